@@ -1,0 +1,1 @@
+"""Apache Falcon's clusters, feeds and processes as a Dagster code location."""

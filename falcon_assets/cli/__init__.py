@@ -1,0 +1,1 @@
+"""The ``falcon`` command, one file per noun."""

@@ -1,0 +1,97 @@
+"""Clusters: where data lives and where it is computed."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, Field
+
+from falcon_assets.errors import ExpressionError
+from falcon_assets.model.base import Declaration, EntityName, NonEmpty
+from falcon_assets.model.shared import Acl, Properties, Tags
+
+_EXECUTE = re.compile(r"local|local\[(\d+|\*)\]|spark://[^\s/:]+:\d+(,[^\s/:]+:\d+)*|yarn|k8s://\S+|sc://\S+")
+
+
+def _known_execute(endpoint: str) -> str:
+    if not _EXECUTE.fullmatch(endpoint):
+        raise ExpressionError(
+            f"{endpoint!r} is not an execute endpoint: write local[N], spark://host:port, yarn, k8s://... or sc://host:port"
+        )
+    return endpoint
+
+
+class StorageInterface(Declaration):
+    """A file system, by URL."""
+
+    endpoint: NonEmpty
+    """Any fsspec URL (``file://``, ``s3://``, ``abfs://``, ``gs://``, ``hdfs://``); a bare path is below FALCON_HOME."""
+
+
+class ExecuteInterface(Declaration):
+    """Where Spark runs."""
+
+    endpoint: Annotated[str, AfterValidator(_known_execute)]
+    """``local[N]``, ``spark://host:port``, ``yarn``, ``k8s://...`` or ``sc://host:port`` (Spark Connect)."""
+
+
+class ServiceInterface(Declaration):
+    """A service, by URL."""
+
+    endpoint: NonEmpty
+    """``thrift://host:port`` for the registry; free for messaging."""
+
+
+class Interfaces(Declaration):
+    """How a cluster is reached."""
+
+    write: StorageInterface
+    """Where its data lives and is written."""
+    readonly: StorageInterface | None = None
+    """Where replication reads from; ``write`` when omitted."""
+    execute: ExecuteInterface
+    """Where its processes run."""
+    registry: ServiceInterface | None = None
+    """A Hive Metastore, for table feeds."""
+    messaging: ServiceInterface | None = None
+    """Where notifications go."""
+
+
+class ClusterLocations(Declaration):
+    """Folders below the write endpoint that belong to this package."""
+
+    staging: NonEmpty = "/.falcon/staging"
+    """Where outputs are written before they are published; must be on the file system of the data."""
+    working: NonEmpty = "/.falcon/working"
+    """Scratch space of workflows and their logs."""
+
+
+class EnvironmentValue(Declaration):
+    """A value that is read from the environment when it is used, and never printed."""
+
+    env: NonEmpty
+    """Name of the environment variable."""
+
+
+class Cluster(Declaration):
+    """A cluster: storage, compute, and the colo that it belongs to."""
+
+    kind: Literal["cluster"]
+    name: EntityName
+    colo: NonEmpty = "default"
+    """Groups clusters; FALCON_COLO limits a code location to one colo."""
+    description: str = ""
+    tags: Tags = Field(default_factory=dict)
+    interfaces: Interfaces
+    locations: ClusterLocations = ClusterLocations()
+    storage_options: dict[str, EnvironmentValue | str | int | bool] = Field(default_factory=dict)
+    """Handed to fsspec; ``{env: NAME}`` is read at run time and never printed."""
+    acl: Acl | None = None
+    properties: Properties = Field(default_factory=dict)
+    """``spark.*`` go to the Spark session; all of them reach workflows and path templates as variables."""
+
+    @property
+    def variables(self) -> dict[str, str]:
+        """What ``${...}`` in paths and properties may name on this cluster."""
+        return {**self.properties, "cluster.name": self.name, "cluster.colo": self.colo}

@@ -1,0 +1,237 @@
+"""Falcon's expression language: its grammar, its functions and their signatures; what they mean is planning's.
+
+An expression is one function call; arguments are whole numbers, quoted texts, weekdays or further calls::
+
+    now(-1,0)    currentWeek(SUN,0,0)    formatTime(dateOffset(instanceTime(), -1, 'DAY'), 'yyyy-MM-dd')
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from difflib import get_close_matches
+from enum import Enum
+from typing import Any, TypeAlias
+
+from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
+from pydantic_core import core_schema
+
+from falcon_assets.errors import ExpressionError
+from falcon_assets.model.instant import parse_instant
+
+
+class Kind(str, Enum):
+    """What an argument is, or what a function returns."""
+
+    NUMBER = "a whole number"
+    TEXT = "a quoted text"
+    WEEKDAY = "a weekday, SUN to SAT"
+    TIME = "a time"
+    INSTANCES = "available instances"
+
+
+WEEKDAYS = ("SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT")
+OFFSET_UNITS = ("MINUTE", "HOUR", "DAY", "MONTH", "YEAR")
+
+_N, _DAY, _TIME, _TEXT = Kind.NUMBER, Kind.WEEKDAY, Kind.TIME, Kind.TEXT
+SIGNATURES: dict[str, tuple[tuple[Kind, ...], Kind]] = {
+    "now": ((_N, _N), _TIME),
+    "today": ((_N, _N), _TIME),
+    "yesterday": ((_N, _N), _TIME),
+    "currentWeek": ((_DAY, _N, _N), _TIME),
+    "lastWeek": ((_DAY, _N, _N), _TIME),
+    "currentMonth": ((_N, _N, _N), _TIME),
+    "lastMonth": ((_N, _N, _N), _TIME),
+    "currentYear": ((_N, _N, _N, _N), _TIME),
+    "lastYear": ((_N, _N, _N, _N), _TIME),
+    "instanceTime": ((), _TIME),
+    "dateOffset": ((_TIME, _N, _TEXT), _TIME),
+    "formatTime": ((_TIME, _TEXT), _TEXT),
+    "user": ((), _TEXT),
+    "latest": ((_N,), Kind.INSTANCES),
+    "future": ((_N, _N), Kind.INSTANCES),
+}
+"""Function name -> kinds of its arguments, kind of its result (source: Falcon's expression language)."""
+
+Argument: TypeAlias = "int | str | Call"
+
+
+@dataclass(frozen=True)
+class Call:
+    """One function applied to arguments whose number and kinds are already checked."""
+
+    name: str
+    args: tuple[Argument, ...] = ()
+
+    @property
+    def kind(self) -> Kind:
+        """The kind of the result."""
+        return SIGNATURES[self.name][1]
+
+    def calls(self) -> Iterator[Call]:
+        """This call and those among its arguments, outermost first."""
+        yield self
+        for arg in self.args:
+            if isinstance(arg, Call):
+                yield from arg.calls()
+
+
+_TOKEN = re.compile(
+    r"\s*(?:(?P<number>[+-]?\d+)|(?P<name>[A-Za-z]\w*)|'(?P<text>[^']*)'|\"(?P<text2>[^\"]*)\"|(?P<sign>[(),]))"
+)
+
+
+def parse_expression(text: str) -> Call:
+    """Reads one call.
+
+    Raises:
+        ExpressionError: bad syntax, an unknown function (names the nearest one), or arguments that do not fit;
+            the text names the whole expression.
+    """
+    tokens = list(_tokenize(text))
+    parser = _Parser(text, tokens)
+    call = parser.argument()
+    if not isinstance(call, Call) or parser.position != len(tokens):
+        raise parser.error("one function call is expected, for example now(0,0)")
+    return call
+
+
+def _tokenize(text: str) -> Iterator[tuple[str, str]]:
+    at = 0
+    stripped = text.rstrip()
+    while at < len(stripped):
+        match = _TOKEN.match(stripped, at)
+        if match is None or match.lastgroup is None:
+            raise ExpressionError(f"{text!r} is not an expression: cannot read {stripped[at:]!r}")
+        yield match.lastgroup.rstrip("2"), match[match.lastgroup]
+        at = match.end()
+
+
+class _Parser:
+    """Recursive descent over the tokens of one expression."""
+
+    def __init__(self, text: str, tokens: list[tuple[str, str]]) -> None:
+        self.text, self.tokens, self.position = text, tokens, 0
+
+    def error(self, why: str) -> ExpressionError:
+        return ExpressionError(f"{self.text!r} is not a legal expression: {why}")
+
+    def next(self) -> tuple[str, str]:
+        if self.position >= len(self.tokens):
+            raise self.error("it ends too early")
+        self.position += 1
+        return self.tokens[self.position - 1]
+
+    def peek(self, sign: str) -> bool:
+        return self.position < len(self.tokens) and self.tokens[self.position] == ("sign", sign)
+
+    def argument(self) -> Argument:
+        kind, value = self.next()
+        if kind == "number":
+            if len(value) > 9:
+                raise self.error(f"{value} is too large a number")
+            return int(value)
+        if kind == "text":
+            return value
+        if kind == "name":
+            return self.call(value) if self.peek("(") else self.weekday(value)
+        raise self.error(f"{value!r} is not expected there")
+
+    def weekday(self, name: str) -> str:
+        if name.upper() not in WEEKDAYS:
+            raise self.error(f"{name!r} is neither a weekday ({', '.join(WEEKDAYS)}) nor a call")
+        return name.upper()
+
+    def call(self, name: str) -> Call:
+        if name not in SIGNATURES:
+            raise self.error(
+                f"unknown function {name!r}{nearest(name, SIGNATURES)}; known: {', '.join(sorted(SIGNATURES))}"
+            )
+        self.next()
+        args: list[Argument] = []
+        while not self.peek(")"):
+            if args and self.next() != ("sign", ","):
+                raise self.error(f"the arguments of {name} are separated by commas")
+            args.append(self.argument())
+        self.next()
+        self.check(name, args)
+        return Call(name, tuple(args))
+
+    def check(self, name: str, args: list[Argument]) -> None:
+        wanted = SIGNATURES[name][0]
+        if len(args) != len(wanted):
+            raise self.error(f"{name} takes {len(wanted)} argument(s), not {len(args)}")
+        for index, (arg, kind) in enumerate(zip(args, wanted, strict=True), start=1):
+            if not _fits(arg, kind):
+                raise self.error(f"argument {index} of {name} must be {kind.value}, not {_show(arg)}")
+        if name == "latest" and isinstance(args[0], int) and args[0] > 0:
+            raise self.error("latest(n) counts backwards: n must be 0 or negative")
+        if name == "future" and (
+            not isinstance(args[0], int) or args[0] < 0 or not isinstance(args[1], int) or args[1] <= args[0]
+        ):
+            raise self.error("future(n,limit) takes n >= 0 and a limit greater than n")
+        if name == "dateOffset" and args[2] not in OFFSET_UNITS:
+            raise self.error(f"dateOffset counts in {', '.join(OFFSET_UNITS)}, not {args[2]!r}")
+
+
+def _fits(arg: Argument, kind: Kind) -> bool:
+    if kind is Kind.NUMBER:
+        return isinstance(arg, int)
+    if kind is Kind.WEEKDAY:
+        return arg in WEEKDAYS
+    if isinstance(arg, Call):
+        return arg.kind is kind
+    if kind is Kind.TIME and isinstance(arg, str):
+        parse_instant(arg)
+        return True
+    return kind is Kind.TEXT and isinstance(arg, str)
+
+
+def _show(arg: Argument) -> str:
+    return f"{arg.name}(...)" if isinstance(arg, Call) else repr(arg)
+
+
+def nearest(word: str, legal: Any) -> str:
+    """`` (did you mean 'x'?)`` for the legal word that looks most like ``word``, or nothing."""
+    close = get_close_matches(word, list(legal), n=1, cutoff=0.6)
+    return f" (did you mean {close[0]!r}?)" if close else ""
+
+
+@dataclass(frozen=True)
+class InstanceExpression:
+    """A field that names feed instances: a time, ``latest(n)`` or ``future(n,limit)``."""
+
+    text: str
+    call: Call
+
+    @classmethod
+    def parse(cls, text: str) -> InstanceExpression:
+        """Reads the expression.
+
+        Raises:
+            ExpressionError: not legal, or its result is a text.
+        """
+        call = parse_expression(text)
+        if call.kind is Kind.TEXT:
+            raise ExpressionError(f"{text!r} gives a text; a time is expected, for example now(0,0)")
+        return cls(text.strip(), call)
+
+    def __str__(self) -> str:
+        return self.text
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> core_schema.CoreSchema:
+        def validate(value: Any) -> InstanceExpression:
+            return value if isinstance(value, cls) else cls.parse(str(value))
+
+        return core_schema.no_info_plain_validator_function(
+            validate,
+            serialization=core_schema.plain_serializer_function_ser_schema(str, return_schema=core_schema.str_schema()),
+        )
+
+    @classmethod
+    def __get_pydantic_json_schema__(
+        cls, schema: core_schema.CoreSchema, handler: GetJsonSchemaHandler
+    ) -> dict[str, Any]:
+        return {"type": "string", "examples": ["now(0,0)", "today(0,0)", "lastWeek(SUN,0,0)", "latest(0)"]}

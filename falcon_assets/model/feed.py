@@ -1,0 +1,141 @@
+"""Feeds: time-partitioned data sets."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field, StringConstraints, model_validator
+
+from falcon_assets.model.base import Declaration, EntityName, NonEmpty
+from falcon_assets.model.frequency import Frequency
+from falcon_assets.model.path_template import PathTemplate
+from falcon_assets.model.shared import Acl, Properties, Tags, TimeZoneName, Validity
+
+FeedFormat = Literal["parquet", "orc", "json", "csv", "text", "xml", "avro", "binaryFile"]
+
+
+class LateArrival(Declaration):
+    """How long data of an instance may still change."""
+
+    cut_off: Frequency
+    """Counted from the instance's nominal time."""
+
+
+class FeedSla(Declaration):
+    """When an instance should be there, counted from its nominal time."""
+
+    low: Frequency
+    """Worth a warning after this."""
+    high: Frequency
+    """Missed after this."""
+
+    @model_validator(mode="after")
+    def _ordered(self) -> FeedSla:
+        if self.low.length > self.high.length:
+            raise ValueError(f"low {self.low} must not be longer than high {self.high}")
+        return self
+
+
+class Locations(Declaration):
+    """Path templates below the cluster's write endpoint."""
+
+    data: PathTemplate | None = None
+    """The instance itself."""
+    stats: PathTemplate | None = None
+    """Statistics about the instance; retention takes them along."""
+    meta: PathTemplate | None = None
+    """Metadata about the instance; retention takes them along."""
+
+
+class Table(Declaration):
+    """Catalog storage."""
+
+    uri: Annotated[str, StringConstraints(pattern=r"^catalog:[^:#\s]+:[^:#\s]+#[^#\s]+$")]
+    """``catalog:database:table#key=value;key=value``; values may hold ``${YEAR}`` and the like."""
+
+
+class Retention(Declaration):
+    """How long instances are kept on a cluster."""
+
+    limit: Frequency
+    """Age, counted from the nominal time, after which an instance goes."""
+    action: Literal["delete", "archive"] = "delete"
+    archive_to: PathTemplate | None = None
+    """Where archived instances go; with ``action: archive`` only, and required there."""
+
+    @model_validator(mode="after")
+    def _archive_needs_a_place(self) -> Retention:
+        if (self.action == "archive") != (self.archive_to is not None):
+            raise ValueError("archive_to is required with action: archive, and allowed only there")
+        return self
+
+
+class FeedCluster(Declaration):
+    """What is particular to a feed on one cluster."""
+
+    name: EntityName
+    type: Literal["source", "target"] | None = None
+    """``source`` and ``target`` of replication; omitted: the feed is not replicated from or to here."""
+    validity: Validity
+    retention: Retention | None = None
+    """Omitted: kept for ever."""
+    partition: NonEmpty | None = None
+    """Which sub-partition belongs to this cluster, for replication; may hold ``${cluster.colo}`` and ``*``."""
+    delay: Frequency | None = None
+    """How long replication waits after the nominal time."""
+    locations: Locations | None = None
+    """Overrides the feed's locations one by one."""
+    table: Table | None = None
+    """Overrides the feed's table."""
+
+
+class Feed(Declaration):
+    """A feed: a data set with one instance per step of its frequency."""
+
+    kind: Literal["feed"]
+    name: EntityName
+    description: str = ""
+    tags: Tags = Field(default_factory=dict)
+    groups: tuple[EntityName, ...] = ()
+    """The first is the asset group."""
+    frequency: Frequency
+    """Step from one instance to the next."""
+    timezone: TimeZoneName = "UTC"
+    """Steps of days and months follow the calendar of this zone."""
+    partitions: tuple[NonEmpty, ...] = ()
+    """Names of the sub-partitions below an instance path, in order (``/US/2013``: country, year)."""
+    availability_flag: Annotated[str, StringConstraints(pattern=r"^[^/\s]+$")] | None = None
+    """Name of the file that says "complete"; omitted: the presence of the directory says it."""
+    late_arrival: LateArrival | None = None
+    sla: FeedSla | None = None
+    format: FeedFormat = "parquet"
+    """A Spark data source."""
+    options: dict[NonEmpty, str] = Field(default_factory=dict)
+    """Options of the Spark data source, for reading and for writing."""
+    schema_: Annotated[str | None, Field(alias="schema")] = None
+    """Spark DDL (``year int, carrier string``); declared means enforced on read."""
+    locations: Locations | None = None
+    """File-system storage."""
+    table: Table | None = None
+    """Catalog storage, instead of ``locations``."""
+    clusters: Annotated[tuple[FeedCluster, ...], Field(min_length=1)]
+    acl: Acl | None = None
+    properties: Properties = Field(default_factory=dict)
+    schedule: bool = False
+    """false: submitted only; nothing runs by itself."""
+
+    def on(self, cluster: str) -> FeedCluster | None:
+        """What is declared for that cluster, None where the feed is not on it."""
+        return next((entry for entry in self.clusters if entry.name == cluster), None)
+
+    def locations_on(self, cluster: str) -> Locations:
+        """The locations on that cluster: its own where declared, else the feed's."""
+        entry = self.on(cluster)
+        own = (entry.locations if entry else None) or Locations()
+        common = self.locations or Locations()
+        return Locations(data=own.data or common.data, stats=own.stats or common.stats, meta=own.meta or common.meta)
+
+    def table_on(self, cluster: str) -> Table | None:
+        """The table on that cluster: its own where declared, else the feed's; None for file-system storage."""
+        entry = self.on(cluster)
+        return (entry.table if entry else None) or self.table

@@ -1,0 +1,95 @@
+"""Frequencies and durations: ``minutes(n)``, ``hours(n)``, ``days(n)``, ``months(n)``, n > 0."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import timedelta
+from enum import Enum
+from typing import Any
+
+from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
+from pydantic_core import core_schema
+
+from falcon_assets.errors import ExpressionError
+
+_PATTERN = re.compile(r"(minutes|hours|days|months)\((\d{1,6})\)")
+
+
+class TimeUnit(str, Enum):
+    """The four units of Falcon, finest first."""
+
+    MINUTES = "minutes"
+    HOURS = "hours"
+    DAYS = "days"
+    MONTHS = "months"
+
+
+_LENGTH = {
+    TimeUnit.MINUTES: timedelta(minutes=1),
+    TimeUnit.HOURS: timedelta(hours=1),
+    TimeUnit.DAYS: timedelta(days=1),
+    TimeUnit.MONTHS: timedelta(days=30),
+}
+
+
+@dataclass(frozen=True)
+class Frequency:
+    """``count`` units of time, as a step between instances or as a duration.
+
+    Minutes and hours are absolute time. Days and months are steps on a calendar: how long one is depends on the
+    month and, across a daylight-saving change, on the time zone.
+    """
+
+    count: int
+    unit: TimeUnit
+
+    @classmethod
+    def parse(cls, text: str) -> Frequency:
+        """Reads ``hours(1)`` and the like.
+
+        Raises:
+            ExpressionError: anything else, ``hours(0)`` included.
+        """
+        match = _PATTERN.fullmatch(text.strip())
+        if match is None or int(match[2]) == 0:
+            raise ExpressionError(
+                f"{text!r} is not a frequency: write minutes(n), hours(n), days(n) or months(n) with a whole n > 0"
+            )
+        return cls(int(match[2]), TimeUnit(match[1]))
+
+    @property
+    def is_absolute(self) -> bool:
+        """Whether every step has the same length in absolute time (minutes and hours)."""
+        return self.unit in (TimeUnit.MINUTES, TimeUnit.HOURS)
+
+    @property
+    def length(self) -> timedelta:
+        """The length; exact for minutes and hours, a day counted as 24 hours and a month as 30 days.
+
+        For the calendar units good for comparisons only, never for stepping.
+        """
+        return self.count * _LENGTH[self.unit]
+
+    def __str__(self) -> str:
+        return f"{self.unit.value}({self.count})"
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> core_schema.CoreSchema:
+        def validate(value: Any) -> Frequency:
+            return value if isinstance(value, cls) else cls.parse(str(value))
+
+        return core_schema.no_info_plain_validator_function(
+            validate,
+            serialization=core_schema.plain_serializer_function_ser_schema(str, return_schema=core_schema.str_schema()),
+        )
+
+    @classmethod
+    def __get_pydantic_json_schema__(
+        cls, schema: core_schema.CoreSchema, handler: GetJsonSchemaHandler
+    ) -> dict[str, Any]:
+        return {
+            "type": "string",
+            "pattern": r"^(minutes|hours|days|months)\([1-9][0-9]*\)$",
+            "examples": ["minutes(45)", "hours(1)", "days(1)", "months(1)"],
+        }

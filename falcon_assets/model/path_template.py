@@ -1,0 +1,149 @@
+"""Path templates: where an instance lies, and which instance a path belongs to, exactly."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from functools import cached_property
+from typing import Any
+
+from pydantic import GetCoreSchemaHandler
+from pydantic_core import core_schema
+
+from falcon_assets.errors import ExpressionError
+from falcon_assets.model.expression import Call
+from falcon_assets.model.frequency import Frequency, TimeUnit
+from falcon_assets.model.template import Part, Variable, parse_template, value_of
+
+TIME_VARIABLES = ("YEAR", "MONTH", "DAY", "HOUR", "MINUTE")
+"""Coarsest first."""
+_DIGITS = {"YEAR": 4, "MONTH": 2, "DAY": 2, "HOUR": 2, "MINUTE": 2}
+
+
+@dataclass(frozen=True)
+class PathTemplate:
+    """A path with ``${YEAR} ${MONTH} ${DAY} ${HOUR} ${MINUTE}`` and other variables.
+
+    Rendering and matching speak of a *wall-clock* time (naive): which zone's wall it is, is the feed's matter.
+    """
+
+    text: str
+
+    @classmethod
+    def parse(cls, text: str) -> PathTemplate:
+        """Reads a template.
+
+        Raises:
+            ExpressionError: empty, an unclosed ``${``, an expression where only variables may stand, or ``..``.
+        """
+        if not text.strip():
+            raise ExpressionError("a path template must not be empty")
+        template = cls(text.strip())
+        for part in template.parts:
+            if isinstance(part, Call):
+                raise ExpressionError(f"{text!r}: only variables may stand in a path, not {part.name}(...)")
+        if ".." in template.text.split("/"):
+            raise ExpressionError(f"{text!r}: a path must not contain '..'")
+        return template
+
+    @cached_property
+    def parts(self) -> tuple[Part, ...]:
+        """Literals and variables, in order."""
+        return parse_template(self.text)
+
+    @cached_property
+    def variables(self) -> tuple[str, ...]:
+        """The names of all variables, in order of first use."""
+        return tuple(dict.fromkeys(part.name for part in self.parts if isinstance(part, Variable)))
+
+    def missing_for(self, frequency: Frequency) -> tuple[str, ...]:
+        """The time variables without which two instances of ``frequency`` would share a path."""
+        needed = TIME_VARIABLES[: TIME_VARIABLES.index(_finest_needed(frequency)) + 1]
+        return tuple(name for name in needed if name not in self.variables)
+
+    def render(self, wall: datetime, values: Mapping[str, str]) -> str:
+        """The path at wall-clock time ``wall``.
+
+        Raises:
+            ExpressionError: a variable that is neither a time variable nor in ``values``.
+        """
+        times = _time_values(wall)
+        return "".join(
+            part if isinstance(part, str) else times.get(part.name) or value_of(self.text, part, values)
+            for part in self.parts
+            if not isinstance(part, Call)
+        )
+
+    def fixed_prefix(self, values: Mapping[str, str]) -> str:
+        """The folders above the first time variable, without a trailing slash: nothing above them is this feed's."""
+        prefix = ""
+        for part in self.parts:
+            if isinstance(part, Variable) and part.name in TIME_VARIABLES:
+                break
+            prefix += (
+                part
+                if isinstance(part, str)
+                else value_of(self.text, part, values)
+                if isinstance(part, Variable)
+                else ""
+            )
+        else:
+            return prefix.rstrip("/")
+        return prefix.rpartition("/")[0]
+
+    def match(self, path: str, values: Mapping[str, str]) -> datetime | None:
+        """The earliest wall-clock time whose path could be ``path``; None where it does not match *exactly*."""
+        found = self._pattern(values).fullmatch(path)
+        if found is None:
+            return None
+        fields = {name: int(digits) for name, digits in found.groupdict().items()}
+        try:
+            return datetime(*(fields.get(name, 1 if name in ("MONTH", "DAY") else 0) for name in TIME_VARIABLES))  # type: ignore[arg-type]
+        except ValueError:
+            return None
+
+    def _pattern(self, values: Mapping[str, str]) -> re.Pattern[str]:
+        seen: set[str] = set()
+
+        def piece(part: Part) -> str:
+            if isinstance(part, str):
+                return re.escape(part)
+            if isinstance(part, Call):
+                return ""
+            if part.name not in _DIGITS:
+                return re.escape(value_of(self.text, part, values))
+            if part.name in seen:
+                return f"(?P={part.name})"
+            seen.add(part.name)
+            return f"(?P<{part.name}>[0-9]{{{_DIGITS[part.name]}}})"
+
+        return re.compile("".join(map(piece, self.parts)))
+
+    def __str__(self) -> str:
+        return self.text
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> core_schema.CoreSchema:
+        def validate(value: str) -> PathTemplate:
+            return cls.parse(value)
+
+        return core_schema.no_info_after_validator_function(
+            validate,
+            core_schema.str_schema(),
+            serialization=core_schema.plain_serializer_function_ser_schema(str, return_schema=core_schema.str_schema()),
+        )
+
+
+def _time_values(wall: datetime) -> dict[str, str]:
+    numbers: Iterable[int] = (wall.year, wall.month, wall.day, wall.hour, wall.minute)
+    return {name: f"{number:0{_DIGITS[name]}d}" for name, number in zip(TIME_VARIABLES, numbers, strict=True)}
+
+
+def _finest_needed(frequency: Frequency) -> str:
+    if frequency.unit is TimeUnit.MONTHS:
+        return "MONTH" if frequency.count % 12 else "YEAR"
+    if frequency.length % timedelta(hours=1):
+        return "MINUTE"
+    return "HOUR" if frequency.length % timedelta(days=1) else "DAY"

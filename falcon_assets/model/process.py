@@ -1,0 +1,138 @@
+"""Processes: work that turns instances of input feeds into instances of output feeds."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field, model_validator
+
+from falcon_assets.model.base import Declaration, EntityName, NonEmpty
+from falcon_assets.model.expression import InstanceExpression, Kind
+from falcon_assets.model.frequency import Frequency, TimeUnit
+from falcon_assets.model.shared import Acl, Properties, Tags, TimeZoneName, Validity
+from falcon_assets.model.workflow import Workflow
+
+
+class ProcessCluster(Declaration):
+    """A cluster that the process runs on; each has its own instances."""
+
+    name: EntityName
+    validity: Validity
+
+
+class ProcessSla(Declaration):
+    """When an instance should start and end, counted from its nominal time."""
+
+    should_start_in: Frequency
+    should_end_in: Frequency
+
+    @model_validator(mode="after")
+    def _ordered(self) -> ProcessSla:
+        if self.should_start_in.length > self.should_end_in.length:
+            raise ValueError(
+                f"should_start_in {self.should_start_in} must not be longer than should_end_in {self.should_end_in}"
+            )
+        return self
+
+
+class Input(Declaration):
+    """A window of feed instances that an instance reads, both ends included."""
+
+    name: EntityName
+    """Name of the view, the argument or the variable that the workflow sees."""
+    feed: EntityName
+    start: InstanceExpression
+    end: InstanceExpression
+    optional: bool = False
+    """true: instances that are not available are left out instead of waited for."""
+    partition: NonEmpty | None = None
+    """Only this sub-partition of each instance, ``*`` for any (``*/US``)."""
+
+    @model_validator(mode="after")
+    def _same_kind(self) -> Input:
+        if self.start.call.kind is not self.end.call.kind or (
+            self.start.call.kind is Kind.INSTANCES and self.start.call.name != self.end.call.name
+        ):
+            raise ValueError(
+                f"start {self.start.text!r} and end {self.end.text!r} must both be times, both latest(n) or both future(n,limit)"
+            )
+        return self
+
+
+class Output(Declaration):
+    """The feed instance that an instance writes."""
+
+    name: EntityName
+    feed: EntityName
+    instance: InstanceExpression
+
+    @model_validator(mode="after")
+    def _is_a_time(self) -> Output:
+        if self.instance.call.kind is not Kind.TIME:
+            raise ValueError(f"instance {self.instance.text!r} must be a time, for example now(0,0)")
+        return self
+
+
+class Retry(Declaration):
+    """What happens after a failure."""
+
+    policy: Literal["periodic", "exp-backoff", "final"] = "periodic"
+    """``periodic``: every ``delay``; ``exp-backoff``: ``delay`` doubles each time; ``final``: no retry."""
+    delay: Frequency = Frequency(10, TimeUnit.MINUTES)
+    attempts: Annotated[int, Field(ge=0, le=100)] = 3
+    """How often it is tried again after the first failure."""
+    on_timeout: bool = False
+    """Whether an instance that timed out is tried again too."""
+
+
+class LateInput(Declaration):
+    """An input whose late change matters."""
+
+    input: EntityName
+    workflow: Workflow | None = None
+    """Runs instead of the normal workflow; omitted: the normal one."""
+
+
+class LateProcess(Declaration):
+    """What happens when an input changed after it was consumed."""
+
+    policy: Literal["backoff", "exp-backoff", "final"]
+    """When to look: every ``delay`` (``backoff``), at doubling delays (``exp-backoff``), or once at the cut-off (``final``)."""
+    delay: Frequency = Frequency(1, TimeUnit.HOURS)
+    inputs: Annotated[tuple[LateInput, ...], Field(min_length=1)]
+
+
+class Process(Declaration):
+    """A process: one run of its workflow per step of its frequency."""
+
+    kind: Literal["process"]
+    name: EntityName
+    description: str = ""
+    tags: Tags = Field(default_factory=dict)
+    pipelines: Annotated[tuple[EntityName, ...], Field(min_length=1)] = ("default",)
+    clusters: Annotated[tuple[ProcessCluster, ...], Field(min_length=1)]
+    parallel: Annotated[int, Field(ge=1, le=1000)] = 1
+    """How many instances may run at once, per cluster."""
+    order: Literal["FIFO", "LIFO", "LAST_ONLY"] = "FIFO"
+    """Which ready instance runs first; LAST_ONLY drops all but the newest."""
+    timeout: Frequency | None = None
+    """How long an instance may wait for inputs; omitted: 6 x frequency, 30 minutes at least."""
+    frequency: Frequency
+    timezone: TimeZoneName = "UTC"
+    """Steps of days and months, and all expressions, follow the calendar of this zone."""
+    sla: ProcessSla | None = None
+    inputs: tuple[Input, ...] = ()
+    """Omitted: the process waits for its nominal time only."""
+    outputs: Annotated[tuple[Output, ...], Field(min_length=1)]
+    workflow: Workflow
+    retry: Retry = Retry()
+    late_process: LateProcess | None = None
+    properties: Properties = Field(default_factory=dict)
+    """Variables of the workflow; values may hold expressions (``${formatTime(instanceTime(),'yyyy-MM-dd')}``)."""
+    acl: Acl | None = None
+    schedule: bool = False
+    """false: submitted only; nothing runs by itself."""
+
+    def on(self, cluster: str) -> ProcessCluster | None:
+        """What is declared for that cluster, None where the process does not run on it."""
+        return next((entry for entry in self.clusters if entry.name == cluster), None)

@@ -1,0 +1,73 @@
+"""Parts that clusters, feeds and processes have in common."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from functools import cache, lru_cache
+from typing import Annotated
+from zoneinfo import ZoneInfo, available_timezones
+
+from pydantic import AfterValidator, Field, StringConstraints, model_validator
+
+from falcon_assets.errors import ExpressionError
+from falcon_assets.model.base import Declaration, NonEmpty
+from falcon_assets.model.expression import nearest
+from falcon_assets.model.instant import Instant, format_instant
+
+
+class Acl(Declaration):
+    """Who owns an entity and its data."""
+
+    owner: NonEmpty
+    """User name; shown as the asset's owner."""
+    group: str = ""
+    """Group name."""
+    permission: Annotated[str, StringConstraints(pattern=r"^(0?[0-7]{3}|\*)$")] = "0755"
+    """Octal mode of what is written, in quotes (``"0755"``), or ``*`` to leave it alone."""
+
+
+class Validity(Declaration):
+    """The half-open span ``start <= T < end`` in which instances exist."""
+
+    start: Instant
+    """Nominal time of the first instance; every other is a whole number of frequencies later."""
+    end: Instant
+    """No instance at or after it."""
+
+    @model_validator(mode="after")
+    def _ordered(self) -> Validity:
+        if self.start >= self.end:
+            raise ValueError(f"start {format_instant(self.start)} must be before end {format_instant(self.end)}")
+        return self
+
+    def contains(self, moment: datetime) -> bool:
+        """Whether ``start <= moment < end``."""
+        return self.start <= moment < self.end
+
+
+@lru_cache(maxsize=1)
+def _zones() -> frozenset[str]:
+    return frozenset(available_timezones())
+
+
+def _known_zone(name: str) -> str:
+    if name not in _zones():
+        raise ExpressionError(f"{name!r} is not an IANA time zone{nearest(name, _zones())}")
+    return name
+
+
+TimeZoneName = Annotated[str, AfterValidator(_known_zone), Field(examples=["UTC", "America/New_York"])]
+"""A field that holds an IANA time zone."""
+
+
+@cache
+def zone(name: str) -> ZoneInfo:
+    """The zone of that IANA name (already validated)."""
+    return ZoneInfo(name)
+
+
+Properties = dict[NonEmpty, str]
+"""Free ``name: "value"`` pairs; values are texts and may hold ``${...}``."""
+
+Tags = dict[NonEmpty, str]
+"""Free ``name: value`` pairs for search; they become tags of the assets."""

@@ -1,0 +1,1 @@
+"""Thin adapters to Dagster: partitions, mappings, assets, jobs and the instance storage."""

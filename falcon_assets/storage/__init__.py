@@ -1,0 +1,1 @@
+"""File systems of clusters: where an instance is, whether it is complete, what it holds, how it is published."""

@@ -1,0 +1,50 @@
+"""Builders of valid entities for tests: say only what the test is about."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from falcon_assets.model.cluster import Cluster
+from falcon_assets.model.feed import Feed
+from falcon_assets.model.process import Process
+
+VALIDITY = {"start": "2013-01-01T00:00Z", "end": "2014-01-01T00:00Z"}
+
+
+def make_cluster(**overrides: Any) -> Cluster:
+    """A local cluster named ``primary`` whose data lives in ``data/primary``."""
+    declared = {
+        "kind": "cluster",
+        "name": "primary",
+        "colo": "east",
+        "interfaces": {"write": {"endpoint": "data/primary"}, "execute": {"endpoint": "local[2]"}},
+    }
+    return Cluster.model_validate({**declared, **overrides})
+
+
+def make_feed(**overrides: Any) -> Feed:
+    """An hourly JSON feed named ``raw-flights`` on ``primary``, valid in 2013, complete with ``_SUCCESS``."""
+    declared = {
+        "kind": "feed",
+        "name": "raw-flights",
+        "frequency": "hours(1)",
+        "availability_flag": "_SUCCESS",
+        "format": "json",
+        "locations": {"data": "/raw/flights/${YEAR}/${MONTH}/${DAY}/${HOUR}"},
+        "clusters": [{"name": "primary", "validity": VALIDITY}],
+    }
+    return Feed.model_validate({**declared, **overrides})
+
+
+def make_process(**overrides: Any) -> Process:
+    """An hourly SQL process named ``hourly-delays`` on ``primary`` from ``raw-flights`` to ``delays``."""
+    declared = {
+        "kind": "process",
+        "name": "hourly-delays",
+        "frequency": "hours(1)",
+        "clusters": [{"name": "primary", "validity": VALIDITY}],
+        "inputs": [{"name": "flights", "feed": "raw-flights", "start": "now(0,0)", "end": "now(0,0)"}],
+        "outputs": [{"name": "delays", "feed": "delays", "instance": "now(0,0)"}],
+        "workflow": {"engine": "spark-sql", "path": "workflows/hourly_delays.sql"},
+    }
+    return Process.model_validate({**declared, **overrides})
