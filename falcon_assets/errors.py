@@ -37,6 +37,9 @@ class Position:
         return f"{self.file}:{self.line}"
 
 
+_EXCERPT_WIDTH = 110
+
+
 @dataclass(frozen=True)
 class Problem:
     """One thing that is wrong with the definitions.
@@ -57,6 +60,17 @@ class Problem:
         where = f"{self.position}: {self.key_path}: " if self.key_path else f"{self.position}: "
         return where + self.message
 
+    @property
+    def excerpt(self) -> str:
+        """The source line, cut around the place, and a caret below it; "" where there is no line to show."""
+        if not self.snippet.strip():
+            return ""
+        at = min(self.position.column - 1, len(self.snippet))
+        first = max(0, at - _EXCERPT_WIDTH // 2) if len(self.snippet) > _EXCERPT_WIDTH else 0
+        line = self.snippet[first : first + _EXCERPT_WIDTH].replace("\t", " ")
+        shown = "".join(char if char.isprintable() else "?" for char in line)
+        return f"    {shown.rstrip()}\n    {' ' * (at - first)}^"
+
 
 class InvalidDefinitionsError(FalconError):
     """The entity definitions have problems; all of them, not the first one.
@@ -68,8 +82,12 @@ class InvalidDefinitionsError(FalconError):
     def __init__(self, problems: Sequence[Problem]) -> None:
         self.problems = tuple(sorted(problems, key=lambda problem: (problem.position, problem.key_path)))
         count = len(self.problems)
-        head = f"{count} problem{'s' if count != 1 else ''} in the entity definitions:"
-        super().__init__("\n".join([head, *map(str, self.problems)]))
+        lines = [line for problem in self.problems for line in (str(problem), problem.excerpt) if line]
+        super().__init__("\n".join([*lines, f"{count} problem{'s' if count != 1 else ''} in the entity definitions"]))
+
+
+class MissingDefinitionsError(FalconError):
+    """There is no folder of entity definitions, or nothing in it."""
 
 
 class UnknownEntityError(FalconError):

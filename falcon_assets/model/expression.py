@@ -78,8 +78,11 @@ class Call:
 
 
 _TOKEN = re.compile(
-    r"\s*(?:(?P<number>[+-]?\d+)|(?P<name>[A-Za-z]\w*)|'(?P<text>[^']*)'|\"(?P<text2>[^\"]*)\"|(?P<sign>[(),]))"
+    r"\s*(?:(?P<number>[+-]?[0-9]+)|(?P<name>[A-Za-z]\w*)|'(?P<text>[^']*)'|\"(?P<text2>[^\"]*)\"|(?P<sign>[(),]))"
 )
+
+_MOST_TOKENS = 200
+"""Keeps calls within calls from exhausting the stack."""
 
 
 def parse_expression(text: str) -> Call:
@@ -90,6 +93,8 @@ def parse_expression(text: str) -> Call:
             the text names the whole expression.
     """
     tokens = list(_tokenize(text))
+    if len(tokens) > _MOST_TOKENS:
+        raise ExpressionError(f"an expression of {len(tokens)} words is too long: {text[:40]!r}...")
     parser = _Parser(text, tokens)
     call = parser.argument()
     if not isinstance(call, Call) or parser.position != len(tokens):
@@ -182,10 +187,17 @@ def _fits(arg: Argument, kind: Kind) -> bool:
         return arg in WEEKDAYS
     if isinstance(arg, Call):
         return arg.kind is kind
-    if kind is Kind.TIME and isinstance(arg, str):
-        parse_instant(arg)
-        return True
+    if kind is Kind.TIME:
+        return isinstance(arg, str) and _is_instant(arg)
     return kind is Kind.TEXT and isinstance(arg, str)
+
+
+def _is_instant(text: str) -> bool:
+    try:
+        parse_instant(text)
+    except ExpressionError:
+        return False
+    return True
 
 
 def _show(arg: Argument) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import Field, StringConstraints, model_validator
+from pydantic import AfterValidator, Field, StrictBool, StringConstraints, model_validator
 
 from falcon_assets.model.base import Declaration, EntityName, NonEmpty
 from falcon_assets.model.frequency import Frequency
@@ -47,10 +47,15 @@ class Locations(Declaration):
     """Metadata about the instance; retention takes them along."""
 
 
+def _readable(uri: str) -> str:
+    PathTemplate.parse(uri)
+    return uri
+
+
 class Table(Declaration):
     """Catalog storage."""
 
-    uri: Annotated[str, StringConstraints(pattern=r"^catalog:[^:#\s]+:[^:#\s]+#[^#\s]+$")]
+    uri: Annotated[str, StringConstraints(pattern=r"^catalog:[^:#\s]+:[^:#\s]+#[^#\s]+$"), AfterValidator(_readable)]
     """``catalog:database:table#key=value;key=value``; values may hold ``${YEAR}`` and the like."""
 
 
@@ -121,7 +126,7 @@ class Feed(Declaration):
     clusters: Annotated[tuple[FeedCluster, ...], Field(min_length=1)]
     acl: Acl | None = None
     properties: Properties = Field(default_factory=dict)
-    schedule: bool = False
+    schedule: StrictBool = False
     """false: submitted only; nothing runs by itself."""
 
     def on(self, cluster: str) -> FeedCluster | None:

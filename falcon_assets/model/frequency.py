@@ -13,7 +13,7 @@ from pydantic_core import core_schema
 
 from falcon_assets.errors import ExpressionError
 
-_PATTERN = re.compile(r"(minutes|hours|days|months)\((\d{1,6})\)")
+_PATTERN = re.compile(r"(minutes|hours|days|months)\(([0-9]{1,6})\)")
 
 
 class TimeUnit(str, Enum):

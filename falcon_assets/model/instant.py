@@ -10,7 +10,7 @@ from pydantic import BeforeValidator, PlainSerializer, WithJsonSchema
 
 from falcon_assets.errors import ExpressionError
 
-_PATTERN = re.compile(r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}Z")
+_PATTERN = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}Z")
 _FORMAT = "%Y-%m-%dT%H:%MZ"
 
 
@@ -30,7 +30,8 @@ def parse_instant(text: str) -> datetime:
 
 def format_instant(moment: datetime) -> str:
     """``moment`` (aware) as ``YYYY-MM-DDTHH:MMZ``; seconds are cut off."""
-    return moment.astimezone(timezone.utc).strftime(_FORMAT)
+    # Not strftime: its %Y does not pad years below 1000.
+    return moment.astimezone(timezone.utc).replace(tzinfo=None).isoformat(timespec="minutes") + "Z"
 
 
 def _validate(value: Any) -> datetime:

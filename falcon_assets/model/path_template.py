@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from functools import cached_property
 from typing import Any
 
-from pydantic import GetCoreSchemaHandler
+from pydantic import GetCoreSchemaHandler, ValidatorFunctionWrapHandler
 from pydantic_core import core_schema
 
 from falcon_assets.errors import ExpressionError
@@ -126,10 +126,10 @@ class PathTemplate:
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> core_schema.CoreSchema:
-        def validate(value: str) -> PathTemplate:
-            return cls.parse(value)
+        def validate(value: Any, read_text: ValidatorFunctionWrapHandler) -> PathTemplate:
+            return value if isinstance(value, cls) else cls.parse(read_text(value))
 
-        return core_schema.no_info_after_validator_function(
+        return core_schema.no_info_wrap_validator_function(
             validate,
             core_schema.str_schema(),
             serialization=core_schema.plain_serializer_function_ser_schema(str, return_schema=core_schema.str_schema()),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field, StrictBool, model_validator
 
 from falcon_assets.model.base import Declaration, EntityName, NonEmpty
 from falcon_assets.model.expression import InstanceExpression, Kind
@@ -43,7 +43,7 @@ class Input(Declaration):
     feed: EntityName
     start: InstanceExpression
     end: InstanceExpression
-    optional: bool = False
+    optional: StrictBool = False
     """true: instances that are not available are left out instead of waited for."""
     partition: NonEmpty | None = None
     """Only this sub-partition of each instance, ``*`` for any (``*/US``)."""
@@ -79,9 +79,9 @@ class Retry(Declaration):
     policy: Literal["periodic", "exp-backoff", "final"] = "periodic"
     """``periodic``: every ``delay``; ``exp-backoff``: ``delay`` doubles each time; ``final``: no retry."""
     delay: Frequency = Frequency(10, TimeUnit.MINUTES)
-    attempts: Annotated[int, Field(ge=0, le=100)] = 3
+    attempts: Annotated[int, Field(ge=0, le=100, strict=True)] = 3
     """How often it is tried again after the first failure."""
-    on_timeout: bool = False
+    on_timeout: StrictBool = False
     """Whether an instance that timed out is tried again too."""
 
 
@@ -111,7 +111,7 @@ class Process(Declaration):
     tags: Tags = Field(default_factory=dict)
     pipelines: Annotated[tuple[EntityName, ...], Field(min_length=1)] = ("default",)
     clusters: Annotated[tuple[ProcessCluster, ...], Field(min_length=1)]
-    parallel: Annotated[int, Field(ge=1, le=1000)] = 1
+    parallel: Annotated[int, Field(ge=1, le=1000, strict=True)] = 1
     """How many instances may run at once, per cluster."""
     order: Literal["FIFO", "LIFO", "LAST_ONLY"] = "FIFO"
     """Which ready instance runs first; LAST_ONLY drops all but the newest."""
@@ -130,7 +130,7 @@ class Process(Declaration):
     properties: Properties = Field(default_factory=dict)
     """Variables of the workflow; values may hold expressions (``${formatTime(instanceTime(),'yyyy-MM-dd')}``)."""
     acl: Acl | None = None
-    schedule: bool = False
+    schedule: StrictBool = False
     """false: submitted only; nothing runs by itself."""
 
     def on(self, cluster: str) -> ProcessCluster | None:

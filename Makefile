@@ -1,0 +1,52 @@
+# What people do daily. Everything happens in .venv; nothing else on the machine is touched.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PORT ?= 3000
+INSTALLED := $(VENV)/.installed
+
+.DEFAULT_GOAL := help
+.PHONY: help install demo up test lint format bench clean
+
+help: ## List the targets
+	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+
+install: $(INSTALLED) ## Create .venv and install the package with its demo and developer extras
+
+$(INSTALLED): pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' 2>/dev/null || \
+	  { echo "Error: Python 3.10 or newer is needed; say which one: make PYTHON=python3.12 ..." >&2; exit 1; }
+	@$(PYTHON) -m venv $(VENV) || \
+	  { echo "Error: $(PYTHON) cannot create a virtual environment; install its venv package (Debian: python3-venv)" >&2; exit 1; }
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[demo,dev]'
+	@# The commands of dagster read .env; `dagster job backfill` wants this one, as an absolute path.
+	@grep -qs '^DAGSTER_HOME=' .env || echo "DAGSTER_HOME=$(CURDIR)" >> .env
+	@touch $@
+
+demo: $(INSTALLED) ## Land real flights, run the demo pipeline headless, show what was produced
+	@$(BIN)/falcon demo
+
+up: $(INSTALLED) ## Start the Dagster UI and daemon on the demo (PORT=3000)
+	@$(BIN)/falcon doctor --port $(PORT)
+	$(BIN)/dagster dev --host 127.0.0.1 --port $(PORT)
+
+test: $(INSTALLED) ## Run all tests
+	@$(BIN)/falcon doctor
+	$(BIN)/pytest
+
+lint: $(INSTALLED) ## Check style, layering and types
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: $(INSTALLED) ## Mend what the formatter and the linter can mend
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: $(INSTALLED) ## Run the benchmarks; they print ratios
+	@$(BIN)/falcon doctor
+	$(BIN)/python -m benchmarks
+
+clean: ## Remove what was installed and produced
+	rm -rf $(VENV) .falcon .env .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -1,0 +1,80 @@
+"""The windows of an input or output over all nominal times of its process, against the instances of its feed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from falcon_assets.model.expression import Call
+from falcon_assets.model.instant import format_instant
+from falcon_assets.planning.evaluate import evaluate_time
+from falcon_assets.planning.timeline import Timeline
+
+_SAMPLES = 200
+
+
+@dataclass(frozen=True)
+class FeedWindows:
+    """The windows of one input (or output) at all nominal times of its process.
+
+    Both ends only grow with the nominal time, so what is first or last can be found by bisection.
+    """
+
+    start: Call
+    end: Call
+    process: Timeline
+    feed: Timeline
+    timezone: str
+
+    def reach(self) -> str:
+        """The first start and the last end.
+
+        Raises:
+            ExpressionError: one of them is beyond the years 1 to 9999.
+        """
+        first = evaluate_time(self.start, self.process.instance(0), self.timezone)
+        last = evaluate_time(self.end, self.process.instance(self.process.count - 1), self.timezone)
+        return f"{format_instant(first)} to {format_instant(last)}"
+
+    def holds_some(self, k: int) -> bool:
+        """Whether the window at process instance ``k`` holds an existing feed instance."""
+        return self.is_ordered(k) and self.reaches_first(k) and not self.is_past_last(k)
+
+    def is_ordered(self, k: int) -> bool:
+        """Whether the window does not end before it starts."""
+        at = self.process.instance(k)
+        return evaluate_time(self.start, at, self.timezone) <= evaluate_time(self.end, at, self.timezone)
+
+    def reaches_first(self, k: int) -> bool:
+        """Whether the window ends at or after the feed's first instance."""
+        return evaluate_time(self.end, self.process.instance(k), self.timezone) >= self.feed.start
+
+    def is_past_last(self, k: int) -> bool:
+        """Whether the window starts after the feed's last instance, floored to the feed's grid as all times are."""
+        start = evaluate_time(self.start, self.process.instance(k), self.timezone)
+        return start >= self.feed.end and self.feed.index_at_or_before(start) >= self.feed.count
+
+    def is_always_inverted(self, among: range) -> bool:
+        """Whether the window ends before it starts at all process instances that are looked at.
+
+        Those are the first ones and some that are spread evenly: a pattern of the calendar shows within them.
+        """
+        looked_at = (*among[:_SAMPLES], *among[:: len(among) // _SAMPLES + 1])
+        return not any(map(self.is_ordered, looked_at))
+
+    def candidates(self) -> range:
+        """The process instances whose window meets the feed's validity, as far as its two ends say."""
+        everything = self.process.count
+        return range(_first(everything, self.reaches_first), _first(everything, self.is_past_last))
+
+
+def _first(count: int, condition: Callable[[int], bool]) -> int:
+    """The first of ``0 .. count-1`` from which on the condition holds; ``count`` where it never does."""
+    low, high = 0, count
+    while low < high:
+        middle = (low + high) // 2
+        if condition(middle):
+            high = middle
+        else:
+            low = middle + 1
+    return low

@@ -1,0 +1,82 @@
+"""Where feeds lie: one path per instance, variables that exist, and no two feeds in one place."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from falcon_assets.catalog.checks.templates import declared_templates, resolved, templates_on
+from falcon_assets.catalog.declared import Declared, Definitions
+from falcon_assets.catalog.documents import KeyPath, key_path_text
+from falcon_assets.errors import ExpressionError, Problem
+from falcon_assets.model.cluster import Cluster
+from falcon_assets.model.feed import Feed
+from falcon_assets.model.path_template import TIME_VARIABLES, PathTemplate
+from falcon_assets.model.template import Variable, value_of
+
+
+def check_paths(definitions: Definitions) -> Iterator[Problem]:
+    """Templates that are too coarse, unknown variables, shared paths, and staging areas among data."""
+    taken: dict[tuple[str, str], tuple[Declared[Feed], KeyPath]] = {}
+    prefixes: dict[str, dict[str, str]] = {}
+    for feed in definitions.feeds.values():
+        for path, template in declared_templates(feed.entity):
+            yield from _too_coarse(feed, path, template)
+        for index, _, cluster in definitions.feed_clusters(feed):
+            values = {**feed.entity.properties, **cluster.variables}
+            for path, template in templates_on(feed.entity, index):
+                unknown = list(_unknown_variables(feed, path, template, values, cluster))
+                yield from unknown
+                if unknown:
+                    continue
+                place = (cluster.name, resolved(template, values))
+                other, other_path = taken.setdefault(place, (feed, path))
+                if (other, other_path) != (feed, path) and not _side_by_side(feed, path, other, other_path):
+                    yield feed.problem(path, _shared(cluster, template, other, other_path))
+                prefix = _prefix(place[1])
+                if prefix:
+                    prefixes.setdefault(cluster.name, {}).setdefault(prefix, feed.entity.name)
+    for declared in definitions.clusters.values():
+        yield from _areas_among_data(declared, prefixes.get(declared.entity.name, {}))
+
+
+def _too_coarse(feed: Declared[Feed], path: KeyPath, template: PathTemplate) -> Iterator[Problem]:
+    missing = template.missing_for(feed.entity.frequency)
+    if missing:
+        names = ", ".join(f"${{{name}}}" for name in missing)
+        message = f"coarser than the frequency {feed.entity.frequency}: instances would share a path without {names}"
+        yield feed.problem(path, f"{template.text!r} is {message}")
+
+
+def _unknown_variables(
+    feed: Declared[Feed], path: KeyPath, template: PathTemplate, values: dict[str, str], cluster: Cluster
+) -> Iterator[Problem]:
+    known = {**dict.fromkeys(TIME_VARIABLES, ""), **values}
+    for name in template.variables:
+        try:
+            value_of(template.text, Variable(name), known)
+        except ExpressionError as error:
+            yield feed.problem(path, f"{error} on cluster {cluster.name!r}")
+
+
+def _prefix(place: str) -> str:
+    """The folders above the first time variable: all that is in them is the feed's; nothing for a table."""
+    return "" if place.startswith("catalog:") else place.partition("${")[0].rpartition("/")[0]
+
+
+def _side_by_side(feed: Declared[Feed], path: KeyPath, other: Declared[Feed], other_path: KeyPath) -> bool:
+    """Statistics and metadata of one feed may share a folder: they come and go together."""
+    return feed is other and {path[-1], other_path[-1]} <= {"stats", "meta"}
+
+
+def _shared(cluster: Cluster, template: PathTemplate, other: Declared[Feed], other_path: KeyPath) -> str:
+    where = f"{key_path_text(other_path)} of feed {other.entity.name!r} at {other.document.position(other_path)}"
+    return f"{template.text!r} is on cluster {cluster.name!r} the same path as {where}"
+
+
+def _areas_among_data(declared: Declared[Cluster], prefixes: dict[str, str]) -> Iterator[Problem]:
+    for area in ("staging", "working"):
+        folder = "/".join(piece for piece in getattr(declared.entity.locations, area).split("/") if piece)
+        for prefix, feed in prefixes.items():
+            message = f"{folder!r} and {prefix!r}, where feed {feed!r} lies, must not be inside of each other"
+            if f"{folder}/".startswith(f"{prefix}/") or f"{prefix}/".startswith(f"{folder}/"):
+                yield declared.problem(("locations", area), message)

@@ -1,0 +1,49 @@
+"""How a feed is stored: in files or in a table, never both, and somewhere on each of its clusters."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from falcon_assets.catalog.checks.references import feed_references
+from falcon_assets.catalog.declared import Declared, Definitions
+from falcon_assets.errors import Problem
+from falcon_assets.model.feed import Feed
+
+
+def check_storage(definitions: Definitions) -> Iterator[Problem]:
+    """Feeds with both kinds of storage or with none, tables without a registry, and processes on tables."""
+    for feed in definitions.feeds.values():
+        yield from _both_kinds(feed)
+        yield from _no_storage(feed)
+        for index, entry, cluster in definitions.feed_clusters(feed):
+            if feed.entity.table_on(entry.name) is not None and cluster.interfaces.registry is None:
+                message = f"a table feed needs a registry, and cluster {entry.name!r} declares no interfaces.registry"
+                yield feed.problem(("clusters", index, "name"), message)
+    for process in definitions.processes.values():
+        for path, name in feed_references(process.entity):
+            stored = definitions.feeds.get(name)
+            if stored is not None and _is_table(stored.entity):
+                verb = "read" if path[0] == "inputs" else "written"
+                yield process.problem(path, f"feed {name!r} is a table, and tables cannot be {verb} by processes yet")
+
+
+def _is_table(feed: Feed) -> bool:
+    return feed.table is not None or any(entry.table is not None for entry in feed.clusters)
+
+
+def _both_kinds(feed: Declared[Feed]) -> Iterator[Problem]:
+    rule = "a feed has either locations or a table, never both"
+    if feed.entity.table is not None and feed.entity.locations is not None:
+        yield feed.problem(("table",), rule, at_key=True)
+    for index, entry in enumerate(feed.entity.clusters):
+        if entry.table is not None and (entry.locations is not None or feed.entity.locations is not None):
+            yield feed.problem(("clusters", index, "table"), rule, at_key=True)
+        elif entry.locations is not None and feed.entity.table is not None:
+            yield feed.problem(("clusters", index, "locations"), rule, at_key=True)
+
+
+def _no_storage(feed: Declared[Feed]) -> Iterator[Problem]:
+    for index, entry in enumerate(feed.entity.clusters):
+        if feed.entity.table_on(entry.name) is None and feed.entity.locations_on(entry.name).data is None:
+            message = f"there is no location for the data on cluster {entry.name!r}: declare locations.data or a table"
+            yield feed.problem(("clusters", index), message)

@@ -1,0 +1,125 @@
+"""Entities together with the documents that declare them: what cross-checks look at."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Generic, TypeVar
+
+from pydantic import ValidationError
+
+from falcon_assets.catalog.documents import Document, Files, KeyPath
+from falcon_assets.catalog.validation import unknown_word, validation_problems
+from falcon_assets.errors import Problem
+from falcon_assets.model.cluster import Cluster
+from falcon_assets.model.feed import Feed, FeedCluster
+from falcon_assets.model.process import Process
+
+EntityT = TypeVar("EntityT", Cluster, Feed, Process)
+KINDS: Mapping[str, type[Cluster] | type[Feed] | type[Process]] = {
+    "cluster": Cluster,
+    "feed": Feed,
+    "process": Process,
+}
+
+
+@dataclass(frozen=True)
+class Declared(Generic[EntityT]):
+    """An entity and its document."""
+
+    entity: EntityT
+    document: Document
+
+    def problem(self, path: KeyPath, message: str, *, at_key: bool = False) -> Problem:
+        """A problem of the value at ``path``."""
+        return self.document.problem(path, message, at_key=at_key)
+
+
+@dataclass(frozen=True)
+class Definitions:
+    """All entities that could be parsed, by name; of two with one name, the first.
+
+    Attributes:
+        root: The folder that the files were read from.
+        clusters: The clusters.
+        feeds: The feeds.
+        processes: The processes.
+        again: Entities whose name was already taken, each with the first of that name.
+        unparsed: Kind and name of entities that are there but could not be parsed; kind "" = not known.
+    """
+
+    root: Path
+    clusters: dict[str, Declared[Cluster]]
+    feeds: dict[str, Declared[Feed]]
+    processes: dict[str, Declared[Process]]
+    again: tuple[tuple[Document, Document], ...]
+    unparsed: frozenset[tuple[str, str]]
+
+    def is_unparsed(self, kind: str, name: str) -> bool:
+        """Whether there may be such an entity, which has problems of its own: then nothing is said about it here."""
+        return (kind, name) in self.unparsed or ("", name) in self.unparsed
+
+    def clustered(self) -> Iterator[Declared[Feed] | Declared[Process]]:
+        """The feeds and the processes: what is on clusters."""
+        yield from self.feeds.values()
+        yield from self.processes.values()
+
+    def feed_clusters(self, feed: Declared[Feed]) -> Iterator[tuple[int, FeedCluster, Cluster]]:
+        """The clusters of a feed that are known, with their index."""
+        for index, entry in enumerate(feed.entity.clusters):
+            if entry.name in self.clusters:
+                yield index, entry, self.clusters[entry.name].entity
+
+
+def cluster_names(entity: Feed | Process) -> list[str]:
+    """The clusters that an entity names, in its order."""
+    if isinstance(entity, Feed):
+        return [entry.name for entry in entity.clusters]
+    return [entry.name for entry in entity.clusters]
+
+
+def parse_documents(root: Path, files: Files) -> tuple[Definitions, list[Problem]]:
+    """The entities of all documents, and what is wrong inside of each one."""
+    problems = list(files.problems)
+    clusters: dict[str, Declared[Cluster]] = {}
+    feeds: dict[str, Declared[Feed]] = {}
+    processes: dict[str, Declared[Process]] = {}
+    again: list[tuple[Document, Document]] = []
+    unparsed = {("", name) for name in files.unread_names}
+    for document in files.documents:
+        kind, entity, own_problems = _parse(document)
+        problems.extend(own_problems)
+        if isinstance(entity, Cluster):
+            first = clusters.setdefault(entity.name, Declared(entity, document)).document
+        elif isinstance(entity, Feed):
+            first = feeds.setdefault(entity.name, Declared(entity, document)).document
+        elif isinstance(entity, Process):
+            first = processes.setdefault(entity.name, Declared(entity, document)).document
+        else:
+            unparsed.add((kind, _name(document)))
+            continue
+        if first is not document:
+            again.append((document, first))
+    return Definitions(root, clusters, feeds, processes, tuple(again), frozenset(unparsed)), problems
+
+
+def _parse(document: Document) -> tuple[str, Cluster | Feed | Process | None, list[Problem]]:
+    """Kind (empty where it is not known), entity and problems of one document."""
+    legal = tuple(KINDS)
+    if not isinstance(document.data, dict):
+        return "", None, [document.problem((), f"a document must be a mapping with a kind: {', '.join(legal)}")]
+    kind = document.data.get("kind")
+    if kind is None:
+        return "", None, [document.problem(("kind",), f"required key is missing: write {', '.join(legal)}")]
+    if not isinstance(kind, str) or kind not in KINDS:
+        return "", None, [document.problem(("kind",), unknown_word("kind", str(kind), legal))]
+    model = KINDS[kind]
+    try:
+        return kind, model.model_validate(document.data), []
+    except ValidationError as error:
+        return kind, None, list(validation_problems(document, model, error))
+
+
+def _name(document: Document) -> str:
+    return str(document.data.get("name", "")) if isinstance(document.data, dict) else ""

@@ -1,0 +1,198 @@
+"""Definition files: every ``*.yaml`` and ``*.yml`` below a folder, as documents that know their positions."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import yaml
+from yaml.nodes import CollectionNode, MappingNode, Node, ScalarNode
+
+from falcon_assets.catalog.secrets import hide_secrets, may_hold_secrets
+from falcon_assets.catalog.yaml_nodes import child, compose_documents
+from falcon_assets.catalog.yaml_values import PlainValues
+from falcon_assets.errors import Position, Problem
+
+KeyPath: TypeAlias = tuple[str | int, ...]
+"""Keys and list indexes from a document's root to a value."""
+
+_SUFFIXES = (".yaml", ".yml")
+_NAMES = re.compile(r"\bname[\"']?\s*:\s*[\"']?([A-Za-z][\w-]*)")
+
+
+@dataclass(frozen=True)
+class Document:
+    """One YAML document: its plain value and where each part of it was written.
+
+    Attributes:
+        file: The path to show.
+        lines: All lines of the file.
+        root: The node of the whole document.
+        data: Its plain value.
+    """
+
+    file: str
+    lines: list[str] = field(repr=False)
+    root: Node = field(repr=False)
+    data: Any
+
+    def node(self, path: KeyPath) -> Node | None:
+        """The node at ``path``; None where there is none."""
+        node: Node | None = self.root
+        for step in path:
+            found = child(node, step) if node is not None else None
+            node = found[1] if found else None
+        return node
+
+    def position(self, path: KeyPath = (), *, at_key: bool = False) -> Position:
+        """Where the value at ``path`` (or its key) is written; where it is missing, its nearest parent."""
+        node, mark = self.root, self.root.start_mark
+        for index, step in enumerate(path):
+            found = child(node, step)
+            if found is None:
+                break
+            key, node = found
+            wants_key = at_key and index == len(path) - 1
+            mark = key.start_mark if key is not None and (wants_key or not _is_inline(node)) else node.start_mark
+        return Position(self.file, mark.line + 1, mark.column + 1)
+
+    def problem(self, path: KeyPath, message: str, *, at_key: bool = False) -> Problem:
+        """A problem of the value at ``path``, with its line; secrets in the line are masked."""
+        position = self.position(path, at_key=at_key)
+        return Problem(position, key_path_text(path), message, self._snippet(position))
+
+    def problem_at(self, node: Node, message: str) -> Problem:
+        """A problem of a node, wherever it is."""
+        position = Position(self.file, node.start_mark.line + 1, node.start_mark.column + 1)
+        return Problem(position, key_path_text(_path_to(self.root, node)), message, self._snippet(position))
+
+    def _snippet(self, position: Position) -> str:
+        line = self.lines[position.line - 1] if position.line <= len(self.lines) else ""
+        return hide_secrets(line, position.line - 1, self.root)
+
+
+@dataclass
+class Files:
+    """All definition files of a folder.
+
+    Attributes:
+        documents: In the order of the files' paths and within each file.
+        problems: Files that could not be read, syntax errors, and what definitions may not use of YAML.
+        unread_names: Names that seem to be declared in the parts that could not be read.
+    """
+
+    documents: list[Document] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=list)
+    unread_names: set[str] = field(default_factory=set)
+
+
+def read_files(root: Path) -> Files:
+    """Reads every definition file below ``root``, hidden files and folders left out."""
+    files = Files()
+    for path in _definition_files(root):
+        _read_file(path, files)
+    return files
+
+
+def key_path_text(path: KeyPath) -> str:
+    """``clusters[0].retention.limit``."""
+    text = ""
+    for step in path:
+        text += f"[{step}]" if isinstance(step, int) else f".{step}" if text else step
+    return text
+
+
+def shown_path(path: Path) -> str:
+    """The path relative to the working directory where it lies below it, else absolute."""
+    absolute = path.absolute()
+    try:
+        return str(absolute.relative_to(Path.cwd()))
+    except ValueError:
+        return str(absolute)
+
+
+def _definition_files(root: Path) -> Iterator[Path]:
+    for folder, folders, names in os.walk(root):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        for name in sorted(names):
+            if name.endswith(_SUFFIXES) and not name.startswith("."):
+                yield Path(folder, name)
+
+
+def _read_file(path: Path, files: Files) -> None:
+    shown = shown_path(path)
+    try:
+        raw = path.read_bytes()
+    except OSError as error:
+        files.problems.append(Problem(Position(shown, 1), "", f"the file cannot be read: {error.strerror}"))
+        return
+    try:
+        text = raw.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = raw.count(b"\n", 0, error.start) + 1
+        message = f"the file is not UTF-8: byte 0x{raw[error.start]:02x} is not legal there"
+        files.problems.append(Problem(Position(shown, line), "", message))
+        files.unread_names.update(_NAMES.findall(raw.decode("utf-8", errors="replace")))
+        return
+    lines = text.splitlines()
+    try:
+        for root in compose_documents(text):
+            _add_document(shown, lines, root, files)
+    except yaml.YAMLError as error:
+        files.problems.append(_syntax_problem(shown, text, lines, error))
+        files.unread_names.update(_NAMES.findall(text))
+
+
+def _add_document(shown: str, lines: list[str], root: Node, files: Files) -> None:
+    values = PlainValues()
+    document = Document(shown, lines, root, values.convert(root))
+    files.problems.extend(document.problem_at(node, message) for node, message in values.problems)
+    if values.usable:
+        files.documents.append(document)
+    else:
+        files.unread_names.update(_NAMES.findall("\n".join(lines)))
+
+
+def _syntax_problem(shown: str, text: str, lines: list[str], error: yaml.YAMLError) -> Problem:
+    mark = getattr(error, "problem_mark", None)
+    rule = getattr(error, "problem", None) or getattr(error, "reason", None) or str(error)
+    line = mark.line if mark else text.count("\n", 0, getattr(error, "position", 0) or 0)
+    column = mark.column if mark else 0
+    secret = may_hold_secrets(text)
+    if secret:
+        rule = re.sub(r"'[^']*'", "'...'", str(rule))
+    snippet = lines[line] if line < len(lines) and not secret else ""
+    return Problem(Position(shown, line + 1, column + 1), "", f"not YAML: {rule}", snippet)
+
+
+def _is_inline(node: Node) -> bool:
+    """Whether a caret under the value itself helps more than one under its key."""
+    if isinstance(node, ScalarNode):
+        return bool(node.value or node.style)
+    return isinstance(node, CollectionNode) and bool(node.flow_style)
+
+
+def _path_to(root: Node, wanted: Node) -> KeyPath:
+    """The first path that leads to the node; keys count as their value."""
+    seen: set[int] = set()
+    pending: list[tuple[KeyPath, Node]] = [((), root)]
+    while pending:
+        path, node = pending.pop()
+        if node is wanted:
+            return path
+        if id(node) in seen or not isinstance(node, CollectionNode):
+            continue
+        seen.add(id(node))
+        if isinstance(node, MappingNode):
+            for key, value in node.value:
+                name = key.value if isinstance(key, ScalarNode) else "?"
+                if key is wanted:
+                    return (*path, name)
+                pending.append(((*path, name), value))
+        else:
+            pending.extend(((*path, index), item) for index, item in enumerate(node.value))
+    return ()

@@ -1,0 +1,58 @@
+"""Values below ``storage_options`` are never shown, not even as part of a source line."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from difflib import get_close_matches
+
+from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
+
+SECRET_KEY = "storage_options"  # noqa: S105 - the name of a key, not a secret
+_LOOKS_LIKE_IT = re.compile(r"storage.?option", re.IGNORECASE)
+
+
+def is_secret_key(key: str) -> bool:
+    """Whether the key is ``storage_options``, or was meant to be."""
+    return bool(get_close_matches(key.lower(), [SECRET_KEY], cutoff=0.6))
+
+
+def may_hold_secrets(text: str) -> bool:
+    """Whether a text that could not be parsed may hold storage options."""
+    return bool(_LOOKS_LIKE_IT.search(text))
+
+
+def hide_secrets(line: str, number: int, root: Node) -> str:
+    """The source line (``number`` counts from 0) with stars for each character of a secret value."""
+    characters = list(line)
+    for node in _secret_scalars(root):
+        start, end = node.start_mark, node.end_mark
+        if start.line <= number <= end.line:
+            first = start.column if number == start.line else 0
+            last = end.column if number == end.line else len(characters)
+            characters[first:last] = "*" * len(characters[first:last])
+    return "".join(characters)
+
+
+def _secret_scalars(root: Node) -> Iterator[ScalarNode]:
+    for node in _nodes(root):
+        if isinstance(node, MappingNode):
+            for key, value in node.value:
+                if isinstance(key, ScalarNode) and is_secret_key(key.value):
+                    yield from (leaf for leaf in _nodes(value) if isinstance(leaf, ScalarNode))
+
+
+def _nodes(root: Node) -> Iterator[Node]:
+    """The node and all values below it, each once."""
+    seen: set[int] = set()
+    pending = [root]
+    while pending:
+        node = pending.pop()
+        if id(node) in seen:
+            continue
+        seen.add(id(node))
+        yield node
+        if isinstance(node, SequenceNode):
+            pending.extend(node.value)
+        elif isinstance(node, MappingNode):
+            pending.extend(value for _, value in node.value)

@@ -1,0 +1,165 @@
+"""The checked set of entities that everything else works from."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import TypeVar
+
+from falcon_assets.catalog.checks import check_all
+from falcon_assets.catalog.declared import Definitions, parse_documents
+from falcon_assets.catalog.documents import read_files, shown_path
+from falcon_assets.errors import InvalidDefinitionsError, MissingDefinitionsError, Position, UnknownEntityError
+from falcon_assets.model.cluster import Cluster
+from falcon_assets.model.expression import nearest
+from falcon_assets.model.feed import Feed, FeedCluster
+from falcon_assets.model.process import Process, ProcessCluster
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class EntityStore:
+    """All entities, checked, by name and in the order of their files.
+
+    Attributes:
+        root: The folder of the entity definitions; workflow paths are relative to it.
+        clusters: The clusters, of one colo only after :meth:`in_colo`.
+        feeds: The feeds; a feed may name clusters of other colos, see :meth:`feed_clusters`.
+        processes: The processes; likewise.
+        positions: Kind and name of each entity -> where it is declared.
+    """
+
+    root: Path
+    clusters: Mapping[str, Cluster]
+    feeds: Mapping[str, Feed]
+    processes: Mapping[str, Process]
+    positions: Mapping[tuple[str, str], Position]
+
+    def cluster(self, name: str) -> Cluster:
+        """The cluster of that name.
+
+        Raises:
+            UnknownEntityError: there is none; names the nearest.
+        """
+        return _find("cluster", name, self.clusters)
+
+    def feed(self, name: str) -> Feed:
+        """The feed of that name.
+
+        Raises:
+            UnknownEntityError: there is none; names the nearest.
+        """
+        return _find("feed", name, self.feeds)
+
+    def process(self, name: str) -> Process:
+        """The process of that name.
+
+        Raises:
+            UnknownEntityError: there is none; names the nearest.
+        """
+        return _find("process", name, self.processes)
+
+    def position(self, entity: Cluster | Feed | Process) -> Position:
+        """Where the entity is declared."""
+        return self.positions[entity.kind, entity.name]
+
+    def producers(self, feed_name: str, cluster_name: str) -> tuple[Process, ...]:
+        """The processes that write the feed on that cluster: one at most, by the checks."""
+        return self._producers.get((feed_name, cluster_name), ())
+
+    def feed_clusters(self, feed: Feed) -> Iterator[tuple[Cluster, FeedCluster]]:
+        """The clusters of the feed that are in this store, with what the feed declares for each."""
+        return ((self.clusters[entry.name], entry) for entry in feed.clusters if entry.name in self.clusters)
+
+    def process_clusters(self, process: Process) -> Iterator[tuple[Cluster, ProcessCluster]]:
+        """The clusters of the process that are in this store, with what the process declares for each."""
+        return ((self.clusters[entry.name], entry) for entry in process.clusters if entry.name in self.clusters)
+
+    @cached_property
+    def _producers(self) -> dict[tuple[str, str], tuple[Process, ...]]:
+        found: dict[tuple[str, str], tuple[Process, ...]] = {}
+        for process in self.processes.values():
+            for cluster, _ in self.process_clusters(process):
+                for output in process.outputs:
+                    key = (output.feed, cluster.name)
+                    found[key] = (*found.get(key, ()), process)
+        return found
+
+    def in_colo(self, colo: str | None) -> EntityStore:
+        """The clusters of that colo, and the feeds and processes that are on at least one of them; None = all.
+
+        Raises:
+            UnknownEntityError: no cluster is of that colo; names the nearest.
+        """
+        if colo is None:
+            return self
+        clusters = {name: cluster for name, cluster in self.clusters.items() if cluster.colo == colo}
+        if not clusters:
+            colos = sorted({cluster.colo for cluster in self.clusters.values()})
+            raise UnknownEntityError(f"no cluster has the colo {colo!r}{_suggestion(colo, colos)}")
+        there = replace(self, clusters=clusters)
+        return replace(
+            there,
+            feeds={name: feed for name, feed in self.feeds.items() if any(there.feed_clusters(feed))},
+            processes={name: one for name, one in self.processes.items() if any(there.process_clusters(one))},
+        )
+
+
+def load_entities(root: Path) -> EntityStore:
+    """Reads and checks every definition file below ``root``.
+
+    Raises:
+        InvalidDefinitionsError: with all problems of all files.
+        MissingDefinitionsError: ``root`` is not a folder, or there is no entity in it.
+    """
+    if not root.is_dir():
+        raise MissingDefinitionsError(f"there is no folder {shown_path(root)}: it should hold the entity definitions")
+    with _collector_paused():
+        definitions, problems = parse_documents(root, read_files(root))
+        problems.extend(check_all(definitions))
+    if problems:
+        raise InvalidDefinitionsError(list(dict.fromkeys(problems)))
+    if not (definitions.clusters or definitions.feeds or definitions.processes):
+        raise MissingDefinitionsError(f"there is no entity definition (*.yaml, *.yml) in the folder {shown_path(root)}")
+    return _store(root, definitions)
+
+
+def _store(root: Path, definitions: Definitions) -> EntityStore:
+    clusters, feeds, processes = definitions.clusters, definitions.feeds, definitions.processes
+    declared = [*clusters.values(), *definitions.clustered()]
+    return EntityStore(
+        root,
+        {name: cluster.entity for name, cluster in clusters.items()},
+        {name: feed.entity for name, feed in feeds.items()},
+        {name: process.entity for name, process in processes.items()},
+        {(one.entity.kind, one.entity.name): one.document.position() for one in declared},
+    )
+
+
+@contextmanager
+def _collector_paused() -> Iterator[None]:
+    """No cyclic garbage collection: loading makes many objects and no garbage, and the collector took half the time."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
+
+
+def _find(kind: str, name: str, entities: Mapping[str, T]) -> T:
+    try:
+        return entities[name]
+    except KeyError:
+        raise UnknownEntityError(f"there is no {kind} {name!r}{_suggestion(name, list(entities))}") from None
+
+
+def _suggestion(word: str, legal: list[str]) -> str:
+    close = nearest(word, legal)
+    return close or (f"; there is: {', '.join(legal)}" if 0 < len(legal) <= 10 else "")

@@ -1,0 +1,148 @@
+"""Pydantic's errors in our words: the one place where they are translated."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from difflib import get_close_matches
+
+from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
+from yaml.nodes import MappingNode, Node, ScalarNode
+
+from falcon_assets.catalog.documents import Document, KeyPath
+from falcon_assets.catalog.legal_keys import legal_keys
+from falcon_assets.catalog.secrets import SECRET_KEY
+from falcon_assets.catalog.yaml_nodes import NULL, STR
+from falcon_assets.errors import Problem
+from falcon_assets.model.expression import nearest
+
+_LONGEST_VALUE = 60
+_NAME_RULE = "a letter, then letters, digits, '-' or '_', 39 characters at most"
+_PATTERN_RULES = {
+    "permission": 'octal digits in quotes ("0755"), or "*"',
+    "uri": "catalog:database:table#key=value;key=value",
+    "availability_flag": "the name of a file, without slashes and spaces",
+    "function": "package.module:name",
+}
+
+_SECRET_RULES = {
+    False: "must be a mapping (key: value)",
+    True: "must be {env: NAME}, a text, a whole number, or true or false",
+}
+"""What may stand at and below ``storage_options``, said without the value."""
+
+
+def validation_problems(document: Document, model: type[BaseModel], error: ValidationError) -> Iterator[Problem]:
+    """One problem for each thing that is wrong with the document, at its key."""
+    details = [detail for detail in error.errors(include_url=False) if detail["type"] != "is_instance_of"]
+    misspelt: set[KeyPath] = set()
+    for detail in details:
+        if detail["type"] == "extra_forbidden":
+            *parent, key = _key_path(document, detail)
+            meant = get_close_matches(str(key), legal_keys(model, detail["loc"][:-1]), n=1)
+            misspelt.update((*parent, word) for word in meant)
+    secrets: set[KeyPath] = set()
+    for detail in details:
+        path = _key_path(document, detail)
+        if path[:1] == (SECRET_KEY,):
+            if path[:2] not in secrets:
+                secrets.add(path[:2])
+                yield document.problem(path[:2], _SECRET_RULES[len(path) > 1])
+        elif detail["type"] == "extra_forbidden":
+            keys = legal_keys(model, detail["loc"][:-1])
+            yield document.problem(path, unknown_word("key", str(path[-1]), keys), at_key=True)
+        elif detail["type"] == "missing":
+            if path not in misspelt:
+                yield document.problem(path, "required key is missing")
+        elif detail["type"].startswith("union_tag_"):
+            yield _wrong_tag(document, path, detail)
+        elif detail["type"] != "too_short" or not detail["input"]:
+            # A list that is too short only because its items are wrong is no problem of its own.
+            message = _message(detail, path, document.node(path))
+            yield document.problem(path, message, at_key=detail["loc"][-1] == "[key]")
+
+
+def unknown_word(what: str, word: str, legal: tuple[str, ...]) -> str:
+    """``unknown key 'x'``, with the nearest legal one, or else all of them where they are few."""
+    close = nearest(word, legal)
+    if not close and 0 < len(legal) <= 30:
+        close = f"; legal here: {', '.join(legal)}"
+    return f"unknown {what} {shorten(word)!r}{close}"
+
+
+def shorten(text: str) -> str:
+    """The text, cut where it is too long to be shown."""
+    return text if len(text) <= _LONGEST_VALUE else text[: _LONGEST_VALUE - 3] + "..."
+
+
+def _key_path(document: Document, detail: ErrorDetails) -> KeyPath:
+    """Where in the document it is: pydantic's location without the marks of unions, which are not in the document."""
+    path: KeyPath = ()
+    for index, step in enumerate(detail["loc"]):
+        is_missing_key = detail["type"] == "missing" and index == len(detail["loc"]) - 1
+        if is_missing_key or document.node((*path, step)) is not None:
+            path = (*path, step)
+    return path
+
+
+def _wrong_tag(document: Document, path: KeyPath, detail: ErrorDetails) -> Problem:
+    context = detail.get("ctx", {})
+    key = str(context["discriminator"]).strip("'")
+    if detail["type"] == "union_tag_not_found":
+        return document.problem((*path, key), "required key is missing")
+    legal = _quoted(str(context["expected_tags"]))
+    return document.problem((*path, key), _not_legal(f"unknown {key} ", str(context["tag"]), legal))
+
+
+def _not_legal(prefix: str, value: str, legal: tuple[str, ...]) -> str:
+    verb = "" if prefix else " is not legal"
+    return f"{prefix}{shorten(value)!r}{verb}{nearest(value, legal)}; legal: {', '.join(legal)}"
+
+
+def _quoted(text: str) -> tuple[str, ...]:
+    return tuple(re.findall(r"'([^']*)'", text))
+
+
+def _message(detail: ErrorDetails, path: KeyPath, node: Node | None) -> str:
+    text = node.value if isinstance(node, ScalarNode) else str(detail["input"])
+    kind, context = detail["type"], detail.get("ctx", {})
+    if kind == "value_error":
+        return str(context["error"]).replace(repr(text), repr(shorten(text)))
+    if kind in _NOT_LEGAL:
+        return _NOT_LEGAL[kind](text, path, context)
+    if kind == "string_type" and isinstance(node, ScalarNode) and node.tag not in (STR, NULL):
+        return f'{shorten(text)} is not a text: write "{shorten(text)}" in quotes'
+    if kind in _WANTED:
+        return f"must be {_WANTED[kind]}, not {_described(node)}"
+    return f"{shorten(text)!r}: {detail['msg']}"
+
+
+_WANTED = {
+    "string_type": "a text",
+    "int_type": "a whole number",
+    "int_from_float": "a whole number",
+    "int_parsing": "a whole number",
+    "bool_type": "true or false",
+    "model_type": "a mapping (key: value)",
+    "dict_type": "a mapping (key: value)",
+    "tuple_type": "a list",
+}
+_NOT_LEGAL: dict[str, Callable[[str, KeyPath, dict[str, object]], str]] = {
+    "literal_error": lambda text, _, context: _not_legal("", text, _quoted(str(context["expected"]))),
+    "string_pattern_mismatch": lambda text, path, _: (
+        f"{shorten(text)!r} is not legal: write {_PATTERN_RULES.get(str(path[-1]), _NAME_RULE)}"
+    ),
+    "greater_than_equal": lambda text, _, context: f"{shorten(text)} is not legal: {context['ge']} or more",
+    "less_than_equal": lambda text, _, context: f"{shorten(text)} is not legal: {context['le']} at most",
+    "string_too_short": lambda text, path, context: "must not be empty",
+    "too_short": lambda text, path, context: "must not be empty",
+}
+
+
+def _described(node: Node | None) -> str:
+    if not isinstance(node, ScalarNode):
+        return "a mapping" if isinstance(node, MappingNode) else "a list"
+    if node.tag == NULL:
+        return "empty"
+    return repr(shorten(node.value)) if node.tag == STR else shorten(node.value)

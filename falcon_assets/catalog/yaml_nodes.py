@@ -1,0 +1,162 @@
+"""YAML text to nodes with positions, and nodes to plain values, by the rules of YAML's core schema.
+
+Only ``true``/``false``, whole numbers, decimals and ``null`` are more than text: ``yes``, ``on``, ``2013-01-01`` and
+``2013-01-01T00:00Z`` stay as they are written. Nothing is ever constructed from a tag.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+import yaml
+from yaml.composer import Composer
+from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
+from yaml.parser import Parser
+from yaml.reader import Reader
+from yaml.scanner import Scanner
+
+if TYPE_CHECKING:
+
+    class _Parser:
+        """What both parsers offer."""
+
+        def __init__(self, stream: str) -> None: ...
+        def check_node(self) -> bool: ...
+        def get_node(self) -> Node: ...
+        def dispose(self) -> None: ...
+
+else:
+    try:
+        from yaml.cyaml import CParser as _Parser
+    except ImportError:
+
+        class _Parser(Reader, Scanner, Parser, Composer):
+            def __init__(self, stream: str) -> None:
+                Reader.__init__(self, stream)
+                Scanner.__init__(self)
+                Parser.__init__(self)
+                Composer.__init__(self)
+
+
+MAX_DEPTH = 64
+"""Deeper nesting is an error; no legal definition comes near it, and the C parser recurses on the machine's stack."""
+
+_PREFIX = "tag:yaml.org,2002:"
+STR, INT, FLOAT, BOOL, NULL, MAP, SEQ = (
+    _PREFIX + name for name in ("str", "int", "float", "bool", "null", "map", "seq")
+)
+_SCALARS = {
+    NULL: re.compile(r"|~|null|Null|NULL"),
+    BOOL: re.compile(r"true|True|TRUE|false|False|FALSE"),
+    INT: re.compile(r"[-+]?[0-9]{1,18}|0o[0-7]{1,18}|0x[0-9a-fA-F]{1,15}"),
+    FLOAT: re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?|[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)"),
+}
+_MAY_BE_MORE_THAN_TEXT = frozenset("~ntfNTF+-.0123456789")
+
+
+class TooDeepError(yaml.YAMLError):
+    """The nesting is deeper than :data:`MAX_DEPTH`."""
+
+
+class _Loader(_Parser):
+    """Composes nodes, resolves plain scalars by the core schema, and stops at too deep a nesting."""
+
+    def __init__(self, stream: str) -> None:
+        super().__init__(stream)
+        self.depth = 0
+
+    def resolve(self, kind: type[Node], value: str, implicit: tuple[bool, bool]) -> str:
+        if kind is ScalarNode:
+            return _core_tag(value) if implicit[0] else STR
+        return MAP if kind is MappingNode else SEQ
+
+    def descend_resolver(self, parent: Node | None, index: Any) -> None:
+        self.depth += 1
+        if self.depth > MAX_DEPTH:
+            raise TooDeepError(f"nested deeper than {MAX_DEPTH} levels")
+
+    def ascend_resolver(self) -> None:
+        self.depth -= 1
+
+
+def compose_documents(text: str) -> Iterator[Node]:
+    """The root node of every document in ``text``, empty ones left out.
+
+    Raises:
+        yaml.YAMLError: after the documents before the mistake were given.
+    """
+    loader = _Loader(text)
+    try:
+        while loader.check_node():
+            node = loader.get_node()
+            if not (node.tag == NULL and node.value == ""):
+                yield node
+    finally:
+        loader.dispose()
+
+
+@lru_cache(maxsize=10_000)
+def _core_tag(value: str) -> str:
+    if not value:
+        return NULL
+    if value[0] in _MAY_BE_MORE_THAN_TEXT:
+        for tag, pattern in _SCALARS.items():
+            if pattern.fullmatch(value):
+                return tag
+    return STR
+
+
+def scalar_value(node: ScalarNode) -> Any:
+    """The plain value of a scalar.
+
+    Raises:
+        ValueError: an explicit tag that the text does not fit (``!!int abc``) or that is not of the core schema.
+    """
+    text: str = node.value
+    tag: str = node.tag
+    if tag == STR:
+        return text
+    if tag not in _SCALARS:
+        raise ValueError(f"the tag {short_tag(tag)} is not supported; leave it out")
+    if not _SCALARS[tag].fullmatch(text):
+        raise ValueError(f"the value does not fit its tag {short_tag(tag)}")
+    if tag == NULL:
+        return None
+    if tag == BOOL:
+        return text.lower() == "true"
+    if tag == FLOAT:
+        return float(re.sub(r"\.(inf|nan)", r"\1", text.lower()))
+    return int(text, 0) if text[:2] in ("0o", "0x") else int(text)
+
+
+def short_tag(tag: str) -> str:
+    """The tag as people write it (``!!set``, ``!thing``)."""
+    return "!!" + tag[len(_PREFIX) :] if tag.startswith(_PREFIX) else tag
+
+
+def is_merge(key: Node) -> bool:
+    """Whether the key is a plain ``<<``, which merges other mappings into this one."""
+    return isinstance(key, ScalarNode) and key.value == "<<" and not key.style
+
+
+def child(node: Node, step: str | int) -> tuple[Node | None, Node] | None:
+    """Key node (None in a list) and value node below ``node``, merged mappings included; None where there is none."""
+    if isinstance(node, SequenceNode):
+        items: list[Node] = node.value
+        return (None, items[step]) if isinstance(step, int) and step < len(items) else None
+    if not isinstance(node, MappingNode):
+        return None
+    for key, value in node.value:
+        if isinstance(key, ScalarNode) and key.value == step and not is_merge(key):
+            return key, value
+    for key, value in node.value:
+        if is_merge(key):
+            sources = value.value if isinstance(value, SequenceNode) else [value]
+            for source in sources:
+                found = child(source, step)
+                if found is not None:
+                    return found
+    return None

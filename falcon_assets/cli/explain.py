@@ -1,0 +1,130 @@
+"""``falcon explain``: what one process instance reads, writes and is told."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+from falcon_assets.catalog.store import EntityStore, load_entities
+from falcon_assets.errors import UnknownEntityError
+from falcon_assets.model.cluster import Cluster
+from falcon_assets.model.feed import Feed
+from falcon_assets.model.instant import format_instant, parse_instant
+from falcon_assets.model.process import Process
+from falcon_assets.planning.paths import InstancePaths
+from falcon_assets.planning.process_instance import ProcessInstance, plan_process_instance
+from falcon_assets.settings import load_settings
+from falcon_assets.storage.availability import is_available
+from falcon_assets.storage.cluster_store import ClusterStore
+
+
+@click.command()
+@click.argument("process")
+@click.argument("instance")
+@click.option("--cluster", help="Which cluster, where the process runs on several.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of tables.")
+def explain(process: str, instance: str, cluster: str | None, as_json: bool) -> None:
+    """Show what the INSTANCE (YYYY-MM-DDTHH:MMZ) of PROCESS reads, writes and is told, and which inputs are there now."""
+    settings = load_settings()
+    store = load_entities(settings.entity_defs).in_colo(settings.colo)
+    entity = store.process(process)
+    where = _cluster(store, entity, cluster)
+    files = ClusterStore(where, settings.home, settings.environ)
+
+    def available(feed: Feed, moment: Any) -> bool:
+        return is_available(files, feed, InstancePaths(feed, where).data(moment))
+
+    plan = plan_process_instance(
+        entity,
+        where,
+        store.feeds,
+        parse_instant(instance),
+        user=entity.acl.owner if entity.acl else settings.user,
+        available=available,
+    )
+    explanation = Explanation(plan, files)
+    if as_json:
+        click.echo(json.dumps(explanation.as_dict(), indent=2))
+    else:
+        explanation.show(Console(soft_wrap=True))
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """A planned instance beside the state of its cluster's file system."""
+
+    plan: ProcessInstance
+    files: ClusterStore
+
+    def as_dict(self) -> dict[str, Any]:
+        """What ``--json`` prints; ``available`` has one truth value per instance, in the same order."""
+        return {
+            "process": self.plan.process.name,
+            "cluster": self.plan.cluster.name,
+            "instance": format_instant(self.plan.nominal),
+            "inputs": [
+                {
+                    "name": one.name,
+                    "feed": one.feed.name,
+                    "instances": [format_instant(instance) for instance in one.instances],
+                    "paths": [self.files.path(path) for path in one.paths],
+                    "available": [is_available(self.files, one.feed, path) for path in one.paths],
+                }
+                for one in self.plan.inputs
+            ],
+            "outputs": [
+                {
+                    "name": one.name,
+                    "feed": one.feed.name,
+                    "instance": format_instant(one.instance),
+                    "path": self.files.path(one.path),
+                }
+                for one in self.plan.outputs
+            ],
+            "properties": self.plan.properties,
+        }
+
+    def show(self, console: Console) -> None:
+        """Prints tables for people."""
+        facts = self.as_dict()
+        console.print(f"[bold]{facts['process']}[/] on {facts['cluster']} at {facts['instance']}")
+        inputs = Table("input", "feed", "instance", "available", "path", title="Reads", title_justify="left")
+        for plan, one in zip(self.plan.inputs, facts["inputs"], strict=True):
+            waited = "[yellow]no, optional[/]" if plan.optional else "[red]no[/]"
+            for at, path, there in zip(one["instances"], one["paths"], one["available"], strict=True):
+                inputs.add_row(one["name"], one["feed"], at, "[green]yes[/]" if there else waited, path)
+            if not one["instances"]:
+                inputs.add_row(one["name"], one["feed"], "none exists", "", "")
+        outputs = Table("output", "feed", "instance", "path", title="Writes", title_justify="left")
+        for one in facts["outputs"]:
+            outputs.add_row(one["name"], one["feed"], one["instance"], one["path"])
+        told = Table("variable", "value", title="Is told", title_justify="left")
+        for name, value in sorted(facts["properties"].items()):
+            told.add_row(name, value)
+        for table in (inputs, outputs, told):
+            console.print(table)
+
+
+def _cluster(store: EntityStore, process: Process, name: str | None) -> Cluster:
+    """The cluster asked for, or the only one.
+
+    Raises:
+        UnknownEntityError: the process does not run there, or runs on several and none was named.
+    """
+    clusters = {cluster.name: cluster for cluster, _ in store.process_clusters(process)}
+    if name is None and len(clusters) == 1:
+        return next(iter(clusters.values()))
+    if name is None:
+        raise UnknownEntityError(
+            f"process {process.name!r} runs on several clusters: say which one with --cluster ({', '.join(clusters)})"
+        )
+    if name not in clusters:
+        raise UnknownEntityError(
+            f"process {process.name!r} does not run on cluster {name!r}; it runs on: {', '.join(clusters)}"
+        )
+    return clusters[name]

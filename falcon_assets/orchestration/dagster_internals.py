@@ -1,0 +1,24 @@
+"""The private names of Dagster that this package cannot do without, all of them, each with its reason.
+
+An upgrade of Dagster has to look here first.
+"""
+
+from __future__ import annotations
+
+# A custom partition mapping returns this; PartitionMapping itself is public, the type of its result is not.
+from dagster._core.definitions.partitions.mapping.partition_mapping import UpstreamPartitionsResult
+from dagster._core.definitions.partitions.subset import PartitionsSubset
+
+# A storage class for dagster.yaml: its base class, its configuration protocol, and the type of a page of keys.
+from dagster._core.storage.base_storage import DagsterStorage
+from dagster._core.types.pagination import PaginatedResults
+from dagster._serdes import ConfigurableClass, ConfigurableClassData
+
+__all__ = [
+    "ConfigurableClass",
+    "ConfigurableClassData",
+    "DagsterStorage",
+    "PaginatedResults",
+    "PartitionsSubset",
+    "UpstreamPartitionsResult",
+]

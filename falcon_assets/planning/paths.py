@@ -1,0 +1,122 @@
+"""Where the instances of a feed lie on a cluster, and which instance a path belongs to.
+
+The rule of the path variables ``${YEAR} ${MONTH} ${DAY} ${HOUR} ${MINUTE}``: feeds of minutes and hours show UTC,
+feeds of days and months show the wall clock of the feed's zone. So in either case no two instances share a path.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cached_property
+
+from falcon_assets.errors import ExpressionError
+from falcon_assets.model.cluster import Cluster
+from falcon_assets.model.feed import Feed
+from falcon_assets.model.path_template import TIME_VARIABLES, PathTemplate
+from falcon_assets.model.template import Variable, value_of
+from falcon_assets.planning.timeline import Timeline, feed_timeline
+from falcon_assets.planning.wall_clock import to_wall
+
+
+@dataclass(frozen=True)
+class InstancePaths:
+    """The paths of one feed on one cluster: ``/``-separated, below the cluster's root, no slash at the end.
+
+    A table feed has no path; its filled-in ``catalog:`` URI takes the place of :meth:`data`.
+
+    Attributes:
+        feed: The feed; must be on ``cluster``.
+        cluster: Its variables, and below them the feed's properties, are what other ``${...}`` may name.
+    """
+
+    feed: Feed
+    cluster: Cluster
+
+    def data(self, instance: datetime) -> str:
+        """The path of ``instance``.
+
+        Raises:
+            ExpressionError: the template names an unknown variable or leaves the cluster's root.
+        """
+        return self.template.render(self.wall(instance), {})
+
+    def stats(self, instance: datetime) -> str | None:
+        """The path of its statistics; None where the feed keeps none."""
+        template = self.feed.locations_on(self.cluster.name).stats
+        return self.render(template, instance) if template else None
+
+    def meta(self, instance: datetime) -> str | None:
+        """The path of its metadata; None where the feed keeps none."""
+        template = self.feed.locations_on(self.cluster.name).meta
+        return self.render(template, instance) if template else None
+
+    def render(self, template: PathTemplate, instance: datetime) -> str:
+        """The path of ``instance`` by another template of the feed, such as ``retention.archive_to``."""
+        return self._resolved(template).render(self.wall(instance), {})
+
+    def instance(self, path: str) -> datetime | None:
+        """The existing instance whose :meth:`data` is exactly ``path``; None for any other text."""
+        try:
+            wall = self.template.match(path, {})
+            if wall is None:
+                return None
+            found = self.timeline.instance(self.timeline.index_of_wall(wall))
+            exact = self.timeline.start <= found < self.timeline.end and self.data(found) == path
+        except (ExpressionError, OverflowError):
+            return None
+        return found if exact else None
+
+    @cached_property
+    def prefix(self) -> str:
+        """The folder above the first time variable: all of this feed lies in it, nothing above it is the feed's."""
+        if self.feed.table_on(self.cluster.name):
+            return self.template.text.partition("#")[0]
+        return self.template.fixed_prefix({}) or "/"
+
+    @cached_property
+    def timeline(self) -> Timeline:
+        """The feed's instances on the cluster."""
+        return feed_timeline(self.feed, self.cluster.name)
+
+    def wall(self, instance: datetime) -> datetime:
+        """The clock time (naive) that the paths of ``instance`` show."""
+        index = self.timeline.index_at_or_before(instance)
+        if self.timeline.instance(index) == instance:
+            return self.timeline.wall(index)
+        return to_wall(instance, "UTC" if self.feed.frequency.is_absolute else self.feed.timezone)
+
+    @cached_property
+    def template(self) -> PathTemplate:
+        """The template of :meth:`data`, normalised, with nothing left in it but time variables."""
+        table = self.feed.table_on(self.cluster.name)
+        if table:
+            return PathTemplate(self._fill(PathTemplate.parse(table.uri)))
+        template = self.feed.locations_on(self.cluster.name).data
+        if template is None:
+            raise ExpressionError(f"feed {self.feed.name!r} has neither a data location nor a table on {self._where}")
+        return self._resolved(template)
+
+    @property
+    def _where(self) -> str:
+        return f"cluster {self.cluster.name!r}"
+
+    def _resolved(self, template: PathTemplate) -> PathTemplate:
+        """``template`` normalised, with nothing left in it but time variables."""
+        folders = [folder for folder in self._fill(template).split("/") if folder not in ("", ".")]
+        if ".." in folders:
+            raise ExpressionError(f"{template.text!r}: a variable puts '..' into the path on {self._where}")
+        return PathTemplate("/" + "/".join(folders))
+
+    def _fill(self, template: PathTemplate) -> str:
+        values = {**self.feed.properties, **self.cluster.variables}
+        pieces = (
+            part
+            if isinstance(part, str)
+            else f"${{{part.name}}}"
+            if part.name in TIME_VARIABLES
+            else value_of(template.text, part, values)
+            for part in template.parts
+            if isinstance(part, str | Variable)
+        )
+        return "".join(pieces)

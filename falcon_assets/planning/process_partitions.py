@@ -1,0 +1,87 @@
+"""How the assets of a process are partitioned, and which process instance a partition stands for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from falcon_assets.model.feed import Feed
+from falcon_assets.model.process import Output, Process
+from falcon_assets.planning.evaluate import evaluate_time
+from falcon_assets.planning.inputs import nominal_of_output, output_instance
+from falcon_assets.planning.timeline import Timeline, feed_timeline, process_timeline
+from falcon_assets.planning.window_offsets import window_offsets
+
+
+@dataclass(frozen=True)
+class ProcessPartitions:
+    """The partitions of a process's assets on one cluster.
+
+    Attributes:
+        nominal: The timeline of the process.
+        timeline: The timeline that partitions the assets: the outputs' where one process instance makes exactly one
+            instance of each output, the process's own otherwise.
+        shift: Index of an output instance minus index of the process instance that writes it; None: own timeline.
+    """
+
+    nominal: Timeline
+    timeline: Timeline
+    shift: int | None
+
+    def nominal_of(self, partition: datetime) -> datetime:
+        """The nominal time of the process instance behind a partition, inside its validity or not."""
+        if self.shift is None:
+            return partition
+        index = self.timeline.index_at_or_before(partition)
+        return self.nominal.instance((index or 0) - self.shift)
+
+    def partition_of(self, nominal: datetime) -> datetime:
+        """The partition that a process instance writes; the inverse of :meth:`nominal_of`."""
+        if self.shift is None:
+            return nominal
+        index = self.nominal.index_at_or_before(nominal)
+        return self.timeline.instance((index or 0) + self.shift)
+
+
+def process_partitions(process: Process, cluster: str, feeds: Mapping[str, Feed]) -> ProcessPartitions:
+    """How the assets of ``process`` on ``cluster`` are partitioned.
+
+    Raises:
+        UnknownEntityError: the process or one of its feeds is not on that cluster.
+    """
+    nominal = process_timeline(process, cluster)
+    timelines = [feed_timeline(feeds[output.feed], cluster) for output in process.outputs]
+    shifts = {
+        _shift(nominal, timeline, output, process.timezone)
+        for output, timeline in zip(process.outputs, timelines, strict=True)
+    }
+    shift = shifts.pop() if len(shifts) == 1 and len(set(timelines)) == 1 else None
+    return ProcessPartitions(nominal, nominal if shift is None else timelines[0], shift)
+
+
+def _shift(nominal: Timeline, feed: Timeline, output: Output, timezone: str) -> int | None:
+    """The constant index difference between the instances of both timelines, None where it is not constant."""
+    if nominal.frequency != feed.frequency:
+        return None
+    call = output.instance.call
+    if nominal.frequency.is_absolute and call.name in ("now", "instanceTime"):
+        # Both step by the same absolute length, so the difference of the first instances is that of all.
+        return feed.index_at_or_before(evaluate_time(call, nominal.start, timezone))
+    offsets = window_offsets(nominal, feed, call, call)
+    if offsets is None or offsets[0] != offsets[1]:
+        return None
+    return feed.index_at_or_before(nominal.start) + offsets[0]  # same phase: that is the index of the first window
+
+
+def producers_of(
+    process: Process, partitions: ProcessPartitions, output: Output, feed: Timeline, instance: datetime
+) -> list[datetime]:
+    """The nominal times whose ``output`` is ``instance``: one, or several where many rewrite the same instance."""
+    if partitions.shift is None:
+        return nominal_of_output(output, partitions.nominal, feed, process.timezone, instance)
+    written_by = partitions.nominal_of(instance)
+    written = partitions.nominal.contains(written_by) and (
+        output_instance(output, feed, written_by, process.timezone) == instance
+    )
+    return [written_by] if written else []

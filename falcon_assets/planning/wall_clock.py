@@ -1,0 +1,51 @@
+"""Wall clocks: naive datetimes of a time zone, and how they meet absolute time."""
+
+from __future__ import annotations
+
+from calendar import monthrange
+from datetime import datetime, timedelta, timezone
+
+from falcon_assets.model.shared import zone
+
+
+def to_wall(moment: datetime, timezone_name: str) -> datetime:
+    """What a clock on the wall of that zone shows at ``moment`` (aware); the result is naive."""
+    return moment.astimezone(zone(timezone_name)).replace(tzinfo=None, fold=0)
+
+
+def from_wall(wall: datetime, timezone_name: str) -> datetime:
+    """The moment, in UTC, at which a wall clock of that zone shows ``wall`` (naive).
+
+    A time that a spring change leaves out moves forward by what was left out; a time that an autumn change repeats
+    means its first occurrence. Both are PEP 495's reading of ``fold=0``.
+
+    Raises:
+        OverflowError: before year 1 or after year 9999.
+    """
+    return wall.replace(tzinfo=zone(timezone_name), fold=0).astimezone(timezone.utc)
+
+
+def add_months(wall: datetime, months: int) -> datetime:
+    """``months`` later on the calendar; a day that the month lacks becomes its last day.
+
+    Raises:
+        OverflowError: before year 1 or after year 9999.
+    """
+    year, month = divmod(wall.year * 12 + wall.month - 1 + months, 12)
+    if not 1 <= year <= 9999:
+        raise OverflowError("date value out of range")
+    return wall.replace(year=year, month=month + 1, day=min(wall.day, monthrange(year, month + 1)[1]))
+
+
+def start_of_day(wall: datetime) -> datetime:
+    """Midnight at the beginning of that day."""
+    return wall.replace(hour=0, minute=0, second=0, microsecond=0)
+
+
+def whole_months_between(first: datetime, last: datetime) -> int:
+    """Calendar months from the month of ``first`` to the month of ``last``, days ignored."""
+    return (last.year - first.year) * 12 + last.month - first.month
+
+
+MICROSECOND = timedelta(microseconds=1)
+"""The smallest step of a datetime."""

@@ -1,0 +1,79 @@
+"""Settings from the environment; the only place where the environment is read."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timezone
+from pathlib import Path
+
+from falcon_assets.errors import ExpressionError, SettingsError
+from falcon_assets.planning.clock import Clock
+
+_STARTED = datetime.now(timezone.utc)
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How this installation is set up.
+
+    Attributes:
+        home: FALCON_HOME: data of clusters with bare paths, the embedded database, logs. Absolute.
+        entity_defs: FALCON_ENTITY_DEFS: the folder of the entity definitions. Absolute.
+        colo: FALCON_COLO: only clusters of this colo; None = all.
+        database_url: FALCON_DATABASE_URL: a PostgreSQL to use instead of the embedded one; None = embedded.
+        clock: FALCON_CLOCK: what time it is; the real time unless simulated.
+        user: Who runs this; what ``user()`` says where an entity declares no owner.
+        environ: The environment itself, for values that definitions name (``{env: NAME}``); never printed.
+    """
+
+    home: Path
+    entity_defs: Path
+    colo: str | None
+    database_url: str | None = field(repr=False)
+    clock: Clock
+    user: str
+    environ: Mapping[str, str] = field(repr=False)
+
+    def now(self) -> datetime:
+        """The present on the configured clock, aware and in UTC."""
+        return self.clock.at(datetime.now(timezone.utc))
+
+
+def load_settings(environ: Mapping[str, str] | None = None) -> Settings:
+    """Reads the settings, from the process's environment unless another one is given.
+
+    Raises:
+        SettingsError: FALCON_CLOCK or FALCON_DATABASE_URL is malformed; the text names the variable.
+    """
+    env = os.environ if environ is None else environ
+    try:
+        clock = Clock.parse(env.get("FALCON_CLOCK"), _STARTED)
+    except ExpressionError as error:
+        raise SettingsError(f"FALCON_CLOCK: {error}") from error
+    return Settings(
+        home=_absolute(env.get("FALCON_HOME") or ".falcon"),
+        entity_defs=_absolute(env.get("FALCON_ENTITY_DEFS") or "entity_defs"),
+        colo=env.get("FALCON_COLO") or None,
+        database_url=_database_url(env.get("FALCON_DATABASE_URL")),
+        clock=clock,
+        user=env.get("USER") or env.get("LOGNAME") or "unknown",
+        environ=env,
+    )
+
+
+def _absolute(folder: str) -> Path:
+    return Path(folder).expanduser().absolute()
+
+
+def _database_url(url: str | None) -> str | None:
+    """The URL with its driver named: a bare ``postgresql://`` means psycopg 3 to SQLAlchemy 2.1."""
+    if not url:
+        return None
+    for scheme in ("postgresql://", "postgres://"):
+        if url.startswith(scheme):
+            return "postgresql+psycopg2://" + url[len(scheme) :]
+    if not url.startswith("postgresql+psycopg2://"):
+        raise SettingsError("FALCON_DATABASE_URL must be a PostgreSQL URL: postgresql://user:password@host:port/database")
+    return url

@@ -1,0 +1,50 @@
+"""The Spark configuration of a cluster."""
+
+from __future__ import annotations
+
+from falcon_assets.model.cluster import Cluster
+
+
+def is_connect(endpoint: str) -> bool:
+    """Whether the execute endpoint is a Spark Connect server."""
+    return endpoint.startswith("sc://")
+
+
+def is_local(endpoint: str) -> bool:
+    """Whether the execute endpoint means this very process."""
+    return endpoint.partition("[")[0] == "local"
+
+
+def cluster_confs(cluster: Cluster) -> dict[str, str]:
+    """What the cluster says about Spark itself: its ``spark.*`` properties."""
+    return {key: value for key, value in cluster.properties.items() if key.startswith("spark.")}
+
+
+def session_confs(cluster: Cluster, working: str) -> dict[str, str]:
+    """The configuration of the cluster's session: our defaults, then what the cluster says.
+
+    Args:
+        cluster: Whose session it is.
+        working: The cluster's working folder, path or URL; the warehouse goes below it.
+    """
+    endpoint = cluster.interfaces.execute.endpoint
+    confs = {"spark.sql.session.timeZone": "UTC"}
+    if not is_connect(endpoint):  # a Connect server has its own
+        confs |= {
+            "spark.app.name": f"falcon-{cluster.name}",
+            "spark.sql.warehouse.dir": f"{working.rstrip('/')}/spark-warehouse",
+            "spark.log.level": "WARN",
+            "spark.ui.showConsoleProgress": "false",
+        }
+    if is_local(endpoint):
+        confs |= {
+            "spark.ui.enabled": "false",
+            "spark.driver.bindAddress": "127.0.0.1",
+            "spark.driver.host": "127.0.0.1",
+        }
+    return confs | cluster_confs(cluster)
+
+
+def without_secrets(endpoint: str) -> str:
+    """The endpoint without its parameters, one of which may be a token (``sc://h:15002/;token=...``)."""
+    return endpoint.partition("/;")[0]

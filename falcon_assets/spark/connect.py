@@ -1,0 +1,57 @@
+"""Spark Connect: sessions that live in a server."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+_MODE = "SPARK_CONNECT_MODE_ENABLED"
+
+
+def is_ready(endpoint: str, seconds: float) -> bool:
+    """Whether a server at ``sc://host:port/;token=...;use_ssl=true`` takes a channel, encryption and all, in time."""
+    import grpc  # noqa: PLC0415 - only clusters with a Connect server need these two, and they load pandas
+    from pyspark.sql.connect.client import DefaultChannelBuilder  # noqa: PLC0415
+
+    channel = DefaultChannelBuilder(endpoint).toChannel()
+    try:
+        grpc.channel_ready_future(channel).result(timeout=seconds)
+    except grpc.FutureTimeoutError:
+        return False
+    finally:
+        channel.close()
+    return True
+
+
+def start_connect(endpoint: str, confs: dict[str, str]) -> SparkSession:
+    """A new session of the server; of ``confs``, what a server does not let a client set stays as the server has it."""
+    builder = SparkSession.builder.remote(endpoint)
+    for key, value in confs.items():
+        builder = builder.config(key, value)
+    return builder.create()
+
+
+def is_served(session: Any, endpoint: str, seconds: float) -> bool:
+    """Whether the server is there and still knows the session; one that was restarted, or dropped it, does not."""
+    if session.is_stopped or not is_ready(endpoint, seconds):  # without the second, a call would be tried for minutes
+        return False
+    try:
+        session.conf.get("spark.app.id")
+    except PySparkException:
+        return False
+    return True
+
+
+def stop_connect(session: Any, endpoint: str, seconds: float) -> None:
+    """Gives the session back to the server, and PySpark's functions back to classic sessions."""
+    session.release_session_on_close = is_ready(endpoint, seconds)
+    session.stop()
+    leave_connect()
+
+
+def leave_connect() -> None:
+    """Lets PySpark's functions work on a classic session again: it keeps its mode in a variable of the process."""
+    os.environ.pop(_MODE, None)

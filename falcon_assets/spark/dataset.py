@@ -1,0 +1,40 @@
+"""What a workflow reads and writes: a feed and the folders of its instances."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from falcon_assets.model.feed import Feed
+
+
+@dataclass(frozen=True)
+class InputData:
+    """An input of one process instance.
+
+    Attributes:
+        name: The input's name in the process.
+        feed: How the data is laid out.
+        urls: Folders of the instances, oldest first (``file:///data/2013/01``); all at the same depth, because all
+            come from one path template. Empty where an optional input has nothing available.
+        partition: Only these sub-partitions of each instance, outermost first, ``*`` for any (``*/US``).
+    """
+
+    name: str
+    feed: Feed
+    urls: tuple[str, ...]
+    partition: str | None = None
+
+
+@dataclass(frozen=True)
+class OutputData:
+    """An output of one process instance.
+
+    Attributes:
+        name: The output's name in the process.
+        feed: How the data is laid out.
+        url: The folder to write, in staging; it does not exist yet.
+    """
+
+    name: str
+    feed: Feed
+    url: str

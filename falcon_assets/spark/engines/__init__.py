@@ -1,0 +1,1 @@
+"""The workflow engines: Spark SQL files, PySpark functions, programs for spark-submit."""

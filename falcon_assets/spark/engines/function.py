@@ -1,0 +1,83 @@
+"""Loads the function of a PySpark workflow."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import sys
+import threading
+from collections.abc import Callable
+from hashlib import sha256
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from pyspark import cloudpickle
+
+from falcon_assets.errors import WorkflowError
+from falcon_assets.model.workflow import PySparkWorkflow
+from falcon_assets.spark.failures import own_line
+
+_lock = threading.Lock()
+_loaded: dict[Path, tuple[int, ModuleType]] = {}
+
+
+def load_function(workflow: PySparkWorkflow, entity_root: Path) -> tuple[Callable[..., Any], str]:
+    """The workflow's function and the file that it is in.
+
+    A file is a module of its own, loaded again when it has changed; a ``package.module:name`` is imported as usual.
+
+    Raises:
+        WorkflowError: no such file or module, it does not load, or it has no such function.
+    """
+    if workflow.path is not None:
+        path = entity_root / workflow.path
+        module, name, where = _from_file(path), "run", str(path)
+    else:
+        where, _, name = (workflow.function or "").partition(":")
+        module = _from_package(where)
+    function = getattr(module, name, None)
+    if not callable(function):
+        raise WorkflowError(f"{where}: there is no function {name}(spark, inputs, instance) in it")
+    return function, module.__file__ or where
+
+
+def _from_package(name: str) -> ModuleType:
+    try:
+        return importlib.import_module(name)
+    except SyntaxError as error:
+        raise WorkflowError(f"{error.filename}:{error.lineno}: {error.msg}") from error
+    except Exception as error:
+        raise WorkflowError(f"{name}: the module cannot be imported: {type(error).__name__}: {error}") from error
+
+
+def _from_file(path: Path) -> ModuleType:
+    try:
+        changed = path.stat().st_mtime_ns
+        with _lock:
+            known = _loaded.get(path)
+            if known is None or known[0] != changed:
+                _loaded[path] = known = (changed, _load(path, changed))
+            return known[1]
+    except OSError as error:
+        raise WorkflowError(f"{path}: the workflow's file cannot be read: {error.strerror}") from error
+    except SyntaxError as error:
+        raise WorkflowError(f"{error.filename}:{error.lineno}: {error.msg}") from error
+
+
+def _load(path: Path, changed: int) -> ModuleType:
+    name = f"falcon_workflow_{path.stem}_{sha256(f'{path}@{changed}'.encode()).hexdigest()[:12]}"
+    code = compile(path.read_bytes(), str(path), "exec", dont_inherit=True)
+    spec = importlib.util.spec_from_loader(name, loader=None, origin=str(path))
+    if spec is None:
+        raise WorkflowError(f"{path}: not a Python file")
+    module = importlib.util.module_from_spec(spec)
+    module.__file__ = str(path)
+    sys.modules[name] = module  # dataclasses look their module up
+    try:
+        exec(code, module.__dict__)  # noqa: S102 - running the user's file is what this engine is for
+    except Exception as error:
+        del sys.modules[name]
+        raise WorkflowError(f"{own_line(error, str(path))}: {type(error).__name__}: {error}") from error
+    cloudpickle.register_pickle_by_value(module)  # type: ignore[no-untyped-call]  # executors cannot import it: functions travel with their code
+    return module

@@ -1,0 +1,34 @@
+"""Runs a workflow on the engine that it names."""
+
+from __future__ import annotations
+
+from falcon_assets.model.workflow import SparkSqlWorkflow, SparkSubmitWorkflow
+from falcon_assets.spark.engines.python import compute_python
+from falcon_assets.spark.engines.sql import compute_sql
+from falcon_assets.spark.engines.submit import submit
+from falcon_assets.spark.engines.task import WorkflowResult, WorkflowTask
+from falcon_assets.spark.reading import read_input
+from falcon_assets.spark.session import application_id, isolated
+from falcon_assets.spark.writing import write_output
+
+
+def run_workflow(task: WorkflowTask) -> WorkflowResult:
+    """Reads the inputs, computes, writes every output into its staging folder, and counts the records.
+
+    Safe to call from several threads for one cluster: every call has temporary views and settings of its own.
+
+    Raises:
+        WorkflowError: the workflow is missing, malformed, or failed; the text says where and why.
+    """
+    workflow = task.workflow
+    if isinstance(workflow, SparkSubmitWorkflow):
+        return submit(task, workflow)
+    session = task.session()
+    with isolated(session) as child:
+        inputs = {data.name: read_input(child, data) for data in task.inputs}
+        if isinstance(workflow, SparkSqlWorkflow):
+            frames = compute_sql(child, inputs, task, workflow)
+        else:
+            frames = compute_python(child, inputs, task, workflow)
+        records = {data.name: write_output(frames[data.name], data) for data in task.outputs}
+    return WorkflowResult(records, application_id(session))

@@ -1,0 +1,73 @@
+"""A workflow to run and what came of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from falcon_assets.model.cluster import Cluster
+from falcon_assets.model.workflow import Workflow
+from falcon_assets.spark.dataset import InputData, OutputData
+from falcon_assets.spark.instance import Instance
+
+
+@dataclass(frozen=True)
+class WorkflowTask:
+    """One process instance, resolved: nothing is left to look up.
+
+    Attributes:
+        process: Name of the process.
+        cluster: Where it runs.
+        nominal: The instance's nominal time, aware.
+        workflow: What to run.
+        entity_root: Folder that the workflow's path is relative to.
+        inputs: What it reads.
+        outputs: What it writes.
+        properties: Properties of the cluster and of the process, interpolated, the latter winning.
+        working: The cluster's working folder, path or URL; logs of programs go there where it is on this machine.
+        session: Gives the cluster's session; called only by workflows that need one.
+        timezone: The process's zone, in which expressions in arguments are evaluated.
+        user: What ``user()`` gives in them.
+    """
+
+    process: str
+    cluster: Cluster
+    nominal: datetime
+    workflow: Workflow
+    entity_root: Path
+    inputs: tuple[InputData, ...]
+    outputs: tuple[OutputData, ...]
+    properties: Mapping[str, str]
+    working: str
+    session: Callable[[], SparkSession]
+    timezone: str = "UTC"
+    user: str = ""
+    instance: Instance = field(init=False)
+
+    def __post_init__(self) -> None:
+        told = Instance(
+            process=self.process,
+            cluster=self.cluster.name,
+            nominal_time=self.nominal,
+            properties=dict(self.properties),
+            inputs={data.name: data.urls for data in self.inputs},
+            outputs={data.name: data.url for data in self.outputs},
+        )
+        object.__setattr__(self, "instance", told)
+
+
+@dataclass(frozen=True)
+class WorkflowResult:
+    """What a workflow did.
+
+    Attributes:
+        records: Number of records written, by output name.
+        application_id: The Spark application that did it; "" for a program that started none.
+    """
+
+    records: Mapping[str, int]
+    application_id: str

@@ -1,0 +1,68 @@
+"""Spark's exceptions, said in a sentence: no stack of the JVM, no query plan."""
+
+from __future__ import annotations
+
+import re
+import traceback
+from collections.abc import Iterator
+
+import pyspark
+from py4j.protocol import Py4JError, Py4JJavaError
+from pyspark.errors import PySparkException
+
+SPARK_ERRORS = (PySparkException, Py4JError)
+"""What PySpark raises for a failure on its side, classic and Connect."""
+
+_STATE = re.compile(r"\s*SQLSTATE: \w{5}.*", re.DOTALL)
+_FRAME = re.compile(r'File "([^"]+)", line (\d+)')
+_ABORTED = re.compile(r"^Job aborted due to stage failure: .*?(?=\[[A-Z][A-Z0-9_.]+\] )", re.DOTALL)
+
+
+def condition_of(error: BaseException) -> str:
+    """Spark's error condition (``PATH_NOT_FOUND``), "" where it has none."""
+    return (error.getCondition() or "") if isinstance(error, PySparkException) else ""
+
+
+def explain(error: BaseException) -> str:
+    """What went wrong, in one line."""
+    if condition_of(error) == "AVRO_DATA_SOURCE_NOT_ENABLED":
+        return (
+            "Spark's Avro support is not on the class path: add the property spark.jars.packages: "
+            f'"org.apache.spark:spark-avro_2.13:{pyspark.__version__}" to the cluster'
+        )
+    said = list(dict.fromkeys(filter(None, map(_sentence, _messages(error)))))
+    if len(said) > 1:  # the outermost says where, the innermost says why
+        return f"{said[0].rstrip('.')}: {said[-1]}"
+    return said[0] if said else type(error).__name__
+
+
+def _messages(error: BaseException) -> Iterator[str]:
+    if isinstance(error, Py4JJavaError):
+        cause = error.java_exception
+        while cause is not None:
+            yield cause.getMessage() or cause.getClass().getSimpleName()
+            cause = cause.getCause()
+    elif isinstance(error, PySparkException):
+        yield error.getMessage() or str(error)
+    else:
+        yield str(error)
+
+
+def _sentence(message: str) -> str:
+    if "Traceback (most recent call last)" in message:
+        return _python_failure(message)
+    text = _STATE.sub("", _ABORTED.sub("", message.strip()))
+    return text.strip().splitlines()[0].strip() if text.strip() else ""
+
+
+def _python_failure(message: str) -> str:
+    """The exception that a Python worker reports, and the innermost line of the user's code."""
+    lines = [line for line in _STATE.sub("", message).strip().splitlines() if line and not line.startswith(" ")]
+    own = [f"{file}:{line}" for file, line in _FRAME.findall(message) if "/pyspark" not in file]
+    return f"{lines[-1]} ({own[-1]})" if own else lines[-1]
+
+
+def own_line(error: BaseException, file: str) -> str:
+    """``file:line`` of the innermost line of ``file`` that ``error`` passed through; ``file`` where there is none."""
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename == file]
+    return f"{file}:{frames[-1].lineno}" if frames else file

@@ -1,0 +1,53 @@
+"""Finds out quickly whether somebody listens where a cluster says that its Spark is."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterator
+
+from falcon_assets.errors import WorkflowError
+from falcon_assets.spark.confs import is_connect, without_secrets
+from falcon_assets.spark.connect import is_ready
+
+REACH_SECONDS = 5.0
+"""How long a master or a server may take to accept a connection."""
+
+
+def require_reachable(cluster: str, endpoint: str) -> None:
+    """Makes sure that a standalone master or a Connect server listens.
+
+    Spark itself would take one minute and ten, respectively, to give up. YARN and Kubernetes are left to Spark.
+
+    Raises:
+        WorkflowError: nobody does.
+    """
+    if is_connect(endpoint):
+        if not is_ready(endpoint, REACH_SECONDS):
+            raise _unreachable(cluster, "Spark Connect server", without_secrets(endpoint), "no answer in time")
+    elif endpoint.startswith("spark://"):
+        _require_a_master(cluster, endpoint)
+
+
+def _require_a_master(cluster: str, endpoint: str) -> None:
+    reasons = []
+    for host, port in _masters(endpoint):
+        try:
+            socket.create_connection((host, port), timeout=REACH_SECONDS).close()
+        except OSError as error:
+            reasons.append(f"{host}:{port}: {error.strerror or error}")
+        else:
+            return
+    raise _unreachable(cluster, "Spark master", endpoint, "; ".join(reasons))
+
+
+def _masters(endpoint: str) -> Iterator[tuple[str, int]]:
+    """Host and port of every master (``spark://h1:7077,h2:7077`` is one cluster with a standby)."""
+    for master in endpoint.removeprefix("spark://").split(","):
+        host, port = master.rsplit(":", 1)
+        yield host, int(port)
+
+
+def _unreachable(cluster: str, what: str, endpoint: str, why: str) -> WorkflowError:
+    return WorkflowError(
+        f"cluster {cluster!r}: no {what} answers at {endpoint} ({why}): start it, or mend interfaces.execute.endpoint"
+    )

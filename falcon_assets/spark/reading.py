@@ -1,0 +1,95 @@
+"""Reads the instances of an input."""
+
+from __future__ import annotations
+
+from pyspark.sql import DataFrame, DataFrameReader, SparkSession
+from pyspark.sql.types import StructType
+
+from falcon_assets.errors import WorkflowError
+from falcon_assets.model.feed import Feed
+from falcon_assets.spark.dataset import InputData
+from falcon_assets.spark.failures import SPARK_ERRORS, condition_of, explain
+from falcon_assets.spark.flags import flag_options
+from falcon_assets.spark.partitions import wanted_partitions, with_partitions
+from falcon_assets.spark.schemas import FIXED_SCHEMAS, compare_orc, parse_schema
+
+_TEXTUAL = ("json", "csv", "xml")
+
+
+def read_input(spark: SparkSession, data: InputData) -> DataFrame:
+    """All instances of the input as one DataFrame, lazily.
+
+    A declared schema is enforced: its columns are read, in its order; a column that the files do not have is null
+    (CSV knows columns by position, so there it is an error), a value or column of another type is an error. For JSON,
+    CSV and XML that means Spark's ``mode: FAILFAST``; the feed's options may say otherwise. The declared partitions
+    of the feed are columns too, whether the folders are named ``US`` or ``country=US``.
+
+    Raises:
+        WorkflowError: the data cannot be read as the feed says, or there is none and no schema is declared.
+    """
+    try:
+        return _read(spark, data)
+    except SPARK_ERRORS as error:
+        raise WorkflowError(f"input {data.name!r} (feed {data.feed.name!r}): {explain(error)}") from error
+
+
+def _read(spark: SparkSession, data: InputData) -> DataFrame:
+    feed = data.feed
+    wanted_partitions(data)
+    if not data.urls:
+        return _empty(spark, data)
+    reader = spark.read.format(feed.format).options(**_options(feed))
+    if feed.schema_ is None:
+        frame = reader.load(list(data.urls))
+        return with_partitions(frame, data, None) if feed.partitions else frame
+    if not feed.partitions and feed.format != "orc":
+        return reader.schema(feed.schema_).load(list(data.urls))  # Spark parses the text: no round trip of ours
+    declared = parse_schema(feed.schema_)
+    in_files = _without(declared, feed.partitions)
+    if feed.format == "orc":
+        _check_orc(reader, data, in_files)
+    frame = reader.schema(in_files).load(list(data.urls))
+    return with_partitions(frame, data, declared) if feed.partitions else frame
+
+
+def _options(feed: Feed) -> dict[str, str]:
+    options = {**feed.options, **flag_options(feed)}
+    own = {key.lower(): value for key, value in feed.options.items()}
+    if feed.partitions:
+        options["recursiveFileLookup"] = "true"
+    if feed.schema_ is not None and feed.format in _TEXTUAL and "mode" not in own:
+        options["mode"] = "FAILFAST"
+    if feed.schema_ is not None and own.get("header", "").lower() == "true" and "enforceschema" not in own:
+        options["enforceSchema"] = "false"  # Spark's word for: do look at the header
+    return options
+
+
+def _empty(spark: SparkSession, data: InputData) -> DataFrame:
+    feed = data.feed
+    text = feed.schema_ or FIXED_SCHEMAS.get(feed.format)
+    if text is None:
+        raise WorkflowError(
+            f"input {data.name!r}: no instance of feed {feed.name!r} is available, and without a declared schema an "
+            "empty input has no columns: declare `schema:` in the feed"
+        )
+    schema = parse_schema(text)
+    present = {field.name.lower() for field in schema}
+    for name in feed.partitions:
+        if name.lower() not in present:
+            schema = schema.add(name, "string")
+    return spark.createDataFrame([], schema)
+
+
+def _without(schema: StructType, names: tuple[str, ...]) -> StructType:
+    lowered = {name.lower() for name in names}
+    return StructType([field for field in schema if field.name.lower() not in lowered])
+
+
+def _check_orc(reader: DataFrameReader, data: InputData, declared: StructType) -> None:
+    try:
+        found = reader.load(list(data.urls)).schema
+    except SPARK_ERRORS as error:
+        if condition_of(error) == "UNABLE_TO_INFER_SCHEMA":  # no file at all: nothing can be wrong
+            return
+        raise
+    compare_orc(data, found, declared)

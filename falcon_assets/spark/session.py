@@ -1,0 +1,163 @@
+"""The process's one warm Spark session, and isolated children of it."""
+
+from __future__ import annotations
+
+import logging
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from py4j.protocol import Py4JError
+from pyspark import SparkContext
+from pyspark.logger import PySparkLogger
+from pyspark.sql import SparkSession
+
+from falcon_assets.errors import WorkflowError
+from falcon_assets.model.cluster import Cluster
+from falcon_assets.spark.confs import is_connect, session_confs, without_secrets
+from falcon_assets.spark.connect import is_served, leave_connect, start_connect, stop_connect
+from falcon_assets.spark.failures import SPARK_ERRORS, explain
+from falcon_assets.spark.reach import REACH_SECONDS, require_reachable
+
+_JVM_EXIT_SECONDS = 20
+
+
+@dataclass(frozen=True)
+class _Target:
+    """What a session was made for; another target needs another session."""
+
+    endpoint: str
+    confs: tuple[tuple[str, str], ...]
+
+
+class SparkSessions:
+    """Keeps the session of the cluster that was asked for last.
+
+    Spark allows one context in a process, and PySpark decides once per process whether its functions speak to a
+    context or to a Connect server. So there is one session at a time: asking for another cluster (or for the same
+    with other properties) stops it. Instances that run side by side in one process are therefore of one cluster.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()
+        self._target: _Target | None = None
+        self._session: SparkSession | None = None
+
+    def session_for(self, cluster: Cluster, working: str) -> SparkSession:
+        """The session on the cluster's execute endpoint; the one that is there if it is alive and the same.
+
+        Args:
+            cluster: Its ``spark.*`` properties reach the session, over our defaults (UTC, no UI on ``local``).
+            working: The cluster's working folder, path or URL.
+
+        Raises:
+            WorkflowError: nothing answers at the endpoint, or Spark does not start; within a minute.
+        """
+        endpoint = cluster.interfaces.execute.endpoint
+        target = _Target(endpoint, tuple(sorted(session_confs(cluster, working).items())))
+        with self._lock:
+            if self._session is not None and self._target == target and _is_alive(self._session, endpoint):
+                return self._session
+            self.stop()
+            require_reachable(cluster.name, endpoint)
+            try:
+                session = _start(endpoint, dict(target.confs))
+            except (*SPARK_ERRORS, OSError) as error:
+                _stop_jvm()
+                leave_connect()
+                raise WorkflowError(
+                    f"cluster {cluster.name!r}: Spark at {without_secrets(endpoint)} did not start: {explain(error)}"
+                ) from error
+            self._target, self._session = target, session
+            return session
+
+    def stop(self) -> None:
+        """Stops the session, if there is one, and what it runs on in this process; jobs of other threads fail."""
+        with self._lock:
+            session, target = self._session, self._target
+            self._session = self._target = None
+            if session is not None and target is not None:
+                _stop(session, target.endpoint)
+            if SparkContext._active_spark_context is not None:  # somebody else's: Spark would hand it to us as it is
+                SparkContext._active_spark_context.stop()
+            _stop_jvm()
+
+
+_process = SparkSessions()
+session_for = _process.session_for
+stop_sessions = _process.stop
+
+
+@contextmanager
+def isolated(session: SparkSession) -> Iterator[SparkSession]:
+    """A child of ``session`` with its own temporary views, functions and settings, for one process instance."""
+    if is_classic(session):
+        yield session.newSession()  # about 2 ms; the JVM's garbage collection takes it away
+        return
+    child = session.cloneSession()  # type: ignore[attr-defined]  # Connect's session has it
+    try:
+        yield child
+    finally:
+        child.stop()
+
+
+def application_id(session: SparkSession) -> str:
+    """The id of the Spark application: the driver's, or the Connect server's."""
+    return session.sparkContext.applicationId if is_classic(session) else session.conf.get("spark.app.id") or ""
+
+
+def is_classic(session: SparkSession) -> bool:
+    """Whether the session lives in this process, and not in a Connect server."""
+    return isinstance(session, SparkSession)  # Connect's is a class of its own
+
+
+def _start(endpoint: str, confs: dict[str, str]) -> SparkSession:
+    for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
+        # PySpark prints every failed query with its JVM stack as one line of JSON; our exceptions say it in words.
+        PySparkLogger.getLogger(name).setLevel(logging.CRITICAL + 1)
+    if is_connect(endpoint):
+        return start_connect(endpoint, confs)
+    builder = SparkSession.builder.master(endpoint)
+    for key, value in confs.items():
+        builder = builder.config(key, value)
+    session = builder.getOrCreate()
+    context = session.sparkContext
+    declared = confs.get("spark.pyspark.python")
+    if declared or context.pythonExec == "python3":  # what PySpark takes where PYSPARK_PYTHON is not set
+        context.pythonExec = declared or sys.executable
+    return session
+
+
+def _stop(session: SparkSession, endpoint: str) -> None:
+    if not is_classic(session):
+        stop_connect(session, endpoint, REACH_SECONDS)
+        return
+    try:
+        session.stop()
+    except (*SPARK_ERRORS, OSError):  # its JVM died before it
+        SparkSession._instantiatedSession = SparkSession._activeSession = None
+
+
+def _is_alive(session: SparkSession, endpoint: str) -> bool:
+    if not is_classic(session):
+        return is_served(session, endpoint, REACH_SECONDS)
+    try:
+        context = session.sparkContext._jsc
+        return context is not None and not context.sc().isStopped()
+    except (Py4JError, OSError):
+        return False
+
+
+def _stop_jvm() -> None:
+    """Ends the JVM behind the session, because memory, class path and packages of the next one are set at its start."""
+    gateway = SparkContext._gateway
+    SparkContext._gateway = SparkContext._jvm = None
+    if gateway is None:
+        return
+    gateway.shutdown()
+    process = getattr(gateway, "proc", None)
+    if process is not None:
+        process.stdin.close()  # what PySpark's JVM waits for
+        process.wait(_JVM_EXIT_SECONDS)

@@ -1,0 +1,133 @@
+"""A cluster's file system: its write endpoint, and paths that never leave it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import fsspec
+from fsspec import AbstractFileSystem
+from fsspec.implementations.local import LocalFileSystem
+
+from falcon_assets.errors import StorageError
+from falcon_assets.model.cluster import Cluster, EnvironmentValue
+
+
+class ClusterStore:
+    """The file system behind the write endpoint of ``cluster``; every path in and out is below its root.
+
+    Args:
+        cluster: Whose store it is.
+        home: Where bare endpoints lie (``FALCON_HOME``).
+        environ: Where ``{env: NAME}`` of the storage options is looked up. The values are handed to fsspec
+            and shown nowhere.
+
+    Raises:
+        StorageError: the endpoint cannot be used, or an environment variable is missing.
+    """
+
+    def __init__(self, cluster: Cluster, home: Path, environ: Mapping[str, str]) -> None:
+        self.cluster = cluster
+        """Whose store it is."""
+        endpoint = cluster.interfaces.write.endpoint
+        url = endpoint if "://" in endpoint else _below(home, endpoint, cluster.name)
+        self._shown = _without_credentials(url)
+        options = _resolve_options(cluster, environ)
+        self.fs, root = _open(cluster.name, url, self._shown, options)
+        # A root that is itself a link is the operator's choice (a bigger disk); links below it must not leave it.
+        self._root = os.path.realpath(root) if self.is_local else root.rstrip("/")
+
+    fs: AbstractFileSystem
+    """The fsspec file system; its paths are what :meth:`path` returns."""
+
+    @property
+    def is_local(self) -> bool:
+        """Whether the store is a mounted file system, with atomic renames."""
+        return isinstance(self.fs, LocalFileSystem)
+
+    def path(self, relative: str) -> str:
+        """The absolute path (as :attr:`fs` takes it) of ``relative`` below the root, with or without a leading slash.
+
+        Raises:
+            StorageError: it leaves the root, by ``..`` or, on a local file system, by a symbolic link.
+        """
+        steps = [step for step in relative.split("/") if step not in ("", ".")]
+        if ".." in steps or "\0" in relative:
+            raise StorageError(f"cluster {self.cluster.name!r}: {relative!r} leaves the root {self._shown}")
+        path = "/".join([self._root.rstrip("/"), *steps]) or "/"
+        if self.is_local and not self._contains(os.path.realpath(path)):
+            raise StorageError(
+                f"cluster {self.cluster.name!r}: {relative!r} leaves the root {self._shown} by a symbolic link"
+            )
+        return path
+
+    def _contains(self, real: str) -> bool:
+        return real == self._root or real.startswith(self._root.rstrip("/") + "/")
+
+    def url(self, relative: str) -> str:
+        """The URL of ``relative`` for Spark (``file:///...``).
+
+        Raises:
+            StorageError: as :meth:`path`.
+        """
+        return str(self.fs.unstrip_protocol(self.path(relative)))
+
+    @property
+    def staging(self) -> str:
+        """Absolute path of the staging location: where outputs are written before they are published."""
+        return self.path(self.cluster.locations.staging)
+
+    @property
+    def working(self) -> str:
+        """Absolute path of the working location: scratch space of workflows."""
+        return self.path(self.cluster.locations.working)
+
+    def __repr__(self) -> str:
+        return f"ClusterStore({self.cluster.name!r}, {self._shown})"
+
+
+def _below(home: Path, endpoint: str, cluster: str) -> str:
+    if ".." in endpoint.split("/"):
+        raise StorageError(f"cluster {cluster!r}: the write endpoint {endpoint!r} must not contain '..'")
+    return f"file://{home.absolute() / endpoint.lstrip('/')}"
+
+
+def _resolve_options(cluster: Cluster, environ: Mapping[str, str]) -> dict[str, Any]:
+    resolved: dict[str, Any] = {}
+    for option, value in cluster.storage_options.items():
+        if isinstance(value, EnvironmentValue) and value.env not in environ:
+            raise StorageError(
+                f"cluster {cluster.name!r}: storage option {option!r} needs the environment variable {value.env}, "
+                "which is not set"
+            )
+        resolved[option] = environ[value.env] if isinstance(value, EnvironmentValue) else value
+    return resolved
+
+
+def _open(cluster: str, url: str, shown: str, options: Mapping[str, Any]) -> tuple[AbstractFileSystem, str]:
+    scheme = url.partition("://")[0]
+    if scheme in ("file", "local") and not url.startswith(f"{scheme}:///"):
+        raise StorageError(f"cluster {cluster!r}: the write endpoint {shown} needs three slashes: file:///folder")
+    if "::" not in url and scheme not in fsspec.available_protocols():
+        raise StorageError(f"cluster {cluster!r}: {scheme!r} of the write endpoint {shown} is not a known file system")
+    try:
+        fs, root = fsspec.core.url_to_fs(url, **options)
+    except ImportError as error:
+        raise StorageError(f"cluster {cluster!r}: cannot use {shown}: {error}") from error
+    except Exception as error:
+        # Drivers raise anything, and may quote their options: neither the text nor the cause is passed on.
+        raise StorageError(
+            f"cluster {cluster!r}: cannot open {shown} ({type(error).__name__}); check its endpoint and storage_options"
+        ) from None
+    return fs, str(root)
+
+
+def _without_credentials(url: str) -> str:
+    try:
+        split = urlsplit(url)
+    except ValueError:
+        return f"{url.partition('://')[0]}://..."
+    return f"{split.scheme}://{split.hostname or ''}{split.path}"

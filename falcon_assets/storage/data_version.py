@@ -1,0 +1,117 @@
+"""Data versions: a fingerprint of what an instance holds."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from falcon_assets.errors import StorageError
+from falcon_assets.storage.cluster_store import ClusterStore
+from falcon_assets.storage.explain import explained
+from falcon_assets.storage.side_files import is_side_file
+
+_BLOCK = 1 << 20
+_ATTEMPTS = 5
+
+
+@dataclass(frozen=True)
+class DataVersion:
+    """What an instance held when it was read."""
+
+    version: str
+    """128 bits, hexadecimal: equal exactly where names, sizes and contents of the files are."""
+    files: int
+    """How many files; the flag and Hadoop's side files do not count."""
+    bytes: int
+    """Their total size."""
+
+
+def fingerprint(store: ClusterStore, path: str, flag: str | None) -> DataVersion:
+    """The version of the instance at ``path``: hashed over the sorted (relative name, size, content checksum).
+
+    Modification times, the order of directories and empty folders do not matter. An instance that is replaced
+    while it is read is read again, so that the version is never one of a mixture.
+
+    Args:
+        store: Where it lies.
+        path: Its path below the root; a folder or a single file.
+        flag: Name of the feed's availability flag.
+
+    Raises:
+        StorageError: nothing is there, it cannot be read, a link in it leaves the root, or it keeps changing.
+    """
+    base = store.path(path)
+    with explained(store.cluster.name, f"read {path}"):
+        for _ in range(_ATTEMPTS):
+            before = _identity(store, path, base)
+            try:
+                version = _digest(_contents(store, base, flag))
+            except FileNotFoundError:
+                continue
+            if _identity(store, path, base) == before:
+                return version
+    raise StorageError(f"cluster {store.cluster.name!r}: {path} keeps changing while it is read")
+
+
+def _identity(store: ClusterStore, path: str, base: str) -> tuple[Any, Any]:
+    """Changes when another folder or file is moved to that path; the same for ever where a store has no inodes."""
+    try:
+        info = store.fs.info(base)
+    except FileNotFoundError:
+        raise StorageError(f"cluster {store.cluster.name!r}: there is nothing at {path}") from None
+    return info.get("ino"), info.get("created")
+
+
+def _contents(store: ClusterStore, base: str, flag: str | None) -> Iterator[tuple[bytes, int, bytes]]:
+    """(relative name, size, checksum) of each file of the instance, in no particular order."""
+    if store.fs.isfile(base):
+        yield b"", *_checksum(store, base)
+        return
+    for name in _files(store, base, ()):
+        relative = name[len(base) + 1 :]
+        if relative != flag:
+            yield os.fsencode(relative), *_checksum(store, name)
+
+
+def _files(store: ClusterStore, folder: str, above: tuple[str, ...]) -> Iterator[str]:
+    real = os.path.realpath(folder) if store.is_local else folder
+    if real in above:
+        raise StorageError(f"cluster {store.cluster.name!r}: {folder} is a symbolic link to a folder that it lies in")
+    for entry in store.fs.ls(folder, detail=True):
+        name, kind = str(entry["name"]).rstrip("/"), entry["type"]
+        if name == folder or is_side_file(name.rpartition("/")[2]):
+            continue
+        if entry.get("islink"):
+            kind = _kind_behind_link(store, name)
+        if kind == "directory":
+            yield from _files(store, name, (*above, real))
+        elif kind == "file":
+            yield name
+
+
+def _kind_behind_link(store: ClusterStore, name: str) -> str:
+    store.path(name[len(store.path("")) :])  # raises where the link leaves the root
+    return "directory" if store.fs.isdir(name) else "file" if store.fs.isfile(name) else "other"
+
+
+def _checksum(store: ClusterStore, name: str) -> tuple[int, bytes]:
+    """Size and checksum of one file. Stores whose etags are checksums of the content may answer with those instead."""
+    digest, size = hashlib.blake2b(digest_size=16), 0
+    with store.fs.open(name, "rb") as file:
+        while block := file.read(_BLOCK):
+            digest.update(block)
+            size += len(block)
+    return size, digest.digest()
+
+
+def _digest(contents: Iterator[tuple[bytes, int, bytes]]) -> DataVersion:
+    digest, files, size_of_all = hashlib.blake2b(digest_size=16), 0, 0
+    for name, size, checksum in sorted(contents):
+        # Lengths first, so that no two lists of files give the same bytes.
+        digest.update(len(name).to_bytes(8, "big") + name + size.to_bytes(8, "big") + checksum)
+        files += 1
+        size_of_all += size
+    return DataVersion(digest.hexdigest(), files, size_of_all)

@@ -1,0 +1,44 @@
+"""What the operating system refuses, said so that a person can mend it."""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from falcon_assets.errors import StorageError
+
+_REASONS = {
+    errno.ENOSPC: "the disk is full: free some space and run it again",
+    errno.EDQUOT: "the disk quota is used up: free some space and run it again",
+    errno.EXDEV: (
+        "the staging location is on another file system than the data, so nothing can be moved at once: "
+        "set locations.staging of the cluster to a folder on the file system of the data"
+    ),
+    errno.EACCES: "permission denied",
+    errno.EPERM: "permission denied",
+    errno.EROFS: "the file system is mounted read-only",
+    errno.ENOLCK: "the file system offers no locks: mount it with locking",
+}
+_NOT_A_FOLDER = (errno.ENOTDIR, errno.EEXIST)
+
+
+@contextmanager
+def explained(cluster: str, doing: str) -> Iterator[None]:
+    """Turns an ``OSError`` of the block into a sentence.
+
+    Args:
+        cluster: Name of the cluster.
+        doing: What is being done, after "cannot" (``publish raw/2013/01``).
+
+    Raises:
+        StorageError: instead of every ``OSError``.
+    """
+    try:
+        yield
+    except OSError as error:
+        reason = _REASONS.get(error.errno or 0) or error.strerror or type(error).__name__
+        if error.errno in _NOT_A_FOLDER:
+            reason = "something that is not a folder is where a folder is needed: move it away"
+        where = f" ({error.filename})" if error.filename else ""
+        raise StorageError(f"cluster {cluster!r}: cannot {doing}: {reason}{where}") from error

@@ -1,0 +1,163 @@
+"""One output on its way from staging to its final path, and back to order after a crash.
+
+Each final path has a folder of its own in the staging location, and each attempt to publish there a folder in that::
+
+    STAGING/KEY/ATTEMPT/written    what the workflow writes
+    STAGING/KEY/ATTEMPT/ready      the same, sealed: nobody but the publisher knows this path
+    STAGING/KEY/ATTEMPT/old        the old instance, moved out of its place
+
+``ready`` leaves by the rename into the final path. So ``ready`` beside ``old`` means: the crash came between the
+two renames, and the old instance is to go back. ``old`` alone has its successor, and is set aside to be removed.
+Attempts have unique names because the Spark tasks of a killed run may go on writing for a while.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import os
+import re
+import shutil
+import uuid
+from contextlib import suppress
+from pathlib import Path
+
+from falcon_assets.errors import StorageError
+from falcon_assets.storage.cluster_store import ClusterStore
+from falcon_assets.storage.data_version import DataVersion, fingerprint
+from falcon_assets.storage.durable import make_folders, sync, sync_tree
+from falcon_assets.storage.output_target import OutputTarget
+from falcon_assets.storage.permissions import apply_permission
+from falcon_assets.storage.replaced import set_aside
+from falcon_assets.storage.side_files import remove_side_files
+
+_REMOVE_ATTEMPTS = 3
+
+
+class OutputSwap:
+    """All methods are to be called with the lock of :attr:`key` held; they raise OSError as the system says.
+
+    Args:
+        store: A local store.
+        target: The output.
+
+    Raises:
+        StorageError: the final path leaves the root.
+    """
+
+    def __init__(self, store: ClusterStore, target: OutputTarget) -> None:
+        self.target = target
+        self.final = Path(store.path(target.path))
+        # However a path is spelt: through a link to its parent it is the same instance.
+        self.place = self.final.parent.resolve() / self.final.name
+        self.key = _key(os.path.relpath(self.place, store.path("")))
+        self._store = store
+        self._staging = Path(store.staging)
+        self._folder = self._staging / self.key
+        self._attempt = self._folder / uuid.uuid4().hex
+        self._ready = self._attempt / "ready"
+        self.written = self._attempt / "written"
+
+    def prepare(self) -> None:
+        """Makes the folder of the attempt, and finds out now what would make :meth:`publish` fail hours later.
+
+        Raises:
+            StorageError: the final path is a link, or a file although a flag is to go into it.
+        """
+        self._check_place(is_folder=True if self.target.flag else None)
+        make_folders(self._attempt)
+        above = next(parent for parent in self.final.parents if parent.exists())
+        if above.stat().st_dev != self._attempt.stat().st_dev:
+            raise OSError(errno.EXDEV, os.strerror(errno.EXDEV), str(self._attempt))
+        if not above.is_dir():
+            raise OSError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(above))
+
+    def publish(self) -> DataVersion:
+        """Seals and completes what was written, then swaps it in; on any error the old instance stays.
+
+        Raises:
+            StorageError: nothing was written, or a file where a folder is needed or the other way round.
+        """
+        if not os.path.lexists(self.written):
+            raise self._error(f"nothing was written to {self.written}")
+        self.written.rename(self._ready)
+        version = self._complete()
+        make_folders(self.final.parent)
+        try:
+            if os.path.lexists(self.final):
+                self.final.rename(self._attempt / "old")
+            self._ready.rename(self.final)
+        except BaseException:
+            self._restore(self._attempt)
+            raise
+        sync(self.final.parent)
+        self._drop(self._attempt)
+        return version
+
+    def recover(self) -> None:
+        """Puts an old instance back that a crash left without its successor, and removes all attempts."""
+        attempts = list(self._folder.iterdir()) if self._folder.exists() else []
+        for attempt in attempts:
+            self._restore(attempt)
+            self._drop(attempt)
+        with suppress(OSError):  # the tasks of a killed run may still write there; the next run cleans up again
+            self._folder.rmdir()
+
+    def _restore(self, attempt: Path) -> None:
+        old = attempt / "old"
+        if os.path.lexists(old) and os.path.lexists(attempt / "ready") and not os.path.lexists(self.final):
+            make_folders(self.final.parent)
+            old.rename(self.final)
+            sync(self.final.parent)
+
+    def _drop(self, attempt: Path) -> None:
+        if os.path.lexists(attempt / "old"):
+            set_aside(attempt / "old", self._staging)
+        _remove(attempt)
+
+    def _complete(self) -> DataVersion:
+        """Everything that makes the sealed output an instance, on disk before anybody can see it."""
+        ready, flag = self._ready, self.target.flag
+        if ready.is_symlink():
+            raise self._error(f"the output is a symbolic link: write a file or a folder to {self.written}")
+        self._check_place(is_folder=ready.is_dir())
+        if ready.is_dir():
+            remove_side_files(ready, keep=flag)
+            if flag is not None:
+                (ready / flag).touch()
+        elif flag is not None:
+            raise self._error(f"the output is a single file, which cannot hold the availability flag {flag}")
+        apply_permission(ready, self.target.permission)
+        version = fingerprint(self._store, os.path.relpath(ready, self._store.path("")), flag)
+        sync_tree(ready)
+        return version
+
+    def _check_place(self, is_folder: bool | None) -> None:
+        if self.final.is_symlink():
+            raise self._error(f"{self.final} is a symbolic link: move it away")
+        if self.final.exists() and is_folder is not None and self.final.is_dir() != is_folder:
+            here, new = ("a file", "a folder") if is_folder else ("a folder", "a single file")
+            raise self._error(f"{self.final} is {here}, but the output is {new}: move it away")
+
+    def _error(self, why: str) -> StorageError:
+        return StorageError(f"cluster {self._store.cluster.name!r}: cannot publish {self.target.path}: {why}")
+
+
+def _key(path: str) -> str:
+    """A file name for ``path``: readable at the end of the path, unique by a hash of all of it."""
+    readable = re.sub(r"[^A-Za-z0-9-]+", "-", path).strip("-")[-60:]
+    return f"{readable}.{hashlib.blake2b(os.fsencode(path), digest_size=16).hexdigest()}"
+
+
+def _remove(path: Path) -> None:
+    for _ in range(_REMOVE_ATTEMPTS):
+        try:
+            if path.is_dir() and not path.is_symlink():
+                shutil.rmtree(path)
+            else:
+                path.unlink(missing_ok=True)
+            return
+        except OSError as error:
+            # The tasks of a killed run still write there: harmless, and gone with the next run at the latest.
+            if error.errno not in (errno.ENOTEMPTY, errno.ENOENT):
+                raise

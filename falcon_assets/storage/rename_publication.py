@@ -1,0 +1,95 @@
+"""Publishing on file systems whose rename is atomic."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import ExitStack
+from itertools import permutations, product
+from pathlib import Path
+from types import TracebackType
+
+from falcon_assets.errors import StorageError
+from falcon_assets.storage.cluster_store import ClusterStore
+from falcon_assets.storage.data_version import DataVersion
+from falcon_assets.storage.explain import explained
+from falcon_assets.storage.output_swap import OutputSwap
+from falcon_assets.storage.output_target import OutputTarget
+from falcon_assets.storage.path_lock import path_lock
+from falcon_assets.storage.replaced import sweep
+
+_LOCK_SECONDS = 3.0
+
+
+class RenamePublication:
+    """Publishes by two renames per output: the old instance out of its place, the new one into it.
+
+    Args:
+        store: A local store.
+        process_key: The process instance, for messages.
+        outputs: By name.
+
+    Raises:
+        StorageError: the outputs lie within one another, or in the staging or working location.
+    """
+
+    def __init__(self, store: ClusterStore, process_key: str, outputs: Mapping[str, OutputTarget]) -> None:
+        self._cluster, self._staging, self._process_key = store.cluster.name, Path(store.staging), process_key
+        self._swaps = {name: OutputSwap(store, target) for name, target in outputs.items()}
+        self._held = ExitStack()
+        self._check_apart(store)
+
+    def __enter__(self) -> RenamePublication:
+        # Always in the same order: two runs that share outputs must not wait for each other.
+        with ExitStack() as held:
+            for swap in sorted(self._swaps.values(), key=lambda swap: swap.key):
+                with explained(self._cluster, f"prepare {swap.target.path}"):
+                    self._staging.mkdir(parents=True, exist_ok=True)
+                    if not held.enter_context(path_lock(self._staging / f"{swap.key}.lock", _LOCK_SECONDS)):
+                        raise StorageError(
+                            f"{self._process_key}: {swap.target.path} on cluster {self._cluster!r} is being written "
+                            "by another run: let it end, or end it, and run this again"
+                        )
+                    swap.recover()
+                    held.callback(self._recover, swap)
+                    swap.prepare()
+            self._held = held.pop_all()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._held.close()
+        sweep(self._staging)
+
+    def staging(self, name: str) -> str:
+        """Absolute path that output ``name`` is to be written to; nothing is there yet."""
+        return str(self._swaps[name].written)
+
+    def commit(self, name: str) -> DataVersion:
+        """Puts what was written for output ``name`` in place of its old instance, complete and with its flag.
+
+        Raises:
+            StorageError: nothing was written, or the file system refuses; the old instance is then where it was.
+        """
+        swap = self._swaps[name]
+        with explained(self._cluster, f"publish {swap.target.path}"):
+            return swap.publish()
+
+    def _recover(self, swap: OutputSwap) -> None:
+        with explained(self._cluster, f"clean up after {swap.target.path}"):
+            swap.recover()
+
+    def _check_apart(self, store: ClusterStore) -> None:
+        own = [(store.staging, "the staging location"), (store.working, "the working location")]
+        places = [(Path(path).resolve(), what) for path, what in own]
+        finals = [(swap.place, f"output {name!r}") for name, swap in self._swaps.items()]
+        for (path, output), (other, what) in [
+            *permutations(finals, 2),
+            *product(finals, places),
+            *product(places, finals),
+        ]:
+            if path.is_relative_to(other):
+                raise StorageError(
+                    f"{self._process_key}: {output} ({path}) must not be within {what} ({other}) "
+                    f"on cluster {self._cluster!r}"
+                )

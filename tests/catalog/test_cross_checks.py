@@ -1,0 +1,516 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests.catalog.definition_files import FEEDS, FILES, PROCESSES, changed, load, problems
+
+VALIDITY = "{start: 2013-01-01T00:00Z, end: 2014-01-01T00:00Z}"
+INPUT = '{name: flights, feed: raw, start: "now(0,0)", end: "now(0,0)"}'
+OUTPUT = '{name: out, feed: delays, instance: "now(0,0)"}'
+
+
+def test_right_definitions_have_no_problems(tmp_path: Path) -> None:
+    store = load(tmp_path, FILES)
+    assert (list(store.clusters), list(store.feeds), list(store.processes)) == (
+        ["primary", "backup"],
+        ["raw", "delays"],
+        ["hourly"],
+    )
+
+
+CASES = {
+    # Unknown names and places.
+    "unknown_cluster_of_feed": (
+        "feeds.yaml",
+        "- name: backup",
+        "- name: bakcup",
+        ["feeds.yaml:13: clusters[1].name: unknown cluster 'bakcup' (did you mean 'backup'?)"],
+    ),
+    "unknown_cluster_of_process": (
+        "processes.yaml",
+        "- name: primary",
+        "- name: nowhere",
+        ["processes.yaml:5: clusters[0].name: unknown cluster 'nowhere'; legal here: primary, backup"],
+    ),
+    "unknown_feed_of_input": (
+        "processes.yaml",
+        "feed: raw",
+        "feed: rwa",
+        ["processes.yaml:8: inputs[0].feed: unknown feed 'rwa' (did you mean 'raw'?)"],
+    ),
+    "unknown_feed_of_output": (
+        "processes.yaml",
+        "feed: delays",
+        "feed: delay",
+        ["processes.yaml:10: outputs[0].feed: unknown feed 'delay' (did you mean 'delays'?)"],
+    ),
+    "unknown_late_input": (
+        "processes.yaml",
+        "{input: flights}",
+        "{input: flight}",
+        ["processes.yaml:12: late_process.inputs[0].input: unknown input 'flight' (did you mean 'flights'?)"],
+    ),
+    "feed_is_not_on_the_cluster_of_the_process": (
+        "processes.yaml",
+        "- name: primary",
+        "- name: backup",
+        [
+            "processes.yaml:10: outputs[0].feed: feed 'delays' is not on cluster 'backup', where this process runs; "
+            "it is on primary"
+        ],
+    ),
+    # Names.
+    "two_feeds_of_one_name": (
+        "feeds.yaml",
+        "name: delays",
+        "name: raw",
+        [
+            "feeds.yaml:18: name: feed 'raw' is already defined at feeds.yaml:2",
+            "processes.yaml:10: outputs[0].feed: unknown feed 'delays'; legal here: raw",
+        ],
+    ),
+    "cluster_listed_twice": (
+        "feeds.yaml",
+        f"    type: target\n    validity: {VALIDITY}",
+        f"    type: target\n    validity: {VALIDITY}\n  - name: backup\n    validity: {VALIDITY}",
+        ["feeds.yaml:16: clusters[2].name: cluster 'backup' is listed twice, first in line 13"],
+    ),
+    "partition_declared_twice": (
+        "feeds.yaml",
+        "[carrier]",
+        "[carrier, carrier]",
+        ["feeds.yaml:4: partitions[1]: partition 'carrier' is declared twice, first in line 4"],
+    ),
+    "input_and_output_of_one_name": (
+        "processes.yaml",
+        "name: out,",
+        "name: flights,",
+        [
+            "processes.yaml:10: outputs[0].name: the name 'flights' is taken by inputs[0].name in line 8: "
+            "inputs and outputs share one set of names"
+        ],
+    ),
+    "late_input_listed_twice": (
+        "processes.yaml",
+        "[{input: flights}]",
+        "[{input: flights}, {input: flights}]",
+        ["processes.yaml:12: late_process.inputs[1].input: input 'flights' is listed twice, first in line 12"],
+    ),
+    # Storage.
+    "table_and_locations": (
+        "feeds.yaml",
+        "name: delays",
+        'name: delays\ntable: {uri: "catalog:db:delays#ds=${YEAR}-${MONTH}-${DAY}-${HOUR}"}',
+        [
+            "feeds.yaml:19: table: a feed has either locations or a table, never both",
+            "feeds.yaml:24: clusters[0].name: a table feed needs a registry, and cluster 'primary' declares no "
+            "interfaces.registry",
+            "processes.yaml:10: outputs[0].feed: feed 'delays' is a table, and tables cannot be written by processes yet",
+        ],
+    ),
+    "table_of_a_cluster_and_locations": (
+        "feeds.yaml",
+        "    retention: {limit: days(90)}",
+        '    table: {uri: "catalog:db:raw#ds=${YEAR}-${MONTH}-${DAY}-${HOUR}"}',
+        [
+            "feeds.yaml:9: clusters[0].name: a table feed needs a registry, and cluster 'primary' declares no "
+            "interfaces.registry",
+            "feeds.yaml:12: clusters[0].table: a feed has either locations or a table, never both",
+            "processes.yaml:8: inputs[0].feed: feed 'raw' is a table, and tables cannot be read by processes yet",
+        ],
+    ),
+    "no_location_at_all": (
+        "feeds.yaml",
+        "locations:\n  data: /delays/${YEAR}/${MONTH}/${DAY}/${HOUR}\n",
+        "",
+        [
+            "feeds.yaml:21: clusters[0]: there is no location for the data on cluster 'primary': "
+            "declare locations.data or a table"
+        ],
+    ),
+    # Paths.
+    "template_coarser_than_the_frequency": (
+        "feeds.yaml",
+        "/delays/${YEAR}/${MONTH}/${DAY}/${HOUR}",
+        "/delays/${YEAR}/${DAY}",
+        [
+            "feeds.yaml:21: locations.data: '/delays/${YEAR}/${DAY}' is coarser than the frequency hours(1): "
+            "instances would share a path without ${MONTH}, ${HOUR}"
+        ],
+    ),
+    "archive_coarser_than_the_frequency": (
+        "feeds.yaml",
+        "{limit: days(90)}",
+        '{limit: days(90), action: archive, archive_to: "/old/${YEAR}/${MONTH}/${DAY}"}',
+        [
+            "feeds.yaml:12: clusters[0].retention.archive_to: '/old/${YEAR}/${MONTH}/${DAY}' is coarser than the "
+            "frequency hours(1): instances would share a path without ${HOUR}"
+        ],
+    ),
+    "unknown_variable_on_each_cluster": (
+        "feeds.yaml",
+        "data: /raw/",
+        "data: /${cluster.color}/",
+        [
+            "feeds.yaml:7: locations.data: '/${cluster.color}/${YEAR}/${MONTH}/${DAY}/${HOUR}': unknown variable "
+            "'${cluster.color}' (did you mean 'cluster.colo'?) on cluster 'primary'",
+            "feeds.yaml:7: locations.data: '/${cluster.color}/${YEAR}/${MONTH}/${DAY}/${HOUR}': unknown variable "
+            "'${cluster.color}' (did you mean 'cluster.colo'?) on cluster 'backup'",
+        ],
+    ),
+    "two_feeds_in_one_path": (
+        "feeds.yaml",
+        "/delays/${YEAR}/${MONTH}/${DAY}/${HOUR}",
+        "raw//${YEAR}/${MONTH}/${DAY}/${HOUR}/",
+        [
+            "feeds.yaml:21: locations.data: 'raw//${YEAR}/${MONTH}/${DAY}/${HOUR}/' is on cluster 'primary' the same "
+            "path as locations.data of feed 'raw' at feeds.yaml:7"
+        ],
+    ),
+    "archive_onto_itself": (
+        "feeds.yaml",
+        "{limit: days(90)}",
+        '{limit: days(90), action: archive, archive_to: "/raw/${YEAR}/${MONTH}/${DAY}/${HOUR}"}',
+        [
+            "feeds.yaml:12: clusters[0].retention.archive_to: '/raw/${YEAR}/${MONTH}/${DAY}/${HOUR}' is on cluster "
+            "'primary' the same path as locations.data of feed 'raw' at feeds.yaml:7"
+        ],
+    ),
+    "staging_among_data": (
+        "clusters.yaml",
+        "colo: east",
+        "locations: {staging: /raw/.staging}",
+        [
+            "clusters.yaml:3: locations.staging: 'raw/.staging' and 'raw', where feed 'raw' lies, must not be inside "
+            "of each other"
+        ],
+    ),
+    "data_among_scratch": (
+        "feeds.yaml",
+        "/delays/",
+        "/.falcon/working/delays/",
+        [
+            "clusters.yaml:1: locations.working: '.falcon/working' and '.falcon/working/delays', where feed 'delays' "
+            "lies, must not be inside of each other"
+        ],
+    ),
+    # Sub-partitions and replication.
+    "cluster_partition_too_deep": (
+        "feeds.yaml",
+        "type: source",
+        'type: source\n    partition: "${cluster.colo}/AA"',
+        [
+            "feeds.yaml:11: clusters[0].partition: '${cluster.colo}/AA' is deeper than feed 'raw' is partitioned "
+            "(partitions: carrier)"
+        ],
+    ),
+    "source_and_target_partition_too_deep_together": (
+        "feeds.yaml",
+        f"type: source\n    validity: {VALIDITY}\n    retention: {{limit: days(90)}}\n  - name: backup\n",
+        f"type: source\n    partition: AA\n    validity: {VALIDITY}\n  - name: backup\n    partition: '*'\n",
+        [
+            "feeds.yaml:14: clusters[1].partition: '*' below 'AA' of source 'primary' is deeper than feed 'raw' is "
+            "partitioned (partitions: carrier)"
+        ],
+    ),
+    "input_partition_too_deep": (
+        "processes.yaml",
+        "feed: raw,",
+        'feed: raw, partition: "*/US",',
+        ["processes.yaml:8: inputs[0].partition: '*/US' is deeper than feed 'raw' is partitioned (partitions: carrier)"],
+    ),
+    "unknown_variable_in_partition": (
+        "feeds.yaml",
+        "type: source",
+        'type: source\n    partition: "${colo}"',
+        ["feeds.yaml:11: clusters[0].partition: '${colo}': unknown variable '${colo}' on cluster 'primary'"],
+    ),
+    "expression_in_partition": (
+        "processes.yaml",
+        "feed: raw,",
+        'feed: raw, partition: "${now(0,0)}",',
+        [
+            "processes.yaml:8: inputs[0].partition: '${now(0,0)}': only variables may stand in a partition, not now(...)"
+        ],
+    ),
+    "several_sources_without_partition": (
+        "feeds.yaml",
+        "type: target",
+        "type: source",
+        [
+            "feeds.yaml:9: clusters[0].partition: source cluster 'primary' needs a partition expression, as there are "
+            "2 source clusters",
+            "feeds.yaml:13: clusters[1].partition: source cluster 'backup' needs a partition expression, as there are "
+            "2 source clusters",
+        ],
+    ),
+    "several_sources_with_one_partition": (
+        "feeds.yaml",
+        f"type: source\n    validity: {VALIDITY}\n    retention: {{limit: days(90)}}\n  - name: backup\n    type: target",
+        f"type: source\n    partition: east\n    validity: {VALIDITY}\n  - name: backup\n    type: source\n"
+        "    partition: east",
+        ["feeds.yaml:15: clusters[1].partition: 'east' is 'east' here and on source cluster 'primary': "
+         "each source needs its own"],
+    ),
+    "target_without_source": (
+        "feeds.yaml",
+        "    type: source\n",
+        "",
+        ["feeds.yaml:13: clusters[1].type: a target needs a source: no cluster has type: source"],
+    ),
+    # Retention and lateness.
+    "limit_equal_to_cut_off": (
+        "feeds.yaml",
+        "days(90)",
+        "hours(6)",
+        [
+            "feeds.yaml:12: clusters[0].retention.limit: hours(6) must be longer than late_arrival.cut_off, "
+            "which is hours(6)"
+        ],
+    ),
+    "late_input_without_cut_off": (
+        "feeds.yaml",
+        "late_arrival: {cut_off: hours(6)}\n",
+        "",
+        [
+            "processes.yaml:12: late_process.inputs[0].input: feed 'raw' declares no late_arrival.cut_off, "
+            "so input 'flights' is never late"
+        ],
+    ),
+    # Producers and cycles.
+    "two_outputs_to_one_feed": (
+        "processes.yaml",
+        f"- {OUTPUT}",
+        f'- {OUTPUT}\n  - {{name: again, feed: delays, instance: "now(-1,0)"}}',
+        ["processes.yaml:11: outputs[1].feed: feed 'delays' is already written by output 'out' of this process"],
+    ),
+    "reads_its_own_output": (
+        "processes.yaml",
+        f"- {INPUT}",
+        f'- {INPUT}\n  - {{name: before, feed: delays, start: "now(-1,0)", end: "now(-1,0)"}}',
+        ["processes.yaml:9: inputs[1].feed: dependency cycle: delays -> hourly -> delays (on cluster 'primary')"],
+    ),
+    # Windows.
+    "window_before_the_validity": (
+        "processes.yaml",
+        INPUT,
+        '{name: flights, feed: raw, start: "now(-9000,0)", end: "now(-8760,0)"}',
+        [
+            "processes.yaml:8: inputs[0].start: input 'flights' never falls inside the validity of feed 'raw' on "
+            "cluster 'primary', 2013-01-01T00:00Z to 2014-01-01T00:00Z: it reaches from 2011-12-23T00:00Z to "
+            "2012-12-31T23:00Z"
+        ],
+    ),
+    "window_after_the_validity": (
+        "processes.yaml",
+        INPUT,
+        '{name: flights, feed: raw, start: "now(8760,0)", end: "now(8760,0)"}',
+        [
+            "processes.yaml:8: inputs[0].start: input 'flights' never falls inside the validity of feed 'raw' on "
+            "cluster 'primary', 2013-01-01T00:00Z to 2014-01-01T00:00Z: it reaches from 2014-01-01T00:00Z to "
+            "2014-12-31T23:00Z"
+        ],
+    ),
+    "window_that_ends_before_it_starts": (
+        "processes.yaml",
+        INPUT,
+        '{name: flights, feed: raw, start: "today(5,0)", end: "today(3,0)"}',
+        [
+            "processes.yaml:8: inputs[0].start: input 'flights' is always empty: its start today(5,0) lies after its "
+            "end today(3,0)"
+        ],
+    ),
+    "latest_that_ends_before_it_starts": (
+        "processes.yaml",
+        INPUT,
+        '{name: flights, feed: raw, start: "latest(0)", end: "latest(-1)"}',
+        [
+            "processes.yaml:8: inputs[0].start: input 'flights' is always empty: its start latest(0) lies after its "
+            "end latest(-1)"
+        ],
+    ),
+    "window_outside_of_the_calendar": (
+        "processes.yaml",
+        INPUT,
+        '{name: flights, feed: raw, start: "lastYear(-99999,0,0,0)", end: "now(0,0)"}',
+        [
+            "processes.yaml:8: inputs[0].start: input 'flights' has no value everywhere: lastYear(...) at "
+            "2013-01-01T00:00Z lies outside the years 1 to 9999"
+        ],
+    ),
+    "output_outside_of_the_validity": (
+        "processes.yaml",
+        OUTPUT,
+        '{name: out, feed: delays, instance: "lastYear(0,0,0,0)"}',
+        [
+            "processes.yaml:10: outputs[0].instance: output 'out' never falls inside the validity of feed 'delays' on "
+            "cluster 'primary', 2013-01-01T00:00Z to 2014-01-01T00:00Z: it reaches from 2012-01-01T00:00Z to "
+            "2012-01-01T00:00Z"
+        ],
+    ),
+    "process_before_its_feeds": (
+        "processes.yaml",
+        VALIDITY,
+        "{start: 2012-01-01T00:00Z, end: 2013-01-01T00:00Z}",
+        [
+            "processes.yaml:8: inputs[0].start: input 'flights' never falls inside the validity of feed 'raw' on "
+            "cluster 'primary', 2013-01-01T00:00Z to 2014-01-01T00:00Z: it reaches from 2012-01-01T00:00Z to "
+            "2012-12-31T23:00Z",
+            "processes.yaml:10: outputs[0].instance: output 'out' never falls inside the validity of feed 'delays' on "
+            "cluster 'primary', 2013-01-01T00:00Z to 2014-01-01T00:00Z: it reaches from 2012-01-01T00:00Z to "
+            "2012-12-31T23:00Z",
+        ],
+    ),
+    # Workflows.
+    "workflow_file_is_missing": (
+        "processes.yaml",
+        "hourly.sql",
+        "sql/hourly.sql",
+        ["processes.yaml:11: workflow.path: 'sql/hourly.sql' is not a file in the folder of the entity definitions, ."],
+    ),
+    "workflow_file_outside_of_the_root": (
+        "processes.yaml",
+        "hourly.sql",
+        "../hourly.sql",
+        ["processes.yaml:11: workflow.path: '../hourly.sql' leads out of the folder of the entity definitions, ."],
+    ),
+    "late_workflow_file_is_missing": (
+        "processes.yaml",
+        "{input: flights}",
+        "{input: flights, workflow: {engine: pyspark, path: late.py}}",
+        [
+            "processes.yaml:12: late_process.inputs[0].workflow.path: 'late.py' is not a file in the folder of the "
+            "entity definitions, ."
+        ],
+    ),
+    "argument_that_cannot_be_read": (
+        "processes.yaml",
+        "{engine: spark-sql, path: hourly.sql}",
+        '{engine: spark-submit, path: hourly.sql, args: [--day, "${formatDate(instanceTime())}"]}',
+        [
+            "processes.yaml:11: workflow.args[1]: 'formatDate(instanceTime())' is not a legal expression: unknown "
+            "function 'formatDate' (did you mean 'formatTime'?); known: currentMonth, currentWeek, currentYear, "
+            "dateOffset, formatTime, future, instanceTime, lastMonth, lastWeek, lastYear, latest, now, today, user, "
+            "yesterday"
+        ],
+    ),
+    "property_that_cannot_be_read": (
+        "processes.yaml",
+        "name: hourly\n",
+        "name: hourly\nproperties: {day: '${nominalTime'}\n",
+        ["processes.yaml:3: properties.day: '${nominalTime': a '${' is not closed"],
+    ),
+}
+
+
+@pytest.mark.parametrize(("file", "old", "new", "expected"), CASES.values(), ids=CASES)
+def test_problem(tmp_path: Path, file: str, old: str, new: str, expected: list[str]) -> None:
+    assert problems(tmp_path, changed(file, old, new)) == expected
+
+
+LEGAL = {
+    "window_partly_before_the_validity": (INPUT, '{name: flights, feed: raw, start: "now(-8759,0)", end: "now(-8000,0)"}'),
+    "window_of_the_past_year": (INPUT, '{name: flights, feed: raw, start: "lastYear(0,0,0,0)", end: "today(0,0)"}'),
+    "window_that_is_rarely_ordered": (
+        INPUT,
+        '{name: flights, feed: raw, start: "currentMonth(29,0,0)", end: "today(0,0)"}',
+    ),
+    "latest": (INPUT, '{name: flights, feed: raw, start: "latest(-2)", end: "latest(0)"}'),
+    "future": (INPUT, '{name: flights, feed: raw, start: "future(0,10)", end: "future(1,10)"}'),
+    "partition_with_variable": ("feed: raw,", 'feed: raw, partition: "${cluster.colo}",'),
+}
+
+
+@pytest.mark.parametrize(("old", "new"), LEGAL.values(), ids=LEGAL)
+def test_legal(tmp_path: Path, old: str, new: str) -> None:
+    load(tmp_path, changed("processes.yaml", old, new))
+
+
+@pytest.mark.parametrize(
+    ("validity", "start", "end", "message"),
+    [
+        pytest.param(
+            "{start: 2012-01-01T00:00Z, end: 2012-02-01T00:00Z}",
+            "latest(0)",
+            "latest(0)",
+            "it looks back from 2012-01-31T23:00Z at the latest",
+            id="latest_before_the_feed",
+        ),
+        pytest.param(
+            "{start: 2014-01-01T00:00Z, end: 2014-02-01T00:00Z}",
+            "future(0,5)",
+            "future(2,5)",
+            "it looks ahead from 2014-01-01T00:00Z at the earliest",
+            id="future_after_the_feed",
+        ),
+    ],
+)
+def test_lookups_that_never_find_anything(tmp_path: Path, validity: str, start: str, end: str, message: str) -> None:
+    files = changed("processes.yaml", INPUT, f'{{name: flights, feed: raw, start: "{start}", end: "{end}"}}')
+    files["processes.yaml"] = files["processes.yaml"].replace(VALIDITY, validity)
+    assert problems(tmp_path, files)[0] == (
+        "processes.yaml:8: inputs[0].start: input 'flights' never falls inside the validity of feed 'raw' on cluster "
+        f"'primary', 2013-01-01T00:00Z to 2014-01-01T00:00Z: {message}"
+    )
+
+
+def test_second_producer_names_the_first(tmp_path: Path) -> None:
+    second = PROCESSES.replace("name: hourly", "name: other")
+    assert problems(tmp_path, {**FILES, "second.yaml": second}) == [
+        "second.yaml:10: outputs[0].feed: feed 'delays' on cluster 'primary' is already produced by process 'hourly' at "
+        "processes.yaml:10"
+    ]
+
+
+def test_output_to_a_replication_target(tmp_path: Path) -> None:
+    feeds = FEEDS.replace("name: delays", "name: delays-2") + "---\n" + FEEDS.partition("---")[0]
+    feeds = feeds.replace("name: raw", "name: delays", 1).replace("/raw/", "/copied/", 1)
+    process = PROCESSES.replace("feed: raw", "feed: raw").replace("- name: primary", "- name: backup")
+    assert problems(tmp_path, {**FILES, "feeds.yaml": feeds, "processes.yaml": process}) == [
+        "processes.yaml:10: outputs[0].feed: feed 'delays' on cluster 'backup' is filled by replication (type: target), "
+        "so no process can produce it there"
+    ]
+
+
+def test_cycle_of_two_processes_is_printed_once(tmp_path: Path) -> None:
+    back = PROCESSES.replace("name: hourly", "name: back").replace("feed: raw", "feed: SWAP")
+    back = back.replace("feed: delays", "feed: raw").replace("feed: SWAP", "feed: delays").replace("late_process", "# ")
+    assert problems(tmp_path, {**FILES, "back.yaml": back}) == [
+        "back.yaml:8: inputs[0].feed: dependency cycle: delays -> back -> raw -> hourly -> delays (on cluster 'primary')"
+    ]
+
+
+def test_cycle_through_replication_names_the_clusters(tmp_path: Path) -> None:
+    one_way = FEEDS.partition("---")[0]
+    other_way = one_way.replace("name: primary", "name: SWAP").replace("name: backup", "name: primary")
+    other_way = other_way.replace("name: SWAP", "name: backup").replace("raw", "delays")
+    there = PROCESSES.replace("- name: primary", "- name: backup")
+    back = PROCESSES.replace("name: hourly", "name: back").replace("feed: raw", "feed: SWAP")
+    back = back.replace("feed: delays", "feed: raw").replace("feed: SWAP", "feed: delays")
+    files = {**FILES, "feeds.yaml": f"{one_way}---\n{other_way}", "processes.yaml": f"{there}---\n{back}"}
+    assert problems(tmp_path, files) == [
+        "processes.yaml:21: inputs[0].feed: dependency cycle: delays@primary -> back@primary -> raw@primary -> "
+        "raw@backup -> hourly@backup -> delays@backup -> delays@primary"
+    ]
+
+
+def test_table_feed_with_registry_is_legal(tmp_path: Path) -> None:
+    registry = 'execute: {endpoint: "local[2]"}, registry: {endpoint: "thrift://h:9083"}'
+    clusters = FILES["clusters.yaml"].replace('execute: {endpoint: "local[2]"}', registry)
+    table = FEEDS.partition("---")[0].replace("name: raw", "name: counts").replace("locations:", "table:")
+    table = table.replace("data: /raw/${YEAR}/${MONTH}/${DAY}/${HOUR}", 'uri: "catalog:db:t#h=${YEAR}${MONTH}${DAY}${HOUR}"')
+    load(tmp_path, {**FILES, "clusters.yaml": clusters, "table.yaml": table})
+
+
+def test_nothing_is_said_about_entities_that_could_not_be_parsed(tmp_path: Path) -> None:
+    assert problems(tmp_path, changed("feeds.yaml", "name: raw\nfrequency: hours(1)", "name: raw\nfrequency: hourly")) == [
+        "feeds.yaml:3: frequency: 'hourly' is not a frequency: write minutes(n), hours(n), days(n) or months(n) with a "
+        "whole n > 0"
+    ]
+
+
+def test_nothing_is_said_about_entities_in_a_file_with_a_syntax_error(tmp_path: Path) -> None:
+    assert problems(tmp_path, changed("feeds.yaml", "partitions: [carrier]", "partitions: [carrier")) == [
+        "feeds.yaml:5: not YAML: did not find expected ',' or ']'"
+    ]

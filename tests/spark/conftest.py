@@ -1,0 +1,152 @@
+"""Real Spark in its three shapes: in this process, a standalone cluster, and a Connect server."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from pyspark.find_spark_home import _find_spark_home
+from pyspark.sql import SparkSession
+
+from falcon_assets.model.cluster import Cluster
+from falcon_assets.spark.session import session_for, stop_sessions
+from tests.spark.sandbox import CONFS, Sandbox, cluster_on
+
+START_SECONDS = 60
+
+
+def wait_for(condition: Callable[[], bool], child: subprocess.Popen[bytes], log: Path) -> None:
+    deadline = time.monotonic() + START_SECONDS
+    while not condition():
+        if child.poll() is not None or time.monotonic() > deadline:
+            raise AssertionError(f"{child.args} did not come up:\n{log.read_text()}")
+        time.sleep(0.05)
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def listens(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+@contextmanager
+def daemon(folder: Path, name: str, *command: str) -> Iterator[tuple[subprocess.Popen[bytes], Path]]:
+    """A Spark program in the foreground of a process group of its own, ended with all that it started."""
+    log = folder / f"{name}.log"
+    environ = {
+        **{key: value for key, value in os.environ.items() if not key.startswith("SPARK_")},
+        "SPARK_LOCAL_IP": "127.0.0.1",
+        "SPARK_LOG_DIR": str(folder),
+        "SPARK_PID_DIR": str(folder),
+        "SPARK_DAEMON_MEMORY": "512m",
+        "PYSPARK_PYTHON": sys.executable,
+    }
+    script = str(Path(_find_spark_home(), command[0]))
+    with log.open("wb") as output:
+        child = subprocess.Popen(
+            [script, *command[1:]],
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+            env=environ,
+            cwd=folder,
+        )
+    try:
+        yield child, log
+    finally:
+        os.killpg(child.pid, signal.SIGTERM)
+        try:
+            child.wait(15)
+        except subprocess.TimeoutExpired:
+            os.killpg(child.pid, signal.SIGKILL)
+            child.wait()
+
+
+@pytest.fixture(scope="session")
+def spark_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("spark")
+
+
+@pytest.fixture(scope="session")
+def local_cluster() -> Cluster:
+    return cluster_on("local[2]")
+
+
+@pytest.fixture(scope="session")
+def standalone_cluster(spark_folder: Path) -> Iterator[Cluster]:
+    """Spark's own master with one worker, on loopback."""
+    port = free_port()
+    url = f"spark://127.0.0.1:{port}"
+    master = ("--host", "127.0.0.1", "--port", str(port), "--webui-port", "0")
+    worker = ("--host", "127.0.0.1", "--webui-port", "0", "--cores", "2", "--memory", "2g", "--work-dir")
+    package = "org.apache.spark.deploy"
+    with daemon(spark_folder, "master", "bin/spark-class", f"{package}.master.Master", *master) as (child, log):
+        wait_for(lambda: listens(port), child, log)
+        workers = ("bin/spark-class", f"{package}.worker.Worker", *worker, str(spark_folder / "work"), url)
+        with daemon(spark_folder, "worker", *workers) as (second, second_log):
+            wait_for(lambda: "Registering worker" in log.read_text(), second, second_log)
+            yield cluster_on(
+                url,
+                **{
+                    "spark.driver.host": "127.0.0.1",
+                    "spark.driver.bindAddress": "127.0.0.1",
+                    "spark.executor.memory": "512m",
+                    "spark.cores.max": "1",
+                },
+            )
+
+
+@contextmanager
+def connect_server(folder: Path, name: str, port: int) -> Iterator[Cluster]:
+    confs = {**CONFS, "spark.connect.grpc.binding.port": str(port), "spark.master": "local[2]"}
+    confs["spark.sql.warehouse.dir"] = str(folder / f"{name}-warehouse")
+    flags = [part for key, value in confs.items() for part in ("--conf", f"{key}={value}")]
+    with daemon(folder, name, "sbin/start-connect-server.sh", "--wait", *flags) as (child, log):
+        wait_for(lambda: listens(port), child, log)
+        yield cluster_on(f"sc://127.0.0.1:{port}")
+
+
+@pytest.fixture(scope="session")
+def connect_cluster(spark_folder: Path) -> Iterator[Cluster]:
+    """Spark's own Connect server."""
+    with connect_server(spark_folder, "connect", free_port()) as cluster:
+        yield cluster
+
+
+@pytest.fixture(scope="session", params=["local", "standalone", "connect"])
+def any_cluster(request: pytest.FixtureRequest) -> Cluster:
+    """Each kind of execute endpoint; the servers start only when their turn comes."""
+    cluster: Cluster = request.getfixturevalue(f"{request.param}_cluster")
+    return cluster
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _stop_at_the_end() -> Iterator[None]:
+    yield
+    stop_sessions()
+
+
+@pytest.fixture
+def spark(local_cluster: Cluster, spark_folder: Path) -> SparkSession:
+    """The warm session of the local cluster."""
+    return session_for(local_cluster, str(spark_folder))
+
+
+@pytest.fixture
+def sandbox(tmp_path: Path, local_cluster: Cluster) -> Sandbox:
+    return Sandbox(tmp_path, local_cluster)

@@ -1,0 +1,91 @@
+"""Builds what a workflow needs, below one folder."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from falcon_assets.model.cluster import Cluster
+from falcon_assets.model.process import Process
+from falcon_assets.model.workflow import Workflow
+from falcon_assets.spark.dataset import InputData, OutputData
+from falcon_assets.spark.engines.task import WorkflowTask
+from falcon_assets.spark.session import session_for
+from tests.builders import make_cluster, make_feed
+
+CONFS = {
+    "spark.sql.shuffle.partitions": "2",
+    "spark.ui.enabled": "false",
+    "spark.log.level": "ERROR",
+    "spark.driver.memory": "512m",
+}
+NOMINAL = datetime(2013, 1, 1, 5, tzinfo=timezone.utc)
+
+
+def cluster_on(endpoint: str, **properties: str) -> Cluster:
+    return make_cluster(
+        interfaces={"write": {"endpoint": "data/primary"}, "execute": {"endpoint": endpoint}},
+        properties={**CONFS, **properties},
+    )
+
+
+@dataclass(frozen=True)
+class Sandbox:
+    """Builds what a workflow needs below one folder."""
+
+    folder: Path
+    cluster: Cluster
+
+    def session(self) -> SparkSession:
+        return session_for(self.cluster, str(self.folder.parent))
+
+    @staticmethod
+    def workflow(**declared: Any) -> Workflow:
+        return Process.model_validate({**_PROCESS, "workflow": declared}).workflow
+
+    def file(self, path: str, text: str) -> Path:
+        target = self.folder / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(text)
+        return target
+
+    def input(self, name: str, *paths: str, partition: str | None = None, **feed: Any) -> InputData:
+        urls = tuple((self.folder / path).as_uri() for path in paths)
+        return InputData(name, make_feed(name=f"{name}-feed", **feed), urls, partition)
+
+    def output(self, name: str, **feed: Any) -> OutputData:
+        return OutputData(
+            name, make_feed(name=f"{name}-feed", **{"format": "parquet", **feed}), (self.folder / "out" / name).as_uri()
+        )
+
+    def task(self, workflow: Workflow, **overrides: Any) -> WorkflowTask:
+        given: dict[str, Any] = {
+            "process": "hourly",
+            "cluster": self.cluster,
+            "nominal": NOMINAL,
+            "workflow": workflow,
+            "entity_root": self.folder,
+            "inputs": (),
+            "outputs": (self.output("delays"),),
+            "properties": {},
+            "working": str(self.folder / "working"),
+            "session": self.session,
+        }
+        return WorkflowTask(**{**given, **overrides})
+
+    def rows(self, name: str = "delays", file_format: str = "parquet") -> list[tuple[Any, ...]]:
+        frame = self.session().read.format(file_format).load((self.folder / "out" / name).as_uri())
+        return sorted(tuple(row) for row in frame.collect())
+
+
+_PROCESS = {
+    "kind": "process",
+    "name": "hourly",
+    "frequency": "hours(1)",
+    "clusters": [{"name": "primary", "validity": {"start": "2013-01-01T00:00Z", "end": "2014-01-01T00:00Z"}}],
+    "outputs": [{"name": "delays", "feed": "delays", "instance": "now(0,0)"}],
+}

@@ -1,0 +1,189 @@
+"""What every engine does on every kind of execute endpoint."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from falcon_assets.errors import WorkflowError
+from falcon_assets.model.cluster import Cluster
+from falcon_assets.spark.engines.run import run_workflow
+from falcon_assets.spark.session import application_id, isolated, session_for
+from tests.spark.sandbox import Sandbox
+
+SQL = "SELECT carrier, avg(delay) AS delay, :nominal_time AS at FROM flights WHERE delay > :threshold GROUP BY carrier"
+PYTHON = """
+from pyspark.sql import functions as sf
+
+@sf.udf("string")
+def upper(text):
+    return text.upper()
+
+def run(spark, inputs, instance):
+    late = inputs["flights"].where(sf.col("delay") > int(instance.properties["threshold"]))
+    return late.select(upper("carrier").alias("carrier"), "delay")
+"""
+PROGRAM = """
+import sys
+from pyspark.sql import SparkSession
+
+source, target, day = sys.argv[1:]
+spark = SparkSession.builder.getOrCreate()
+spark.read.json(source.split(",")).selectExpr("carrier", f"'{day}' AS day").write.parquet(target)
+spark.stop()
+"""
+
+
+@pytest.fixture
+def sandbox(tmp_path: Path, any_cluster: Cluster) -> Sandbox:
+    made = Sandbox(tmp_path, any_cluster)
+    made.file("in/04/a.json", '{"carrier":"aa","delay":20}\n{"carrier":"aa","delay":40}\n')
+    made.file("in/05/a.json", '{"carrier":"ua","delay":10}\n{"carrier":"dl","delay":30}\n')
+    made.file("wf/late.sql", SQL)
+    made.file("wf/late.py", PYTHON)
+    made.file("wf/program.py", PROGRAM)
+    return made
+
+
+def test_sql_reads_computes_and_writes(sandbox: Sandbox) -> None:
+    task = sandbox.task(
+        sandbox.workflow(engine="spark-sql", path="wf/late.sql"),
+        inputs=(sandbox.input("flights", "in/04", "in/05"),),
+        properties={"threshold": "15", "spark.dotted": "not a parameter"},
+    )
+    result = run_workflow(task)
+    assert result.records == {"delays": 2}
+    assert result.application_id == application_id(sandbox.session())
+    assert [(row[0], row[1], f"{row[2]:%H:%M}") for row in sandbox.rows()] == [
+        ("aa", 30.0, "05:00"),
+        ("dl", 30.0, "05:00"),
+    ]
+
+
+def test_pyspark_reads_computes_and_writes(sandbox: Sandbox) -> None:
+    task = sandbox.task(
+        sandbox.workflow(engine="pyspark", path="wf/late.py"),
+        inputs=(sandbox.input("flights", "in/04", "in/05", schema="carrier string, delay int"),),
+        properties={"threshold": "15"},
+    )
+    assert run_workflow(task).records == {"delays": 3}
+    assert sandbox.rows() == [("AA", 20), ("AA", 40), ("DL", 30)]
+
+
+def test_spark_submit_reads_computes_and_writes(sandbox: Sandbox) -> None:
+    args = ("${flights}", "${delays}", "${formatTime(instanceTime(),'yyyy-MM-dd')}")
+    task = sandbox.task(
+        sandbox.workflow(engine="spark-submit", path="wf/program.py", args=args),
+        inputs=(sandbox.input("flights", "in/04", "in/05"),),
+    )
+    result = run_workflow(task)
+    assert result.records == {"delays": 4}
+    assert result.application_id.startswith(("local-", "app-"))
+    assert sandbox.rows() == [("aa", "2013-01-01"), ("aa", "2013-01-01"), ("dl", "2013-01-01"), ("ua", "2013-01-01")]
+
+
+def test_partitions_flags_and_empty_inputs(sandbox: Sandbox) -> None:
+    sandbox.file("p/05/US/a.json", '{"delay":1}')
+    sandbox.file("p/05/country=DE/a.json", '{"delay":2}')
+    sandbox.file("p/05/DONE", "not data")
+    sandbox.file("wf/both.sql", "SELECT p.country, p.delay FROM p LEFT ANTI JOIN nothing USING (delay)")
+    task = sandbox.task(
+        sandbox.workflow(engine="spark-sql", path="wf/both.sql"),
+        inputs=(
+            sandbox.input("p", "p/05", partitions=["country"], availability_flag="DONE"),
+            sandbox.input("nothing", schema="delay bigint"),
+        ),
+        outputs=(sandbox.output("delays", partitions=["country"]),),
+    )
+    assert run_workflow(task).records == {"delays": 2}
+    assert sandbox.rows() == [(1, "US"), (2, "DE")]
+
+
+def test_an_empty_result_is_an_instance_too(sandbox: Sandbox) -> None:
+    sandbox.file("wf/none.sql", "SELECT carrier, delay FROM flights WHERE delay > 1000")
+    task = sandbox.task(
+        sandbox.workflow(engine="spark-sql", path="wf/none.sql"), inputs=(sandbox.input("flights", "in/04"),)
+    )
+    assert run_workflow(task).records == {"delays": 0}
+    assert sandbox.rows() == []
+
+
+def test_an_error_names_the_line_of_the_file(sandbox: Sandbox) -> None:
+    path = sandbox.file("wf/bad.sql", "-- about\nSELECT 1 AS one;\n\nSELECT carrier,\n  nonsense FROM flights")
+    task = sandbox.task(
+        sandbox.workflow(engine="spark-sql", path="wf/bad.sql"), inputs=(sandbox.input("flights", "in/04"),)
+    )
+    with pytest.raises(WorkflowError) as caught:
+        run_workflow(task)
+    assert str(caught.value) == (
+        f"{path}:5: [UNRESOLVED_COLUMN.WITH_SUGGESTION] A column, variable, or function parameter with name `nonsense` "
+        "cannot be resolved. Did you mean one of the following? [`delay`, `carrier`]."
+    )
+
+
+def test_an_error_while_computing_names_the_output(sandbox: Sandbox) -> None:
+    sandbox.file("wf/cast.sql", "SELECT CAST(carrier AS int) AS number FROM flights")
+    task = sandbox.task(
+        sandbox.workflow(engine="spark-sql", path="wf/cast.sql"), inputs=(sandbox.input("flights", "in/04"),)
+    )
+    with pytest.raises(WorkflowError) as caught:
+        run_workflow(task)
+    assert str(caught.value).startswith(
+        "output 'delays' (feed 'delays-feed'): [CAST_INVALID_INPUT] The value 'aa' of the type "
+    )
+    assert "\n" not in str(caught.value)
+
+
+def test_an_exception_in_a_udf_names_its_line(sandbox: Sandbox) -> None:
+    path = sandbox.file("wf/boom.py", PYTHON.replace("text.upper()", "text / 0"))
+    task = sandbox.task(
+        sandbox.workflow(engine="pyspark", path="wf/boom.py"),
+        inputs=(sandbox.input("flights", "in/04"),),
+        properties={"threshold": "15"},
+    )
+    with pytest.raises(WorkflowError) as caught:
+        run_workflow(task)
+    assert str(caught.value) == (
+        "output 'delays' (feed 'delays-feed'): "
+        f"TypeError: unsupported operand type(s) for /: 'str' and 'int' ({path}:6)"
+    )
+
+
+def test_a_value_of_another_type_than_declared_is_an_error(sandbox: Sandbox) -> None:
+    sandbox.file("wf/copy.sql", "SELECT * FROM flights")
+    task = sandbox.task(
+        sandbox.workflow(engine="spark-sql", path="wf/copy.sql"),
+        inputs=(sandbox.input("flights", "in/04", schema="carrier int, delay int"),),
+    )
+    with pytest.raises(WorkflowError, match=r"a\.json: \[CANNOT_PARSE_JSON_FIELD\] Cannot parse the field name 'carrier' and the value aa "):
+        run_workflow(task)
+
+
+def test_views_of_parallel_instances_do_not_collide(sandbox: Sandbox) -> None:
+    sandbox.file("wf/copy.sql", "CREATE TEMPORARY VIEW mine AS SELECT * FROM flights; SELECT hour FROM mine")
+
+    def one(hour: int) -> None:
+        sandbox.file(f"n/{hour}/a.json", f'{{"hour":{hour}}}')
+        output = sandbox.output(f"o{hour}")
+        task = sandbox.task(
+            sandbox.workflow(engine="spark-sql", path="wf/copy.sql"),
+            inputs=(sandbox.input("flights", f"n/{hour}", schema="hour int"),),
+            outputs=(output,),
+        )
+        run_workflow(task)
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(one, range(8)))
+    assert [sandbox.rows(f"o{hour}") for hour in range(8)] == [[(hour,)] for hour in range(8)]
+
+
+def test_cluster_properties_reach_the_session(sandbox: Sandbox, spark_folder: Path) -> None:
+    session = session_for(sandbox.cluster, str(sandbox.folder.parent))
+    with isolated(session) as child:
+        assert child.conf.get("spark.sql.shuffle.partitions") == "2"
+        assert child.conf.get("spark.sql.session.timeZone") == "UTC"
+        child.conf.set("spark.sql.shuffle.partitions", "7")
+    assert session.conf.get("spark.sql.shuffle.partitions") == "2"
+    assert session_for(sandbox.cluster, str(sandbox.folder.parent)) is session

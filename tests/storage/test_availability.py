@@ -1,0 +1,187 @@
+from __future__ import annotations
+
+import os
+import sys
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from falcon_assets.errors import StorageError
+from falcon_assets.model.feed import Feed
+from falcon_assets.planning.paths import InstancePaths
+from falcon_assets.storage.availability import available_instances, is_available
+from falcon_assets.storage.cluster_store import ClusterStore
+from tests.builders import make_cluster, make_feed
+
+CLUSTER = make_cluster()
+START = datetime(2013, 1, 1, tzinfo=timezone.utc)
+END = datetime(2014, 1, 1, tzinfo=timezone.utc)
+TEMPLATES = ["/${YEAR}/${MONTH}/${DAY}/${HOUR}", "/x/${YEAR}${MONTH}/${DAY}-${HOUR}"]
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> ClusterStore:
+    return ClusterStore(CLUSTER, tmp_path, {})
+
+
+def touch(store: ClusterStore, path: str) -> None:
+    file = Path(store.path(path))
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.touch()
+
+
+def at(day: int, hour: int = 0, month: int = 1) -> datetime:
+    return datetime(2013, month, day, hour, tzinfo=timezone.utc)
+
+
+def found(store: ClusterStore, feed: Feed, first: datetime = START, last: datetime = END) -> list[datetime]:
+    return available_instances(store, feed, CLUSTER, first, last)
+
+
+def test_the_flag_says_complete(store: ClusterStore) -> None:
+    feed = make_feed()
+    touch(store, "raw/flights/2013/01/01/00/part-0")
+    assert not is_available(store, feed, "/raw/flights/2013/01/01/00")
+    touch(store, "raw/flights/2013/01/01/00/_SUCCESS")
+    assert is_available(store, feed, "/raw/flights/2013/01/01/00")
+    Path(store.path("raw/flights/2013/01/01/01/_SUCCESS")).mkdir(parents=True)
+    assert not is_available(store, feed, "/raw/flights/2013/01/01/01")
+
+
+def test_without_a_flag_presence_says_complete(store: ClusterStore) -> None:
+    feed = make_feed(availability_flag=None)
+    assert not is_available(store, feed, "/raw/x")
+    touch(store, "/raw/x")
+    assert is_available(store, feed, "/raw/x")
+    Path(store.path("/raw/y")).mkdir()
+    assert is_available(store, feed, "/raw/y")
+
+
+def test_what_a_link_puts_outside_the_root_is_not_available(store: ClusterStore, tmp_path: Path) -> None:
+    feed = make_feed()
+    outside = tmp_path / "outside" / "00"
+    outside.mkdir(parents=True)
+    (outside / "_SUCCESS").touch()
+    touch(store, "raw/flights/2013/01/02/00/_SUCCESS")
+    Path(store.path("raw/flights/2013/01/01")).symlink_to(outside.parent)
+    Path(store.path("raw/flights/2013/01/02") + "/01").symlink_to(outside)
+    assert not is_available(store, feed, "/raw/flights/2013/01/01/00")
+    assert found(store, feed) == [at(2)]
+
+
+def test_only_exact_paths_of_existing_instances_in_the_span_are_listed(store: ClusterStore) -> None:
+    feed = make_feed()
+    for path in [
+        "2013/01/01/00", "2013/01/01/23", "2013/01/02/05", "2013/12/31/23",
+        "2012/12/31/23", "2014/01/01/00",  # outside the validity
+        "2013/01/03/24", "2013/13/01/00", "2013/02/30/00", "2013/1/03/00", "2013/01/03/7", "2013/01/03/x",
+        "2013/01/03/00.bak", "2013/01/03/00/05", "x2013/01/03/00", "2013/01/03",
+    ]:  # fmt: skip
+        touch(store, f"raw/flights/{path}/_SUCCESS")
+    touch(store, "raw/flights/2013/01/04/00/part-0")  # no flag
+    touch(store, "raw/flights/2013/01/05")  # a file where a folder is expected
+    touch(store, "raw/flights2/2013/01/06/00/_SUCCESS")
+    assert found(store, feed) == [at(1), at(1, 23), at(2, 5), at(31, 23, month=12)]
+    assert found(store, feed, at(1, 23), at(2, 5)) == [at(1, 23), at(2, 5)]
+    assert found(store, feed, at(1, 1), at(1, 22)) == []
+
+
+def test_nothing_there_is_nothing_available(store: ClusterStore) -> None:
+    assert found(store, make_feed()) == []
+
+
+@pytest.mark.parametrize(
+    "template",
+    [
+        pytest.param("/raw/${YEAR}/${MONTH}/${DAY}/${HOUR}", id="a folder each"),
+        pytest.param("raw/${YEAR}-${MONTH}-${DAY}-${HOUR}.json", id="all in one"),
+        pytest.param("/raw/${YEAR}${MONTH}/x/${DAY}${HOUR}/data/", id="literals between and below"),
+        pytest.param("/raw/${MONTH}/${YEAR}/${HOUR}/${DAY}", id="not coarsest first"),
+        pytest.param("/raw/${YEAR}/${DAY}/${MONTH}/${HOUR}", id="with a gap"),
+        pytest.param("/raw/${YEAR}/${YEAR}-${MONTH}/${YEAR}-${MONTH}-${DAY}/${HOUR}", id="repeated"),
+        pytest.param("/raw/${cluster.colo}/${YEAR}/${base}/${MONTH}/${DAY}/${HOUR}", id="other variables"),
+        pytest.param("/ra w[1]/${YEAR}.${MONTH}/${DAY}(${HOUR})", id="signs of other languages"),
+    ],
+)
+@pytest.mark.parametrize("flag", [pytest.param("_SUCCESS", id="flag"), pytest.param(None, id="no flag")])
+def test_every_shape_of_template_is_listed(store: ClusterStore, template: str, flag: str | None) -> None:
+    feed = make_feed(locations={"data": template}, availability_flag=flag, properties={"base": "a/b"})
+    paths = InstancePaths(feed, CLUSTER)
+    instances = [at(1), at(1, 1), at(28, 23, month=2), at(30, 5, month=11), at(31, 23, month=12)]
+    for instance in instances:
+        touch(store, f"{paths.data(instance)}/{flag or 'part-0'}")
+    assert found(store, feed) == instances
+    assert found(store, feed, at(1, 1), at(30, 5, month=11)) == instances[1:4]
+
+
+@pytest.mark.parametrize("zone", ["UTC", "Asia/Tokyo", "America/Los_Angeles", "Pacific/Apia"])
+@given(data=st.data())
+@settings(max_examples=25)
+def test_listing_finds_what_probing_finds(zone: str, data: st.DataObject) -> None:
+    start = datetime(2011, 12, 20, data.draw(st.integers(0, 23)), tzinfo=timezone.utc)
+    validity = {"start": start, "end": start + timedelta(days=40)}
+    feed = make_feed(
+        frequency=data.draw(st.sampled_from(["hours(7)", "days(1)", "days(3)", "months(1)"])),
+        timezone=zone,
+        locations={"data": data.draw(st.sampled_from(TEMPLATES))},
+        clusters=[{"name": "primary", "validity": validity}],
+    )
+    paths = InstancePaths(feed, CLUSTER)
+    instances = paths.timeline.between(paths.timeline.start, paths.timeline.end)
+    present = data.draw(st.sets(st.sampled_from(instances)))
+    first = start + timedelta(hours=data.draw(st.integers(-50, 1000)))
+    last = first + timedelta(hours=data.draw(st.integers(0, 500)))
+    with TemporaryDirectory() as home:
+        store = ClusterStore(CLUSTER, Path(home), {})
+        for instance in present:
+            touch(store, f"{paths.data(instance)}/_SUCCESS")
+        probed = [one for one in instances if first <= one <= last and is_available(store, feed, paths.data(one))]
+        assert found(store, feed, first, last) == probed
+        assert set(probed) == {one for one in present if first <= one <= last}
+
+
+def test_listing_costs_parents_not_instances(store: ClusterStore) -> None:
+    feed = make_feed(
+        clusters=[{"name": "primary", "validity": {"start": "2005-01-01T00:00Z", "end": "2020-01-01T00:00Z"}}]
+    )
+    for year in range(2005, 2020):
+        touch(store, f"raw/flights/{year}/06/15/00/_SUCCESS")
+    touch(store, "raw/flights/2013/01/02/05/_SUCCESS")
+    assert listings(store, feed, at(1, 1, month=6), at(20, month=6)) == 4  # all years, 2013, 2013/06, 2013/06/15
+    assert listings(store, feed, at(15, month=9), at(20, month=9)) == 2
+    # All years, 2005 to 2014, nine Junes and a January, as many days.
+    assert listings(store, feed, datetime(2005, 1, 1, tzinfo=timezone.utc), END) == 1 + 10 + 10 + 10
+
+
+def listings(store: ClusterStore, feed: Feed, first: datetime, last: datetime) -> int:
+    """How many folders one call lists, counted in a process of its own, as audit hooks are for ever."""
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        count = 0
+
+        def hook(event: str, args: tuple[Any, ...]) -> None:
+            nonlocal count
+            count += event in ("os.scandir", "os.listdir")
+
+        sys.addaudithook(hook)
+        available_instances(store, feed, CLUSTER, first, last)
+        os.write(writing, str(count).encode())
+        os._exit(0)
+    os.close(writing)
+    answer = int(os.read(reading, 20))
+    os.close(reading)
+    os.waitpid(child, 0)
+    return answer
+
+
+def test_a_table_has_no_paths(store: ClusterStore) -> None:
+    feed = make_feed(locations=None, table={"uri": "catalog:db:flights#ds=${YEAR}-${MONTH}-${DAY}-${HOUR}"})
+    with pytest.raises(StorageError) as raised:
+        found(store, feed)
+    assert str(raised.value) == "feed 'raw-flights' on cluster 'primary' is a table: it has no paths to list"

@@ -1,0 +1,229 @@
+"""A reader sees the whole old instance, the whole new one, or none, wherever the publisher is killed."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import sys
+import uuid
+from collections import Counter
+from collections.abc import Iterator
+from itertools import count
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import psutil
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from falcon_assets.storage.cluster_store import ClusterStore
+from falcon_assets.storage.publishing import OutputTarget, publish_instance
+from tests.builders import make_cluster
+
+OUTPUTS = {
+    "delays": OutputTarget("/delays/2013/01/01/00", "_SUCCESS", "0755"),
+    "summary": OutputTarget("/summary/2013-01-01-00", None),
+}
+STEPS = {
+    "open", "os.mkdir", "os.rename", "os.remove", "os.rmdir", "os.chmod", "os.scandir", "os.listdir", "os.utime",
+    "os.truncate", "os.link", "os.symlink", "shutil.rmtree", "shutil.move", "shutil.copyfile", "fcntl.flock",
+}  # fmt: skip
+"""Audit events of everything that touches a file system. Each is raised just *before* the system call."""
+
+
+MEMORY = "/dev/shm" if Path("/dev/shm").is_dir() else None
+"""A kill does not care whether the file system is on a disk; thousands of fsyncs do."""
+
+
+@pytest.fixture
+def home() -> Iterator[Path]:
+    with TemporaryDirectory(dir=MEMORY) as folder:
+        yield Path(folder)
+
+
+def store_at(home: Path) -> ClusterStore:
+    return ClusterStore(make_cluster(), home, {})
+
+
+def write(folder: Path, generation: int) -> None:
+    """As Spark does: names of their own for each generation, some in sub-partitions, side files beside them."""
+    total = 2 + generation % 2
+    for number in range(total):
+        parent = folder / f"carrier={number % 2}"
+        parent.mkdir(parents=True, exist_ok=True)
+        record = {"generation": generation, "files": total}
+        (parent / f"part-{number:05}-{uuid.uuid4()}.json").write_text(json.dumps(record))
+    (folder / "carrier=0" / ".part-00000.json.crc").touch()
+    (folder / "_SUCCESS").touch()
+
+
+def publish(store: ClusterStore, generation: int, fail: bool = False) -> None:
+    with publish_instance(store, f"generation {generation}", OUTPUTS) as publication:
+        for name in OUTPUTS:
+            write(Path(publication.staging(name)), generation)
+        if fail:
+            raise InterruptedError
+        for name in OUTPUTS:
+            publication.commit(name)
+
+
+def publish_and_die(store: ClusterStore, generation: int, step: int) -> bool:
+    """Publishes in a process that kills itself just before its ``step``-th step; whether it lived to the end."""
+    child = os.fork()
+    if child == 0:
+        steps = count(1)
+
+        def hook(event: str, args: tuple[Any, ...]) -> None:
+            if event in STEPS and next(steps) == step:
+                os.kill(os.getpid(), signal.SIGKILL)
+
+        sys.addaudithook(hook)
+        publish(store, generation)
+        os._exit(0)
+    status = os.waitpid(child, 0)[1]
+    assert status in (0, signal.SIGKILL), "the child failed by itself"
+    return status == 0
+
+
+class PartSeenError(AssertionError):
+    """A reader saw what it must never see."""
+
+
+def seen(store: ClusterStore, output: str) -> int | None:
+    """The generation that a reader sees, None where there is no instance.
+
+    It reads as Spark does: first it lists everything, folder by folder, then it opens the files.
+    """
+    target = OUTPUTS[output]
+    base = Path(store.path(target.path))
+    while True:
+        try:
+            top = {entry.name: entry for entry in os.scandir(base)}
+        except FileNotFoundError:
+            return None
+        try:
+            files = [file for folder in top.values() if folder.is_dir() for file in os.scandir(folder)]
+            records = [json.loads(Path(file).read_text()) for file in files]
+        except FileNotFoundError:
+            continue  # replaced while it was read: a reader reads it again
+        if target.flag and target.flag not in top:
+            raise PartSeenError(f"data without its flag: {sorted(top)}")
+        if not records or any(record != records[0] for record in records) or len(records) != records[0]["files"]:
+            raise PartSeenError(f"a part or a mixture: {records}")
+        if strays := top.keys() - {"carrier=0", "carrier=1", target.flag}:
+            raise PartSeenError(f"not of the instance: {strays}")
+        return int(records[0]["generation"])
+
+
+def left_in_staging(store: ClusterStore) -> list[Path]:
+    """What a publication or a repair forgot; replaced instances wait for a minute before they go."""
+    return [path for path in Path(store.staging).iterdir() if path.name != "replaced"]
+
+
+@pytest.mark.parametrize("next_run", ["succeeds", "fails"])
+@pytest.mark.parametrize("written", ["for the first time", "again"])
+def test_killed_at_every_step(home: Path, written: str, next_run: str) -> None:
+    old = 1 if written == "again" else None
+    outcomes: Counter[tuple[int | None, ...]] = Counter()
+    for step in count(1):
+        store = store_at(home / str(step))
+        if old:
+            publish(store, old)
+        if publish_and_die(store, 2, step):
+            break
+        after_kill = tuple(seen(store, output) for output in OUTPUTS)
+        assert set(after_kill) <= {old, 2, None}
+        outcomes[after_kill] += 1
+        if next_run == "fails":
+            with pytest.raises(InterruptedError):
+                publish(store, 3, fail=True)
+            # What was whole is there again: nothing that a reader ever saw is lost by the crash.
+            assert [seen(store, output) for output in OUTPUTS] == [state or old for state in after_kill]
+            assert left_in_staging(store) == []
+        publish(store, 4)
+        assert [seen(store, output) for output in OUTPUTS] == [4, 4]
+        assert left_in_staging(store) == []
+    assert step > 100
+    # All that can be seen was seen: before, in the gap of each output, between the outputs, and after.
+    assert outcomes.keys() == {(old, old), (None, old), (2, old), (2, None), (2, 2)}
+
+
+@given(steps=st.lists(st.integers(1, 200), max_size=5))
+@settings(max_examples=60, deadline=None)
+def test_killed_again_and_again(steps: list[int]) -> None:
+    with TemporaryDirectory(dir=MEMORY) as home:
+        store = store_at(Path(home))
+        latest = dict.fromkeys(OUTPUTS, 0)
+        for generation, step in enumerate(steps, start=1):
+            publish_and_die(store, generation, step)
+            for output in OUTPUTS:
+                state = seen(store, output)
+                assert state is None or state >= latest[output], "an older instance came back"
+                latest[output] = state or latest[output]
+        with pytest.raises(InterruptedError):
+            publish(store, 99, fail=True)
+        assert {output: seen(store, output) or 0 for output in OUTPUTS} == latest
+        assert left_in_staging(store) == []
+
+
+def test_replaced_data_never_comes_back(home: Path) -> None:
+    """Killed after the swap; then the new one is evicted; then the next run repairs."""
+    states = set()
+    for step in count(1):
+        store = store_at(home / str(step))
+        publish(store, 1)
+        if publish_and_die(store, 2, step):
+            break
+        for output, target in OUTPUTS.items():
+            if seen(store, output) == 2:
+                Path(store.path(target.path)).rename(home / f"evicted-{step}-{output}")
+                states.add(output)
+                with pytest.raises(InterruptedError):
+                    publish(store, 3, fail=True)
+                assert seen(store, output) is None
+    assert states == set(OUTPUTS)
+
+
+def test_a_reader_that_polls_all_the_while_never_sees_a_part(tmp_path: Path) -> None:
+    store = store_at(tmp_path)
+    publish(store, 1)
+    stop, (reading, writing) = tmp_path / "stop", os.pipe()
+    reader = os.fork()
+    if reader == 0:
+        views: Counter[str] = Counter()
+        while not stop.exists():
+            try:
+                views.update("whole" if seen(store, output) else "none" for output in OUTPUTS)
+            except PartSeenError as error:
+                views[str(error)] += 1
+        os.write(writing, json.dumps(views).encode())
+        os._exit(0)
+    chance, ends = random.Random(7), Counter[str]()
+    for generation in range(2, 302):
+        writer = os.fork()
+        if writer == 0:
+            publish(store, generation)
+            os._exit(0)
+        process = psutil.Process(writer)
+        try:
+            status = process.wait(timeout=chance.choice([chance.uniform(0.0, 0.03), 1.0]))
+            assert status == 0
+            ends["finished"] += 1
+        except psutil.TimeoutExpired:
+            process.kill()
+            process.wait()
+            ends["killed"] += 1
+    stop.touch()
+    views = Counter(json.loads(os.read(reading, 1 << 16)))
+    os.waitpid(reader, 0)
+    assert set(views) <= {"whole", "none"}
+    assert views["whole"] > 1000
+    assert ends["killed"] > 50
+    assert ends["finished"] > 50
+    publish(store, 999)
+    assert [seen(store, output) for output in OUTPUTS] == [999, 999]
+    assert left_in_staging(store) == []
