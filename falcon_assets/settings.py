@@ -75,5 +75,7 @@ def _database_url(url: str | None) -> str | None:
         if url.startswith(scheme):
             return "postgresql+psycopg2://" + url[len(scheme) :]
     if not url.startswith("postgresql+psycopg2://"):
-        raise SettingsError("FALCON_DATABASE_URL must be a PostgreSQL URL: postgresql://user:password@host:port/database")
+        raise SettingsError(
+            "FALCON_DATABASE_URL must be a PostgreSQL URL: postgresql://user:password@host:port/database"
+        )
     return url

@@ -112,8 +112,10 @@ def _parse(document: Document) -> tuple[str, Cluster | Feed | Process | None, li
     kind = document.data.get("kind")
     if kind is None:
         return "", None, [document.problem(("kind",), f"required key is missing: write {', '.join(legal)}")]
-    if not isinstance(kind, str) or kind not in KINDS:
-        return "", None, [document.problem(("kind",), unknown_word("kind", str(kind), legal))]
+    if not isinstance(kind, str):
+        return "", None, [document.problem(("kind",), f"must be one of {', '.join(legal)}")]
+    if kind not in KINDS:
+        return "", None, [document.problem(("kind",), unknown_word("kind", kind, legal))]
     model = KINDS[kind]
     try:
         return kind, model.model_validate(document.data), []

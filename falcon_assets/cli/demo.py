@@ -7,13 +7,14 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime, timedelta
+from functools import partial
 from pathlib import Path
 
 import click
 import dagster as dg
 from rich.console import Console
 from rich.filesize import decimal
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from falcon_assets.catalog.store import EntityStore, load_entities
@@ -63,9 +64,7 @@ def errors_to(file: Path) -> Iterator[None]:
 class Demo:
     """What the steps of the demo share."""
 
-    def __init__(
-        self, settings: Settings, store: EntityStore, instance: dg.DagsterInstance, console: Console
-    ) -> None:
+    def __init__(self, settings: Settings, store: EntityStore, instance: dg.DagsterInstance, console: Console) -> None:
         self.settings, self.store, self.instance, self.console = settings, store, instance, console
         self._files: dict[str, ClusterStore] = {}
 
@@ -77,9 +76,8 @@ class Demo:
 
     def progress(self) -> Progress:
         """A progress bar on the console."""
-        return Progress(
-            TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), console=self.console
-        )
+        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+        return Progress(*columns, console=self.console)
 
 
 def _run(demo: Demo, first: datetime, end: datetime) -> None:
@@ -114,9 +112,13 @@ def _compute(demo: Demo, first: datetime, last: datetime) -> int:
     with demo.progress() as progress:
         for work in pending_work(demo.store, demo.files, demo.instance, first, last):
             task = progress.add_task(f"{work.process.name} on {work.cluster.name}", total=work.count)
-            run(work, definitions, demo.instance, lambda done, task=task: progress.update(task, completed=done))
+            run(work, definitions, demo.instance, partial(_show, progress, task))
             count += work.count
     return count
+
+
+def _show(progress: Progress, task: TaskID, done: int) -> None:
+    progress.update(task, completed=done)
 
 
 def _table(demo: Demo) -> Table:

@@ -29,7 +29,10 @@ from falcon_assets.storage.cluster_store import ClusterStore
 @click.option("--cluster", help="Which cluster, where the process runs on several.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of tables.")
 def explain(process: str, instance: str, cluster: str | None, as_json: bool) -> None:
-    """Show what the INSTANCE (YYYY-MM-DDTHH:MMZ) of PROCESS reads, writes and is told, and which inputs are there now."""
+    """Show what the INSTANCE (YYYY-MM-DDTHH:MMZ) of PROCESS reads, writes and is told.
+
+    For every input instance it says whether it is available now.
+    """
     settings = load_settings()
     store = load_entities(settings.entity_defs).in_colo(settings.colo)
     entity = store.process(process)

@@ -93,7 +93,7 @@ def run(
     Raises:
         WorkflowError: a run failed; its text is the failure's.
     """
-    job = definitions.resolve_job_def(names.op_name(work.cluster.name, work.process.name))
+    job = definitions.resolve_job_def(names.job_name(work.cluster.name, work.process.name))
     watch = _Watch(work, instance, progress)
     with watch:
         for start, end in work.ranges:

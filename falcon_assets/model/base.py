@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import BaseModel, ConfigDict, StringConstraints
 
-EntityName = Annotated[
-    str,
-    StringConstraints(pattern=r"^[A-Za-z][A-Za-z0-9_-]{0,38}$"),
-    Field(description="A letter, then letters, digits, '-' or '_'; 39 characters at most."),
-]
-"""The name of an entity, input or output (source: Falcon's IDENTIFIER pattern)."""
+EntityName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z][A-Za-z0-9_-]{0,38}$")]
+"""The name of an entity, input or output: a letter, then letters, digits, ``-`` or ``_``, 39 characters at most.
+
+Source: Falcon's IDENTIFIER pattern.
+"""
 
 NonEmpty = Annotated[str, StringConstraints(min_length=1)]
 

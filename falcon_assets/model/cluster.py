@@ -26,7 +26,7 @@ class StorageInterface(Declaration):
     """A file system, by URL."""
 
     endpoint: NonEmpty
-    """Any fsspec URL (``file://``, ``s3://``, ``abfs://``, ``gs://``, ``hdfs://``); a bare path is below FALCON_HOME."""
+    """Any fsspec URL (``file://``, ``s3://``, ``abfs://``, ``gs://``, ``hdfs://``), or a path below FALCON_HOME."""
 
 
 class ExecuteInterface(Declaration):
@@ -78,16 +78,23 @@ class Cluster(Declaration):
     """A cluster: storage, compute, and the colo that it belongs to."""
 
     kind: Literal["cluster"]
+    """Says that this document is a cluster."""
     name: EntityName
+    """Unique among its kind: a letter, then letters, digits, ``-`` or ``_``, 39 characters at most."""
     colo: NonEmpty = "default"
     """Groups clusters; FALCON_COLO limits a code location to one colo."""
     description: str = ""
+    """Free text, shown in the Dagster UI."""
     tags: Tags = Field(default_factory=dict)
+    """Free ``name: "value"`` pairs for search."""
     interfaces: Interfaces
+    """How the cluster is reached: where data lies and where Spark runs."""
     locations: ClusterLocations = ClusterLocations()
+    """Where outputs are staged and workflows work; omitted: below ``/.falcon``."""
     storage_options: dict[str, EnvironmentValue | str | int | bool] = Field(default_factory=dict)
     """Handed to fsspec; ``{env: NAME}`` is read at run time and never printed."""
     acl: Acl | None = None
+    """Who owns the cluster."""
     properties: Properties = Field(default_factory=dict)
     """``spark.*`` go to the Spark session; all of them reach workflows and path templates as variables."""
 

@@ -65,6 +65,7 @@ class Retention(Declaration):
     limit: Frequency
     """Age, counted from the nominal time, after which an instance goes."""
     action: Literal["delete", "archive"] = "delete"
+    """``delete``: the instance is removed; ``archive``: it is moved to ``archive_to``."""
     archive_to: PathTemplate | None = None
     """Where archived instances go; with ``action: archive`` only, and required there."""
 
@@ -79,9 +80,11 @@ class FeedCluster(Declaration):
     """What is particular to a feed on one cluster."""
 
     name: EntityName
+    """Name of a cluster."""
     type: Literal["source", "target"] | None = None
     """``source`` and ``target`` of replication; omitted: the feed is not replicated from or to here."""
     validity: Validity
+    """When the feed has instances on this cluster."""
     retention: Retention | None = None
     """Omitted: kept for ever."""
     partition: NonEmpty | None = None
@@ -98,9 +101,13 @@ class Feed(Declaration):
     """A feed: a data set with one instance per step of its frequency."""
 
     kind: Literal["feed"]
+    """Says that this document is a feed."""
     name: EntityName
+    """Unique among its kind: a letter, then letters, digits, ``-`` or ``_``, 39 characters at most."""
     description: str = ""
+    """Free text, shown as the asset's description."""
     tags: Tags = Field(default_factory=dict)
+    """Free ``name: "value"`` pairs for search; they become tags of the assets."""
     groups: tuple[EntityName, ...] = ()
     """The first is the asset group."""
     frequency: Frequency
@@ -112,7 +119,9 @@ class Feed(Declaration):
     availability_flag: Annotated[str, StringConstraints(pattern=r"^[^/\s]+$")] | None = None
     """Name of the file that says "complete"; omitted: the presence of the directory says it."""
     late_arrival: LateArrival | None = None
+    """How long data may still change; omitted: nothing of this feed counts as late."""
     sla: FeedSla | None = None
+    """When an instance should be there; omitted: nobody is warned."""
     format: FeedFormat = "parquet"
     """A Spark data source."""
     options: dict[NonEmpty, str] = Field(default_factory=dict)
@@ -124,8 +133,11 @@ class Feed(Declaration):
     table: Table | None = None
     """Catalog storage, instead of ``locations``."""
     clusters: Annotated[tuple[FeedCluster, ...], Field(min_length=1)]
+    """The clusters that the feed is on, one at least."""
     acl: Acl | None = None
+    """Who owns the feed and its data."""
     properties: Properties = Field(default_factory=dict)
+    """Free ``name: "value"`` pairs; paths may name them as ``${name}``, below the cluster's own."""
     schedule: StrictBool = False
     """false: submitted only; nothing runs by itself."""
 

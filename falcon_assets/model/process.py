@@ -17,14 +17,18 @@ class ProcessCluster(Declaration):
     """A cluster that the process runs on; each has its own instances."""
 
     name: EntityName
+    """Name of a cluster."""
     validity: Validity
+    """When the process has instances on this cluster."""
 
 
 class ProcessSla(Declaration):
     """When an instance should start and end, counted from its nominal time."""
 
     should_start_in: Frequency
+    """Worth a warning when it has not started by then; not longer than ``should_end_in``."""
     should_end_in: Frequency
+    """Missed when it has not succeeded by then."""
 
     @model_validator(mode="after")
     def _ordered(self) -> ProcessSla:
@@ -41,8 +45,11 @@ class Input(Declaration):
     name: EntityName
     """Name of the view, the argument or the variable that the workflow sees."""
     feed: EntityName
+    """Name of the feed that is read."""
     start: InstanceExpression
+    """First instance of the window: the one at or before this time, or ``latest(n)`` or ``future(n,limit)``."""
     end: InstanceExpression
+    """The last instance of the window, said the same way as ``start``."""
     optional: StrictBool = False
     """true: instances that are not available are left out instead of waited for."""
     partition: NonEmpty | None = None
@@ -54,7 +61,8 @@ class Input(Declaration):
             self.start.call.kind is Kind.INSTANCES and self.start.call.name != self.end.call.name
         ):
             raise ValueError(
-                f"start {self.start.text!r} and end {self.end.text!r} must both be times, both latest(n) or both future(n,limit)"
+                f"start {self.start.text!r} and end {self.end.text!r} must both be times, "
+                "both latest(n) or both future(n,limit)"
             )
         return self
 
@@ -63,8 +71,11 @@ class Output(Declaration):
     """The feed instance that an instance writes."""
 
     name: EntityName
+    """What the workflow calls it; differs from all names of inputs."""
     feed: EntityName
+    """Name of the feed that is written."""
     instance: InstanceExpression
+    """The instance that is written: the one at or before this time."""
 
     @model_validator(mode="after")
     def _is_a_time(self) -> Output:
@@ -79,6 +90,7 @@ class Retry(Declaration):
     policy: Literal["periodic", "exp-backoff", "final"] = "periodic"
     """``periodic``: every ``delay``; ``exp-backoff``: ``delay`` doubles each time; ``final``: no retry."""
     delay: Frequency = Frequency(10, TimeUnit.MINUTES)
+    """Time from a failure to the first retry."""
     attempts: Annotated[int, Field(ge=0, le=100, strict=True)] = 3
     """How often it is tried again after the first failure."""
     on_timeout: StrictBool = False
@@ -89,6 +101,7 @@ class LateInput(Declaration):
     """An input whose late change matters."""
 
     input: EntityName
+    """Name of one of the inputs of the process."""
     workflow: Workflow | None = None
     """Runs instead of the normal workflow; omitted: the normal one."""
 
@@ -97,20 +110,28 @@ class LateProcess(Declaration):
     """What happens when an input changed after it was consumed."""
 
     policy: Literal["backoff", "exp-backoff", "final"]
-    """When to look: every ``delay`` (``backoff``), at doubling delays (``exp-backoff``), or once at the cut-off (``final``)."""
+    """When to look: every ``delay`` (``backoff``), at doubling delays (``exp-backoff``), once at the cut-off (``final``)."""
     delay: Frequency = Frequency(1, TimeUnit.HOURS)
+    """Time between two looks; the first one, with ``exp-backoff``."""
     inputs: Annotated[tuple[LateInput, ...], Field(min_length=1)]
+    """The inputs whose late changes matter, one at least; their feeds declare a cut-off."""
 
 
 class Process(Declaration):
     """A process: one run of its workflow per step of its frequency."""
 
     kind: Literal["process"]
+    """Says that this document is a process."""
     name: EntityName
+    """Unique among its kind: a letter, then letters, digits, ``-`` or ``_``, 39 characters at most."""
     description: str = ""
+    """Free text, shown in the Dagster UI."""
     tags: Tags = Field(default_factory=dict)
+    """Free ``name: "value"`` pairs for search."""
     pipelines: Annotated[tuple[EntityName, ...], Field(min_length=1)] = ("default",)
+    """The pipelines that the process belongs to."""
     clusters: Annotated[tuple[ProcessCluster, ...], Field(min_length=1)]
+    """The clusters that the process runs on, one at least; all of its feeds must be there."""
     parallel: Annotated[int, Field(ge=1, le=1000, strict=True)] = 1
     """How many instances may run at once, per cluster."""
     order: Literal["FIFO", "LIFO", "LAST_ONLY"] = "FIFO"
@@ -118,18 +139,25 @@ class Process(Declaration):
     timeout: Frequency | None = None
     """How long an instance may wait for inputs; omitted: 6 x frequency, 30 minutes at least."""
     frequency: Frequency
+    """Step from one instance to the next."""
     timezone: TimeZoneName = "UTC"
     """Steps of days and months, and all expressions, follow the calendar of this zone."""
     sla: ProcessSla | None = None
+    """When an instance should start and end; omitted: nobody is warned."""
     inputs: tuple[Input, ...] = ()
     """Omitted: the process waits for its nominal time only."""
     outputs: Annotated[tuple[Output, ...], Field(min_length=1)]
+    """What an instance writes, one feed at least."""
     workflow: Workflow
+    """What an instance runs."""
     retry: Retry = Retry()
+    """How failed instances are tried again; omitted: three times, ten minutes apart."""
     late_process: LateProcess | None = None
+    """What happens when an input changed after it was consumed; omitted: nothing."""
     properties: Properties = Field(default_factory=dict)
     """Variables of the workflow; values may hold expressions (``${formatTime(instanceTime(),'yyyy-MM-dd')}``)."""
     acl: Acl | None = None
+    """Who owns the process and what it writes."""
     schedule: StrictBool = False
     """false: submitted only; nothing runs by itself."""
 

@@ -16,6 +16,7 @@ class SparkSqlWorkflow(Declaration):
     """A SQL file; its last statement is the output, inputs are views named like the inputs."""
 
     engine: Literal["spark-sql"]
+    """Spark SQL."""
     path: NonEmpty
     """A ``.sql`` file, relative to the folder of the entity definitions."""
 
@@ -24,6 +25,7 @@ class PySparkWorkflow(Declaration):
     """A Python function ``run(spark, inputs, instance)`` that returns one DataFrame or a dict by output name."""
 
     engine: Literal["pyspark"]
+    """A Python function on a Spark session."""
     path: NonEmpty | None = None
     """A ``.py`` file with a function ``run``, relative to the folder of the entity definitions."""
     function: Annotated[str, StringConstraints(pattern=r"^[\w.]+:\w+$")] | None = None
@@ -40,6 +42,7 @@ class SparkSubmitWorkflow(Declaration):
     """A program for ``spark-submit``; it gets paths as arguments and writes the outputs itself."""
 
     engine: Literal["spark-submit"]
+    """A program of its own, handed to ``spark-submit``."""
     path: NonEmpty
     """``app.py`` or ``app.jar``, relative to the folder of the entity definitions."""
     class_: Annotated[str | None, Field(alias="class")] = None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
 
 import dagster as dg
@@ -27,7 +26,8 @@ def build_definitions(store: EntityStore, settings: Settings) -> dg.Definitions:
     Raises:
         InvalidDefinitionsError: two processes would have the same op name in Dagster.
     """
-    pairs = [(process, cluster) for process in store.processes.values() for cluster, _ in store.process_clusters(process)]
+    processes = store.processes.values()
+    pairs = [(process, cluster) for process in processes for cluster, _ in store.process_clusters(process)]
     _require_distinct_names(store, pairs)
     builder = ProcessAssets(store, settings)
     return dg.Definitions(
@@ -50,7 +50,7 @@ def _job(store: EntityStore, process: Process, cluster: Cluster) -> dg.Unresolve
     """The job of one process on one cluster: what ``dagster job backfill`` and the UI's launchpad start."""
     keys = [names.asset_key(cluster.name, output.feed) for output in process.outputs]
     return dg.define_asset_job(
-        name=names.op_name(cluster.name, process.name),
+        name=names.job_name(cluster.name, process.name),
         selection=dg.AssetSelection.assets(*keys),
         description=process.description or None,
         tags=names.tags({"falcon/process": process.name, "falcon/cluster": cluster.name}),
@@ -58,16 +58,19 @@ def _job(store: EntityStore, process: Process, cluster: Cluster) -> dg.Unresolve
 
 
 def _require_distinct_names(store: EntityStore, pairs: list[tuple[Process, Cluster]]) -> None:
-    counts = Counter(names.op_name(cluster.name, process.name) for process, cluster in pairs)
-    problems = [
-        Problem(
-            store.position(process),
-            "name",
-            f"{process.name!r} on {cluster.name!r} is {names.op_name(cluster.name, process.name)!r} in Dagster, "
-            "and so is another process: names must differ in more than '-' and '_'",
-        )
-        for process, cluster in pairs
-        if counts[names.op_name(cluster.name, process.name)] > 1
-    ]
+    taken: dict[str, str] = {}
+    problems = []
+    for process, cluster in pairs:
+        for name in (names.op_name(cluster.name, process.name), names.job_name(cluster.name, process.name)):
+            other = taken.setdefault(name, process.name)
+            if other != process.name:
+                problems.append(
+                    Problem(
+                        store.position(process),
+                        "name",
+                        f"{process.name!r} on {cluster.name!r} and {other!r} both need the name {name!r} in Dagster, "
+                        "which knows no '-': rename one of them",
+                    )
+                )
     if problems:
         raise InvalidDefinitionsError(problems)

@@ -5,9 +5,10 @@ An upgrade of Dagster has to look here first.
 
 from __future__ import annotations
 
-# A custom partition mapping returns this; PartitionMapping itself is public, the type of its result is not.
+# A custom partition mapping takes and returns these; PartitionMapping itself is public, its types are not.
 from dagster._core.definitions.partitions.mapping.partition_mapping import UpstreamPartitionsResult
 from dagster._core.definitions.partitions.subset import PartitionsSubset
+from dagster._core.instance import DynamicPartitionsStore
 
 # A storage class for dagster.yaml: its base class, its configuration protocol, and the type of a page of keys.
 from dagster._core.storage.base_storage import DagsterStorage
@@ -18,6 +19,7 @@ __all__ = [
     "ConfigurableClass",
     "ConfigurableClassData",
     "DagsterStorage",
+    "DynamicPartitionsStore",
     "PaginatedResults",
     "PartitionsSubset",
     "UpstreamPartitionsResult",

@@ -26,7 +26,7 @@ def feed_spec(
     metadata: Mapping[str, Any] | None = None,
     skippable: bool = False,
 ) -> dg.AssetSpec:
-    """The asset of ``feed`` on ``cluster``, partitioned by ``timeline``; tags and metadata of a producer come on top."""
+    """The asset of ``feed`` on ``cluster``, partitioned by ``timeline``, with tags and metadata of its producer."""
     return dg.AssetSpec(
         key=names.asset_key(cluster.name, feed.name),
         description=feed.description or None,

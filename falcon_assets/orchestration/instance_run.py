@@ -28,7 +28,10 @@ from falcon_assets.storage.publishing import OutputTarget, publish_instance
 
 @dataclass(frozen=True)
 class ConsumedInstance:
-    """An input instance and what was there when it was read."""
+    """An input instance and what was there just before it was read.
+
+    An input that is replaced while it is read is recorded with its old version, so it shows up as late data.
+    """
 
     instance: datetime
     path: str

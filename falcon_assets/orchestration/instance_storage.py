@@ -120,7 +120,7 @@ class FalconStorage(DagsterStorage, ConfigurableClass):
         self._runs = PooledRunStorage(engine, url)
         self._events = PooledEventLogStorage(engine, url)
         self._schedules = PooledScheduleStorage(engine, url)
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call]  # Dagster's class has no annotations here
 
     @property
     def inst_data(self) -> ConfigurableClassData | None:
@@ -133,7 +133,9 @@ class FalconStorage(DagsterStorage, ConfigurableClass):
         return {}
 
     @classmethod
-    def from_config_value(cls, inst_data: ConfigurableClassData | None, config_value: Mapping[str, Any]) -> FalconStorage:
+    def from_config_value(
+        cls, inst_data: ConfigurableClassData | None, config_value: Mapping[str, Any]
+    ) -> FalconStorage:
         """Built by Dagster from ``dagster.yaml``."""
         return cls(database_url(load_settings()), inst_data)
 
@@ -171,4 +173,3 @@ class FalconStorage(DagsterStorage, ConfigurableClass):
         self._events.dispose()
         self._runs.dispose()
         self._schedules.dispose()
-        super().dispose()

@@ -16,7 +16,11 @@ import dagster as dg
 
 from falcon_assets.model.expression import Kind
 from falcon_assets.model.process import Input
-from falcon_assets.orchestration.dagster_internals import PartitionsSubset, UpstreamPartitionsResult
+from falcon_assets.orchestration.dagster_internals import (
+    DynamicPartitionsStore,
+    PartitionsSubset,
+    UpstreamPartitionsResult,
+)
 from falcon_assets.orchestration.partitions import instant_of_key, key_of, partitions_of
 from falcon_assets.planning.inputs import input_instances
 from falcon_assets.planning.process_partitions import ProcessPartitions
@@ -63,12 +67,11 @@ def _offsets(declared: Input, downstream: ProcessPartitions, upstream: FeedAsset
     if upstream.producers is not None:
         return None
     below, above = partitions_of(downstream.timeline), partitions_of(upstream.partitions)
-    if not isinstance(below, dg.TimeWindowPartitionsDefinition) or not isinstance(above, dg.TimeWindowPartitionsDefinition):
-        return None
-    if below.timezone != above.timezone:
+    windows = dg.TimeWindowPartitionsDefinition
+    if not isinstance(below, windows) or not isinstance(above, windows) or below.timezone != above.timezone:
         return None
     offsets = window_offsets(downstream.nominal, upstream.feed, declared.start.call, declared.end.call)
-    if offsets is None:
+    if offsets is None or not _starts_windows(upstream.feed, downstream.nominal):
         return None
     lag = _lag(downstream)
     if lag is None:
@@ -80,8 +83,17 @@ def _offsets(declared: Input, downstream: ProcessPartitions, upstream: FeedAsset
     return offsets if plain or (same and offsets == (0, 0)) else None
 
 
+def _starts_windows(feed: Timeline, process: Timeline) -> bool:
+    """Whether every step of the process is a step of the feed: Dagster counts a window that is only touched as read."""
+    if feed.instance(feed.index_at_or_before(process.start)) != process.start:
+        return False
+    if feed.frequency.is_absolute and process.frequency.is_absolute:
+        return not process.frequency.length % feed.frequency.length
+    return feed.frequency.length <= process.frequency.length
+
+
 def _lag(downstream: ProcessPartitions) -> int | None:
-    """By how many steps a partition lies after the nominal time behind it; None where the two grids are out of phase."""
+    """By how many steps a partition lies after its nominal time; None where the two grids are out of phase."""
     if downstream.shift is None:
         return 0
     index = downstream.timeline.index_at_or_before(downstream.nominal.start)
@@ -126,7 +138,7 @@ class InputWindowMapping(dg.PartitionMapping):
         downstream_partitions_def: dg.PartitionsDefinition | None,
         upstream_partitions_def: dg.PartitionsDefinition,
         current_time: datetime | None = None,
-        dynamic_partitions_store: dg.DagsterInstance | None = None,
+        dynamic_partitions_store: DynamicPartitionsStore | None = None,
     ) -> UpstreamPartitionsResult:
         """The partitions of the input's asset that hold the windows of the given partitions."""
         keys = downstream_partitions_subset.get_partition_keys() if downstream_partitions_subset else ()
@@ -147,7 +159,7 @@ class InputWindowMapping(dg.PartitionMapping):
         upstream_partitions_def: dg.PartitionsDefinition,
         downstream_partitions_def: dg.PartitionsDefinition,
         current_time: datetime | None = None,
-        dynamic_partitions_store: dg.DagsterInstance | None = None,
+        dynamic_partitions_store: DynamicPartitionsStore | None = None,
     ) -> PartitionsSubset:
         """The partitions whose windows hold one of the given partitions of the input's asset."""
         instances: Iterable[datetime | None] = _instants(upstream_partitions_subset.get_partition_keys())

@@ -20,11 +20,16 @@ def asset_key(cluster: str, feed: str) -> dg.AssetKey:
 
 
 def op_name(cluster: str, process: str) -> str:
-    """The name of the op and of the job of a process on a cluster: ``cluster__process``, every ``-`` written ``_``.
+    """The name of the op of a process on a cluster: ``cluster__process``, every ``-`` written ``_``.
 
     Two processes can meet in one name (``a-b`` and ``a_b``); loading the definitions reports that.
     """
     return _NOT_IDENTIFIER.sub("_", f"{cluster}__{process}")
+
+
+def job_name(cluster: str, process: str) -> str:
+    """The name of the job of a process on a cluster: that of its op, with ``_job`` behind."""
+    return f"{op_name(cluster, process)}_job"
 
 
 def group_name(groups: tuple[str, ...]) -> str | None:
@@ -33,8 +38,11 @@ def group_name(groups: tuple[str, ...]) -> str | None:
 
 
 def tags(labels: Mapping[str, str]) -> dict[str, str]:
-    """Labels as Dagster tags: other characters become ``_`` and long ones are cut; the metadata keeps them whole."""
-    return {_tag(key): _tag(value) for key, value in labels.items()}
+    """Labels as Dagster tags: other characters become ``_`` and long ones are cut; the metadata keeps them whole.
+
+    A key may have one namespace before a ``/``.
+    """
+    return {"/".join(map(_tag, key.split("/", 1))): _tag(value) for key, value in labels.items()}
 
 
 def _tag(text: str) -> str:

@@ -119,7 +119,9 @@ class ProcessAssets:
 def _metadata(process: Process) -> dict[str, Any]:
     workflow = process.workflow
     retry = f"{process.retry.policy}, {process.retry.attempts} attempts, {process.retry.delay} apart"
-    windows = [f"{one.name} = {one.feed} {one.start}..{one.end}" + " (optional)" * one.optional for one in process.inputs]
+    windows = [
+        f"{one.name} = {one.feed} {one.start}..{one.end}" + " (optional)" * one.optional for one in process.inputs
+    ]
     return {
         "falcon/process": process.name,
         "falcon/process_frequency": str(process.frequency),

@@ -133,10 +133,15 @@ class Timeline:
         return self.instance(self.count - 1) if self.count else None
 
     @cached_property
+    def local_start(self) -> datetime:
+        """The wall clock of ``timezone`` (naive) at ``start``."""
+        return to_wall(self.start, self.timezone)
+
+    @cached_property
     def _anchor(self) -> datetime:
         if self.frequency.is_absolute:
             return self.start.astimezone(timezone.utc).replace(tzinfo=None)
-        return to_wall(self.start, self.timezone)
+        return self.local_start
 
     def _wall_near(self, moment: datetime) -> datetime:
         """The wall-clock time at ``moment``, kept within the years 1 to 9999: for estimates only."""

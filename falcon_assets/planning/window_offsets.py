@@ -7,14 +7,14 @@ What cannot be proved from the declarations alone is None, never a guess.
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import timedelta
 from functools import lru_cache
 
 from falcon_assets.model.expression import Call
 from falcon_assets.model.frequency import TimeUnit
 from falcon_assets.planning.grid_equation import offsets_on_a_line
 from falcon_assets.planning.timeline import Timeline
-from falcon_assets.planning.wall_clock import from_wall, start_of_day, to_wall, whole_months_between
+from falcon_assets.planning.wall_clock import from_wall, start_of_day, whole_months_between
 from falcon_assets.planning.window_shift import Shift, absolute_shift, wall_shift
 from falcon_assets.planning.zone_changes import OffsetChange, offset_changes
 
@@ -82,7 +82,7 @@ def _from_days(
             return _hours_in_days(process, feed, first, last, changes)
         distance = process.start - feed.start
     else:
-        distance = _first_wall(process) - _first_wall(feed)
+        distance = process.local_start - feed.local_start
         if not _keep_order(process, feed, first, last, changes):
             return None
     return offsets_on_a_line(distance, process.frequency.length, feed.frequency.length, first.time, last.time)
@@ -125,7 +125,7 @@ def _from_months(
 def _months_in_months(
     process: Timeline, feed: Timeline, first: Shift, last: Shift, changes: frozenset[OffsetChange]
 ) -> tuple[int, int] | None:
-    own, other = _first_wall(process), _first_wall(feed)
+    own, other = process.local_start, feed.local_start
     if own.day > 28 or own.replace(year=other.year, month=other.month) != other:
         return None
     if not (first.is_short and last.is_short and _keep_order(process, feed, first, last, changes)):
@@ -170,14 +170,9 @@ def _disturbed(
 
 def _keeps_its_wall(timeline: Timeline) -> bool:
     """Whether instance 0 is what its own wall-clock time means, not the second occurrence of it."""
-    return timeline.frequency.is_absolute or from_wall(_first_wall(timeline), timeline.timezone) == timeline.start
-
-
-def _first_wall(timeline: Timeline) -> datetime:
-    return to_wall(timeline.start, timeline.timezone)
+    return timeline.frequency.is_absolute or from_wall(timeline.local_start, timeline.timezone) == timeline.start
 
 
 def _clock(timeline: Timeline) -> timedelta:
     """Time of day of the timeline's first instance."""
-    wall = _first_wall(timeline)
-    return wall - start_of_day(wall)
+    return timeline.local_start - start_of_day(timeline.local_start)

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from falcon_assets.model.expression import WEEKDAYS, Call
 from falcon_assets.model.frequency import TimeUnit
 from falcon_assets.planning.timeline import Timeline
-from falcon_assets.planning.wall_clock import start_of_day, to_wall
+from falcon_assets.planning.wall_clock import start_of_day
 
 _DAY = timedelta(days=1)
 _ZERO = timedelta()
@@ -68,7 +68,7 @@ def wall_shift(call: Call, process: Timeline) -> Shift | None:
     absolute = absolute_shift(call)
     if absolute is not None:
         return Shift(0, absolute, is_on_the_wall=absolute == _ZERO)
-    nominal = to_wall(process.start, process.timezone)
+    nominal = process.local_start
     rule = _RULES.get(call.name)
     months = rule(nominal, process, call) if rule and _keeps_time_of_day(process, nominal) else None
     if months is None:

@@ -3,6 +3,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+
 from tests.catalog.definition_files import FEEDS, FILES, PROCESSES, changed, load, problems
 
 VALIDITY = "{start: 2013-01-01T00:00Z, end: 2014-01-01T00:00Z}"
@@ -218,7 +219,9 @@ CASES = {
         "processes.yaml",
         "feed: raw,",
         'feed: raw, partition: "*/US",',
-        ["processes.yaml:8: inputs[0].partition: '*/US' is deeper than feed 'raw' is partitioned (partitions: carrier)"],
+        [
+            "processes.yaml:8: inputs[0].partition: '*/US' is deeper than feed 'raw' is partitioned (partitions: carrier)"
+        ],
     ),
     "unknown_variable_in_partition": (
         "feeds.yaml",
@@ -230,9 +233,7 @@ CASES = {
         "processes.yaml",
         "feed: raw,",
         'feed: raw, partition: "${now(0,0)}",',
-        [
-            "processes.yaml:8: inputs[0].partition: '${now(0,0)}': only variables may stand in a partition, not now(...)"
-        ],
+        ["processes.yaml:8: inputs[0].partition: '${now(0,0)}': only variables may stand in a partition, not now(...)"],
     ),
     "several_sources_without_partition": (
         "feeds.yaml",
@@ -250,8 +251,10 @@ CASES = {
         f"type: source\n    validity: {VALIDITY}\n    retention: {{limit: days(90)}}\n  - name: backup\n    type: target",
         f"type: source\n    partition: east\n    validity: {VALIDITY}\n  - name: backup\n    type: source\n"
         "    partition: east",
-        ["feeds.yaml:15: clusters[1].partition: 'east' is 'east' here and on source cluster 'primary': "
-         "each source needs its own"],
+        [
+            "feeds.yaml:15: clusters[1].partition: 'east' is 'east' here and on source cluster 'primary': "
+            "each source needs its own"
+        ],
     ),
     "target_without_source": (
         "feeds.yaml",
@@ -410,7 +413,10 @@ def test_problem(tmp_path: Path, file: str, old: str, new: str, expected: list[s
 
 
 LEGAL = {
-    "window_partly_before_the_validity": (INPUT, '{name: flights, feed: raw, start: "now(-8759,0)", end: "now(-8000,0)"}'),
+    "window_partly_before_the_validity": (
+        INPUT,
+        '{name: flights, feed: raw, start: "now(-8759,0)", end: "now(-8000,0)"}',
+    ),
     "window_of_the_past_year": (INPUT, '{name: flights, feed: raw, start: "lastYear(0,0,0,0)", end: "today(0,0)"}'),
     "window_that_is_rarely_ordered": (
         INPUT,
@@ -499,12 +505,16 @@ def test_table_feed_with_registry_is_legal(tmp_path: Path) -> None:
     registry = 'execute: {endpoint: "local[2]"}, registry: {endpoint: "thrift://h:9083"}'
     clusters = FILES["clusters.yaml"].replace('execute: {endpoint: "local[2]"}', registry)
     table = FEEDS.partition("---")[0].replace("name: raw", "name: counts").replace("locations:", "table:")
-    table = table.replace("data: /raw/${YEAR}/${MONTH}/${DAY}/${HOUR}", 'uri: "catalog:db:t#h=${YEAR}${MONTH}${DAY}${HOUR}"')
+    table = table.replace(
+        "data: /raw/${YEAR}/${MONTH}/${DAY}/${HOUR}", 'uri: "catalog:db:t#h=${YEAR}${MONTH}${DAY}${HOUR}"'
+    )
     load(tmp_path, {**FILES, "clusters.yaml": clusters, "table.yaml": table})
 
 
 def test_nothing_is_said_about_entities_that_could_not_be_parsed(tmp_path: Path) -> None:
-    assert problems(tmp_path, changed("feeds.yaml", "name: raw\nfrequency: hours(1)", "name: raw\nfrequency: hourly")) == [
+    assert problems(
+        tmp_path, changed("feeds.yaml", "name: raw\nfrequency: hours(1)", "name: raw\nfrequency: hourly")
+    ) == [
         "feeds.yaml:3: frequency: 'hourly' is not a frequency: write minutes(n), hours(n), days(n) or months(n) with a "
         "whole n > 0"
     ]

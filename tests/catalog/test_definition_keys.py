@@ -3,6 +3,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+
 from tests.catalog.definition_files import changed, problems
 
 WORKFLOW = "{engine: spark-sql, path: hourly.sql}"

@@ -142,9 +142,15 @@ def _stop_at_the_end() -> Iterator[None]:
 
 
 @pytest.fixture
-def spark(local_cluster: Cluster, spark_folder: Path) -> SparkSession:
+def working(tmp_path: Path) -> str:
+    """The working folder of all clusters: one for all tests, so that a session stays warm from test to test."""
+    return str(tmp_path.parent)
+
+
+@pytest.fixture
+def spark(local_cluster: Cluster, working: str) -> SparkSession:
     """The warm session of the local cluster."""
-    return session_for(local_cluster, str(spark_folder))
+    return session_for(local_cluster, working)
 
 
 @pytest.fixture

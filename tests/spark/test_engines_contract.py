@@ -157,7 +157,10 @@ def test_a_value_of_another_type_than_declared_is_an_error(sandbox: Sandbox) -> 
         sandbox.workflow(engine="spark-sql", path="wf/copy.sql"),
         inputs=(sandbox.input("flights", "in/04", schema="carrier int, delay int"),),
     )
-    with pytest.raises(WorkflowError, match=r"a\.json: \[CANNOT_PARSE_JSON_FIELD\] Cannot parse the field name 'carrier' and the value aa "):
+    with pytest.raises(
+        WorkflowError,
+        match=r"a\.json: \[CANNOT_PARSE_JSON_FIELD\] Cannot parse the field name 'carrier' and the value aa ",
+    ):
         run_workflow(task)
 
 
@@ -179,11 +182,11 @@ def test_views_of_parallel_instances_do_not_collide(sandbox: Sandbox) -> None:
     assert [sandbox.rows(f"o{hour}") for hour in range(8)] == [[(hour,)] for hour in range(8)]
 
 
-def test_cluster_properties_reach_the_session(sandbox: Sandbox, spark_folder: Path) -> None:
-    session = session_for(sandbox.cluster, str(sandbox.folder.parent))
+def test_cluster_properties_reach_the_session(sandbox: Sandbox, working: str) -> None:
+    session = session_for(sandbox.cluster, working)
     with isolated(session) as child:
         assert child.conf.get("spark.sql.shuffle.partitions") == "2"
         assert child.conf.get("spark.sql.session.timeZone") == "UTC"
         child.conf.set("spark.sql.shuffle.partitions", "7")
     assert session.conf.get("spark.sql.shuffle.partitions") == "2"
-    assert session_for(sandbox.cluster, str(sandbox.folder.parent)) is session
+    assert session_for(sandbox.cluster, working) is session

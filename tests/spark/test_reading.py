@@ -7,6 +7,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from falcon_assets.errors import WorkflowError
 from falcon_assets.spark.reading import read_input
+from falcon_assets.spark.writing import write_output
 from tests.spark.sandbox import Sandbox
 
 
@@ -70,7 +71,7 @@ def test_avro_says_what_to_add(spark: SparkSession, sandbox: Sandbox) -> None:
 @pytest.mark.parametrize(
     ("file_format", "schema", "why"),
     [
-        pytest.param("parquet", "a string, b int", "Expected Spark type int, actual Parquet type BINARY.", id="parquet"),
+        pytest.param("parquet", "b int", "Expected Spark type int, actual Parquet type BINARY", id="parquet"),
         pytest.param("orc", "a string, b int", "a is int, declared string; b is string, declared int", id="orc"),
     ],
 )
@@ -78,13 +79,11 @@ def test_columns_of_another_type(
     spark: SparkSession, sandbox: Sandbox, file_format: str, schema: str, why: str
 ) -> None:
     spark.sql("SELECT 1 AS a, 'x' AS b").write.format(file_format).save((sandbox.folder / "in").as_uri())
-    data = sandbox.input("x", "in", format=file_format, schema=schema if file_format == "orc" else "b int")
+    data = sandbox.input("x", "in", format=file_format, schema=schema)
     output = sandbox.output("copy")
     with pytest.raises(WorkflowError) as caught:
-        from falcon_assets.spark.writing import write_output
-
         write_output(read_input(spark, data), output)
-    assert str(caught.value).endswith(why)
+    assert why in str(caught.value)
 
 
 def test_a_csv_header_must_say_what_is_declared(spark: SparkSession, sandbox: Sandbox) -> None:

@@ -145,6 +145,18 @@ def test_listing_finds_what_probing_finds(zone: str, data: st.DataObject) -> Non
         assert set(probed) == {one for one in present if first <= one <= last}
 
 
+@pytest.mark.parametrize("zone", ["Pacific/Kiritimati", "Asia/Tokyo", "UTC", "Pacific/Honolulu", "Pacific/Apia"])
+def test_a_span_of_one_instance_holds_it_whatever_the_clock_shows(store: ClusterStore, zone: str) -> None:
+    validity = {"start": "2011-12-25T03:00Z", "end": "2012-01-08T03:00Z"}
+    clusters = [{"name": "primary", "validity": validity}]
+    feed = make_feed(frequency="days(1)", timezone=zone, locations={"data": TEMPLATES[0]}, clusters=clusters)
+    paths = InstancePaths(feed, CLUSTER)
+    instances = paths.timeline.between(paths.timeline.start, paths.timeline.end)
+    for instance in instances:
+        touch(store, f"{paths.data(instance)}/_SUCCESS")
+    assert [found(store, feed, instance, instance) for instance in instances] == [[instance] for instance in instances]
+
+
 def test_listing_costs_parents_not_instances(store: ClusterStore) -> None:
     feed = make_feed(
         clusters=[{"name": "primary", "validity": {"start": "2005-01-01T00:00Z", "end": "2020-01-01T00:00Z"}}]
@@ -163,16 +175,18 @@ def listings(store: ClusterStore, feed: Feed, first: datetime, last: datetime) -
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
-        count = 0
+        try:
+            count = 0
 
-        def hook(event: str, args: tuple[Any, ...]) -> None:
-            nonlocal count
-            count += event in ("os.scandir", "os.listdir")
+            def hook(event: str, args: tuple[Any, ...]) -> None:
+                nonlocal count
+                count += event in ("os.scandir", "os.listdir")
 
-        sys.addaudithook(hook)
-        available_instances(store, feed, CLUSTER, first, last)
-        os.write(writing, str(count).encode())
-        os._exit(0)
+            sys.addaudithook(hook)
+            available_instances(store, feed, CLUSTER, first, last)
+            os.write(writing, str(count).encode())
+        finally:
+            os._exit(0)  # an error must not go on as a second pytest
     os.close(writing)
     answer = int(os.read(reading, 20))
     os.close(reading)

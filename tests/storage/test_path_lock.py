@@ -1,9 +1,22 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 from falcon_assets.storage.path_lock import path_lock
+
+
+def forked(work: Callable[[], object]) -> int:
+    """The id of a child that does ``work``; its status is 0 unless it is killed or fails."""
+    child = os.fork()
+    if child == 0:
+        try:
+            work()
+            os._exit(0)
+        finally:
+            os._exit(1)  # an error must not go on as a second pytest
+    return child
 
 
 def test_one_holder_at_a_time_and_no_file_left(tmp_path: Path) -> None:
@@ -19,19 +32,18 @@ def test_one_holder_at_a_time_and_no_file_left(tmp_path: Path) -> None:
 
 
 def test_many_processes_never_hold_it_together(tmp_path: Path) -> None:
-    counter, rounds, processes = tmp_path / "counter", 15, 4
+    counter, rounds, processes = tmp_path / "counter", 500, 4
     counter.write_text("0")
-    children = []
-    for _ in range(processes):
-        child = os.fork()
-        if child == 0:
-            for _ in range(rounds):
-                with path_lock(tmp_path / "x.lock", 30) as held:
-                    if not held:
-                        os._exit(1)
+
+    def count() -> None:
+        done = 0
+        while done < rounds:
+            with path_lock(tmp_path / "x.lock", 0) as held:  # no patience: as many collisions as possible
+                if held:
                     counter.write_text(str(int(counter.read_text()) + 1))
-            os._exit(0)
-        children.append(child)
+                    done += 1
+
+    children = [forked(count) for _ in range(processes)]
     assert [os.waitpid(child, 0)[1] for child in children] == [0] * processes
     assert counter.read_text() == str(rounds * processes)
     assert list(tmp_path.iterdir()) == [counter]

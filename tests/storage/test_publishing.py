@@ -3,6 +3,7 @@ from __future__ import annotations
 import errno
 import os
 import signal
+from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -256,29 +257,42 @@ def test_outputs_lie_apart(store: ClusterStore, paths: list[str], message: str) 
     assert refused(store, *outputs) == expected
 
 
+def forked(work: Callable[[], object]) -> int:
+    """The id of a child that does ``work``; its status is 0 unless it is killed or fails."""
+    child = os.fork()
+    if child == 0:
+        try:
+            work()
+            os._exit(0)
+        finally:
+            os._exit(1)  # an error must not go on as a second pytest
+    return child
+
+
 def test_another_run_is_kept_out_until_it_is_killed(store: ClusterStore) -> None:
     publish(store, {"part-0": "old"})
     ready, told = os.pipe()
-    child = os.fork()
-    if child == 0:
+
+    def hold() -> None:
         with publish_instance(store, "the other", {"delays": TARGET}) as publication:
             write(publication, "delays", {"part-0": "half"})
             os.write(told, b"x")
             signal.pause()
+
+    child = forked(hold)
     os.read(ready, 1)
-    message = (
+    try:
+        outputs = {"same": TARGET, "more": OutputTarget("/x", None)}
+        with pytest.raises(StorageError) as raised, publish_instance(store, KEY, outputs):
+            pass
+        publish(store, {"part-0": "other hour"}, OutputTarget("/delays/2013/01/01/01", "_SUCCESS"))
+        assert len(left_in_staging(store)) == 2  # the other run's attempt and lock
+    finally:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+    assert str(raised.value) == (
         f"{KEY}: {PATH} on cluster 'primary' is being written by another run: let it end, or end it, and run this again"
     )
-    with (
-        pytest.raises(StorageError) as raised,
-        publish_instance(store, KEY, {"same": TARGET, "more": OutputTarget("/x", None)}),
-    ):
-        pass
-    assert str(raised.value) == message
-    publish(store, {"part-0": "other hour"}, OutputTarget("/delays/2013/01/01/01", "_SUCCESS"))
-    assert len(left_in_staging(store)) == 2  # the other run's attempt and lock
-    os.kill(child, signal.SIGKILL)
-    os.waitpid(child, 0)
     publish(store, {"part-0": "new"})
     assert contents(store) == {"part-0": "new", "_SUCCESS": ""}
     assert left_in_staging(store) == []

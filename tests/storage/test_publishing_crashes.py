@@ -9,7 +9,8 @@ import signal
 import sys
 import uuid
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import count
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -71,10 +72,22 @@ def publish(store: ClusterStore, generation: int, fail: bool = False) -> None:
             publication.commit(name)
 
 
-def publish_and_die(store: ClusterStore, generation: int, step: int) -> bool:
-    """Publishes in a process that kills itself just before its ``step``-th step; whether it lived to the end."""
+def forked(work: Callable[[], object]) -> int:
+    """The id of a child that does ``work``; its status is 0 unless it is killed or fails."""
     child = os.fork()
     if child == 0:
+        try:
+            work()
+            os._exit(0)
+        finally:
+            os._exit(1)  # an error must not go on as a second pytest
+    return child
+
+
+def publish_and_die(store: ClusterStore, generation: int, step: int) -> bool:
+    """Publishes in a process that kills itself just before its ``step``-th step; whether it lived to the end."""
+
+    def work() -> None:
         steps = count(1)
 
         def hook(event: str, args: tuple[Any, ...]) -> None:
@@ -83,8 +96,8 @@ def publish_and_die(store: ClusterStore, generation: int, step: int) -> bool:
 
         sys.addaudithook(hook)
         publish(store, generation)
-        os._exit(0)
-    status = os.waitpid(child, 0)[1]
+
+    status = os.waitpid(forked(work), 0)[1]
     assert status in (0, signal.SIGKILL), "the child failed by itself"
     return status == 0
 
@@ -192,8 +205,8 @@ def test_a_reader_that_polls_all_the_while_never_sees_a_part(tmp_path: Path) -> 
     store = store_at(tmp_path)
     publish(store, 1)
     stop, (reading, writing) = tmp_path / "stop", os.pipe()
-    reader = os.fork()
-    if reader == 0:
+
+    def read() -> None:
         views: Counter[str] = Counter()
         while not stop.exists():
             try:
@@ -201,23 +214,21 @@ def test_a_reader_that_polls_all_the_while_never_sees_a_part(tmp_path: Path) -> 
             except PartSeenError as error:
                 views[str(error)] += 1
         os.write(writing, json.dumps(views).encode())
-        os._exit(0)
+
+    reader = forked(read)
     chance, ends = random.Random(7), Counter[str]()
-    for generation in range(2, 302):
-        writer = os.fork()
-        if writer == 0:
-            publish(store, generation)
-            os._exit(0)
-        process = psutil.Process(writer)
-        try:
-            status = process.wait(timeout=chance.choice([chance.uniform(0.0, 0.03), 1.0]))
-            assert status == 0
-            ends["finished"] += 1
-        except psutil.TimeoutExpired:
-            process.kill()
-            process.wait()
-            ends["killed"] += 1
-    stop.touch()
+    try:
+        for generation in range(2, 302):
+            writer = psutil.Process(forked(partial(publish, store, generation)))
+            try:
+                assert writer.wait(timeout=chance.choice([chance.uniform(0.0, 0.03), 60.0])) == 0
+                ends["finished"] += 1
+            except psutil.TimeoutExpired:
+                writer.kill()
+                writer.wait()
+                ends["killed"] += 1
+    finally:
+        stop.touch()
     views = Counter(json.loads(os.read(reading, 1 << 16)))
     os.waitpid(reader, 0)
     assert set(views) <= {"whole", "none"}

@@ -62,8 +62,10 @@ def compute_sql(
 def _source(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise WorkflowError(f"{path}: the workflow's SQL file cannot be read: {error}") from error
+    except OSError as error:
+        raise WorkflowError(f"{path}: the workflow's file cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise WorkflowError(f"{path}: the workflow's file is not UTF-8 text") from error
 
 
 def _execute(

@@ -1,0 +1,106 @@
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from importlib.metadata import version
+from pathlib import Path
+
+import pytest
+
+from falcon_assets.catalog.store import load_entities
+from falcon_assets.errors import InvalidDefinitionsError
+from tests.catalog.definition_files import FILES, changed, write
+
+_HERE = Path(__file__).parent
+
+
+def falcon(*arguments: str, folder: Path, **environ: str) -> subprocess.CompletedProcess[str]:
+    """The command as a whole process, in ``folder``."""
+    command = [sys.executable, "-c", "from falcon_assets.cli.main import main; main()", *arguments]
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith("FALCON_")}
+    return subprocess.run(
+        command, cwd=folder, env={**inherited, **environ}, capture_output=True, text=True, check=False, timeout=60
+    )
+
+
+def test_right_definitions(tmp_path: Path) -> None:
+    write(tmp_path / "defs", FILES)
+    result = falcon("validate", "defs", folder=tmp_path)
+    assert (result.returncode, result.stdout, result.stderr) == (0, "2 clusters, 2 feeds, 1 process: no problems\n", "")
+
+
+def test_the_folder_of_the_settings_is_the_default(tmp_path: Path) -> None:
+    write(tmp_path / "entity_defs", FILES)
+    write(tmp_path / "others", {"one.yaml": FILES["clusters.yaml"].partition("---")[0]})
+    assert falcon("validate", folder=tmp_path).stdout == "2 clusters, 2 feeds, 1 process: no problems\n"
+    named = falcon("validate", folder=tmp_path, FALCON_ENTITY_DEFS="others")
+    assert named.stdout == "1 cluster, 0 feeds, 0 processes: no problems\n"
+
+
+def test_a_problem_with_its_line(tmp_path: Path) -> None:
+    write(tmp_path / "defs", changed("processes.yaml", "feed: raw", "feed: rwa"))
+    result = falcon("validate", "defs", folder=tmp_path)
+    assert (result.returncode, result.stderr) == (1, "")
+    assert result.stdout == (
+        "defs/processes.yaml:8: inputs[0].feed: unknown feed 'rwa' (did you mean 'raw'?)\n"
+        '      - {name: flights, feed: rwa, start: "now(0,0)", end: "now(0,0)"}\n'
+        "                              ^\n"
+        "1 problem in the entity definitions\n"
+    )
+
+
+def test_many_mistakes(tmp_path: Path) -> None:
+    shutil.copytree(_HERE / "many_mistakes", tmp_path / "many_mistakes")
+    result = falcon("validate", "many_mistakes", folder=tmp_path)
+    assert (result.returncode, result.stderr) == (1, "")
+    assert result.stdout == (_HERE / "many_mistakes.txt").read_text()
+
+
+def test_loading_says_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(_HERE)
+    with pytest.raises(InvalidDefinitionsError) as caught:
+        load_entities(Path("many_mistakes"))
+    assert f"{caught.value}\n" == (_HERE / "many_mistakes.txt").read_text()
+
+
+def test_missing_folder(tmp_path: Path) -> None:
+    result = falcon("validate", "nowhere", folder=tmp_path)
+    assert (result.returncode, result.stdout) == (1, "")
+    assert result.stderr == "Error: there is no folder nowhere: it should hold the entity definitions\n"
+
+
+def test_bad_settings(tmp_path: Path) -> None:
+    result = falcon("validate", folder=tmp_path, FALCON_CLOCK="noon")
+    assert (result.returncode, result.stdout) == (1, "")
+    assert result.stderr.startswith("Error: FALCON_CLOCK: ")
+    assert "Traceback" not in result.stderr
+
+
+def test_version_and_help(tmp_path: Path) -> None:
+    assert falcon("--version", folder=tmp_path).stdout == f"falcon, version {version('falcon-assets')}\n"
+    text = falcon("--help", folder=tmp_path).stdout
+    assert "  validate  Check all entity definitions.\n" in text
+
+
+def test_unknown_command(tmp_path: Path) -> None:
+    result = falcon("valdate", folder=tmp_path)
+    assert result.returncode == 2
+    assert "No such command 'valdate'" in result.stderr
+
+
+@pytest.mark.parametrize(
+    "arguments", [["--help"], ["validate", "defs"], ["schema"]], ids=["help", "validate", "schema"]
+)
+def test_nothing_slow_is_imported(tmp_path: Path, arguments: list[str]) -> None:
+    write(tmp_path / "defs", FILES)
+    script = (
+        "import sys\n"
+        "from falcon_assets.cli.main import falcon\n"
+        f"falcon({arguments!r}, standalone_mode=False)\n"
+        "slow = {'dagster', 'pyspark', 'pandas', 'sqlalchemy', 'fsspec'} & set(sys.modules)\n"
+        "sys.exit(f'imported: {slow}' if slow else 0)\n"
+    )
+    result = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (result.returncode, result.stderr) == (0, "")

@@ -1,0 +1,74 @@
+"""A real PostgreSQL for every test that needs one: the embedded server, or the one of FALCON_DATABASE_URL."""
+
+from __future__ import annotations
+
+import os
+import uuid
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import dagster as dg
+import pytest
+import sqlalchemy
+
+from falcon_assets.orchestration.instance import open_instance
+from falcon_assets.orchestration.postgres import database_url
+from falcon_assets.settings import Settings, load_settings
+
+GIVEN_DATABASE = os.environ.get("FALCON_DATABASE_URL")
+
+
+@pytest.fixture(scope="session")
+def postgres(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The URL of the server under test."""
+    environ = {"FALCON_HOME": str(tmp_path_factory.mktemp("postgres"))}
+    return database_url(load_settings(environ | ({"FALCON_DATABASE_URL": GIVEN_DATABASE} if GIVEN_DATABASE else {})))
+
+
+@pytest.fixture(scope="module")
+def database(postgres: str) -> Iterator[str]:
+    """The URL of an empty database, for the tests of one module."""
+    name = f"falcon_test_{uuid.uuid4().hex}"
+    engine = sqlalchemy.create_engine(postgres, isolation_level="AUTOCOMMIT", poolclass=sqlalchemy.NullPool)
+    with engine.connect() as connection:
+        connection.execute(sqlalchemy.text(f"CREATE DATABASE {name}"))
+    yield sqlalchemy.make_url(postgres).set(database=name).render_as_string(hide_password=False)
+    with engine.connect() as connection:
+        connection.execute(sqlalchemy.text(f"DROP DATABASE {name} WITH (FORCE)"))
+
+
+@pytest.fixture(scope="module")
+def settings(database: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Settings]:
+    """The settings of the module's environment: that database, an empty home, the entities that the module writes.
+
+    They are in the environment of the process as well, because Dagster builds our storage from there.
+    """
+    home = tmp_path_factory.mktemp("home")
+    with pytest.MonkeyPatch.context() as environment:
+        environment.setenv("FALCON_DATABASE_URL", database)
+        environment.setenv("FALCON_HOME", str(home))
+        environment.setenv("FALCON_ENTITY_DEFS", str(home / "entity_defs"))
+        for name in ("FALCON_COLO", "FALCON_CLOCK", "DAGSTER_HOME"):
+            environment.delenv(name, raising=False)
+        yield load_settings()
+
+
+@pytest.fixture(scope="module")
+def instance(settings: Settings) -> Iterator[dg.DagsterInstance]:
+    """The Dagster instance of those settings."""
+    with open_instance(settings) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def write_entities(settings: Settings) -> Callable[[dict[str, str]], Path]:
+    """Writes files into the folder of the entity definitions, by relative path, and returns that folder."""
+
+    def write(files: dict[str, str]) -> Path:
+        for name, text in files.items():
+            path = settings.entity_defs / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+        return settings.entity_defs
+
+    return write

@@ -1,0 +1,286 @@
+"""Real Dagster runs of real processes on real Spark: single partitions, ranges, and what goes wrong in them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import dagster as dg
+import pytest
+
+from falcon_assets.catalog.store import load_entities
+from falcon_assets.orchestration.code_location import build_definitions
+from falcon_assets.settings import Settings
+from falcon_assets.spark.session import stop_sessions
+
+ENTITIES = """
+kind: cluster
+name: primary
+interfaces: {write: {endpoint: data/primary}, execute: {endpoint: "local[2]"}}
+properties: {spark.sql.shuffle.partitions: "1", spark.driver.memory: 512m}
+---
+kind: feed
+name: raw
+frequency: hours(1)
+availability_flag: _SUCCESS
+format: json
+schema: "carrier string, delay int"
+locations: {data: "/raw/${YEAR}-${MONTH}-${DAY}/${HOUR}"}
+clusters: [{name: primary, validity: {start: 2013-01-01T00:00Z, end: 2013-01-08T00:00Z}}]
+---
+kind: feed
+name: hourly
+description: Delays by carrier
+tags: {owner: analytics}
+groups: [delay-stats]
+frequency: hours(1)
+availability_flag: _DONE
+locations: {data: "/hourly/${YEAR}-${MONTH}-${DAY}/${HOUR}"}
+clusters: [{name: primary, validity: {start: 2013-01-01T00:00Z, end: 2013-01-08T00:00Z}}]
+acl: {owner: etl, permission: "0750"}
+---
+kind: feed
+name: five-hourly
+frequency: hours(5)
+format: csv
+locations: {data: "/five/${YEAR}-${MONTH}-${DAY}-${HOUR}"}
+clusters: [{name: primary, validity: {start: 2013-01-01T00:00Z, end: 2013-01-08T00:00Z}}]
+---
+kind: feed
+name: day-so-far
+frequency: days(1)
+availability_flag: _SUCCESS
+locations: {data: "/so-far/${YEAR}-${MONTH}-${DAY}"}
+clusters: [{name: primary, validity: {start: 2013-01-01T00:00Z, end: 2013-01-08T00:00Z}}]
+---
+kind: process
+name: sum-up
+clusters: [{name: primary, validity: {start: 2013-01-01T00:00Z, end: 2013-01-08T00:00Z}}]
+parallel: 2
+frequency: hours(1)
+inputs: [{name: rows, feed: raw, start: "now(0,0)", end: "now(0,0)"}]
+outputs: [{name: sums, feed: hourly, instance: "now(0,0)"}]
+workflow: {engine: spark-sql, path: sum_up.sql}
+properties: {least: "10"}
+---
+kind: process
+name: every-five
+clusters: [{name: primary, validity: {start: 2013-01-01T00:00Z, end: 2013-01-08T00:00Z}}]
+frequency: hours(5)
+inputs: [{name: rows, feed: raw, start: "now(-4,0)", end: "now(0,0)", optional: true}]
+outputs: [{name: count, feed: five-hourly, instance: "now(0,0)"}]
+workflow: {engine: spark-sql, path: count.sql}
+---
+kind: process
+name: so-far
+clusters: [{name: primary, validity: {start: 2013-01-01T00:00Z, end: 2013-01-08T00:00Z}}]
+frequency: hours(1)
+inputs: [{name: rows, feed: raw, start: "today(0,0)", end: "now(0,0)", optional: true}]
+outputs: [{name: count, feed: day-so-far, instance: "today(0,0)"}]
+workflow: {engine: pyspark, path: so_far.py}
+"""
+SUM_UP = "SELECT carrier, sum(delay) AS delay, :nominal_time AS hour FROM rows WHERE delay >= :least GROUP BY carrier"
+COUNT = "SELECT count(*) AS n FROM rows"
+SO_FAR = "def run(spark, inputs, instance):\n    return inputs['rows'].groupBy().count()\n"
+
+Materialize = Callable[..., dg.ExecuteInProcessResult]
+
+
+@pytest.fixture(scope="module")
+def definitions(settings: Settings, write_entities: Callable[[dict[str, str]], Path]) -> Iterator[dg.Definitions]:
+    root = write_entities({"all.yaml": ENTITIES, "sum_up.sql": SUM_UP, "count.sql": COUNT, "so_far.py": SO_FAR})
+    yield build_definitions(load_entities(root), settings)
+    stop_sessions()
+
+
+@pytest.fixture(scope="module")
+def materialize(definitions: dg.Definitions, instance: dg.DagsterInstance) -> Materialize:
+    def run(process: str, first: str, last: str | None = None) -> dg.ExecuteInProcessResult:
+        job = definitions.resolve_job_def(f"primary__{process.replace('-', '_')}_job")
+        quiet = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
+        if last is None:
+            return job.execute_in_process(
+                partition_key=first, instance=instance, run_config=quiet, raise_on_error=False
+            )
+        tags = {"dagster/asset_partition_range_start": first, "dagster/asset_partition_range_end": last}
+        return job.execute_in_process(tags=tags, instance=instance, run_config=quiet, raise_on_error=False)
+
+    return run
+
+
+@pytest.fixture(scope="module")
+def land(settings: Settings) -> Callable[..., None]:
+    """Lands an hour of ``raw``."""
+
+    def write(hour: str, *rows: dict[str, Any]) -> None:
+        folder = settings.home / "data/primary/raw" / hour[:10] / hour[11:13]
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "part.json").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+        (folder / "_SUCCESS").touch()
+
+    return write
+
+
+def materialized(instance: dg.DagsterInstance, feed: str) -> list[dg.EventLogRecord]:
+    records = instance.fetch_materializations(dg.AssetKey(["primary", feed]), limit=1000).records
+    return sorted(records, key=lambda record: record.partition_key or "")
+
+
+def metadata(record: dg.EventLogRecord) -> dict[str, Any]:
+    assert record.asset_materialization is not None
+    return {key: value.value for key, value in record.asset_materialization.metadata.items()}
+
+
+def failure(result: dg.ExecuteInProcessResult) -> str:
+    (event,) = [event for event in result.all_events if event.is_step_failure]
+    data = event.step_failure_data.user_failure_data
+    assert data is not None
+    assert data.description is not None
+    return data.description
+
+
+def test_a_missing_input_fails_before_any_spark_work(
+    materialize: Materialize, instance: dg.DagsterInstance, settings: Settings
+) -> None:
+    from pyspark import SparkContext
+
+    result = materialize("sum-up", "2013-01-05T03:00Z")
+    assert not result.success
+    assert failure(result) == (
+        "1 of 1 instance(s) of sum-up failed:\n"
+        "2013-01-05T03:00Z: sum-up on primary at 2013-01-05T03:00Z waits for 1 input instance(s):\n"
+        f"rows: raw 2013-01-05T03:00Z at {settings.home}/data/primary/raw/2013-01-05/03"
+    )
+    assert SparkContext._active_spark_context is None
+    assert materialized(instance, "hourly") == []
+
+
+def test_one_partition_is_computed_published_and_recorded(
+    materialize: Materialize, land: Callable[..., None], instance: dg.DagsterInstance, settings: Settings
+) -> None:
+    land("2013-01-01T05", {"carrier": "AA", "delay": 20}, {"carrier": "AA", "delay": 15}, {"carrier": "UA", "delay": 5})
+    result = materialize("sum-up", "2013-01-01T05:00Z")
+    assert result.success
+    (record,) = materialized(instance, "hourly")
+    assert record.partition_key == "2013-01-01T05:00Z"
+    facts = metadata(record)
+    folder = settings.home / "data/primary/hourly/2013-01-01/05"
+    files = list(folder.glob("part-*"))
+    (consumed,) = facts["inputs"]["rows"]
+    assert facts["nominal_time"] == facts["instance"] == "2013-01-01T05:00Z"
+    assert facts["path"] == str(folder)
+    assert facts["records"] == facts["dagster/row_count"] == 1
+    assert facts["files"] == len(files) == 1
+    assert facts["bytes"] == sum(file.stat().st_size for file in files)
+    assert facts["duration_seconds"] > 0
+    assert facts["spark_application_id"].startswith("local-")
+    assert (consumed["instance"], consumed["path"]) == ("2013-01-01T05:00Z", "/raw/2013-01-01/05")
+    assert len(consumed["version"]) == len(facts["data_version"]) == 32
+    assert record.asset_materialization is not None
+    assert (record.asset_materialization.tags or {})["dagster/data_version"] == facts["data_version"]
+    assert sorted(path.name for path in folder.iterdir()) == ["_DONE", files[0].name]
+    assert folder.stat().st_mode & 0o777 == 0o750
+
+
+def test_a_range_fails_instance_by_instance(
+    materialize: Materialize, land: Callable[..., None], instance: dg.DagsterInstance, settings: Settings
+) -> None:
+    for hour in (0, 1, 3):
+        land(f"2013-01-02T{hour:02}", {"carrier": "AA", "delay": 10 + hour})
+    land("2013-01-02T02", {"carrier": "AA", "delay": "late"})  # not what the schema says; hour 4 does not land
+    before = len(materialized(instance, "hourly"))
+    result = materialize("sum-up", "2013-01-02T00:00Z", "2013-01-02T04:00Z")
+    assert not result.success
+    lines = failure(result).splitlines()
+    assert lines[0] == "2 of 5 instance(s) of sum-up failed:"
+    assert lines[1].startswith("2013-01-02T02:00Z: ")
+    assert "delay" in failure(result)
+    assert "2013-01-02T04:00Z: sum-up on primary at 2013-01-02T04:00Z waits for 1 input instance(s):" in lines
+    done = [record.partition_key for record in materialized(instance, "hourly")][before:]
+    assert done == ["2013-01-02T00:00Z", "2013-01-02T01:00Z", "2013-01-02T03:00Z"]
+    assert not (settings.home / "data/primary/hourly/2013-01-02/02").exists()
+    assert not list((settings.home / "data/primary/.falcon/staging").rglob("part-*"))
+
+
+def test_a_range_that_succeeds_records_each_instance_once(
+    materialize: Materialize, land: Callable[..., None], instance: dg.DagsterInstance
+) -> None:
+    for hour in range(4):
+        land(f"2013-01-03T{hour:02}", {"carrier": "AA", "delay": 10 + hour})
+    result = materialize("sum-up", "2013-01-03T00:00Z", "2013-01-03T03:00Z")
+    assert result.success
+    records = [record for record in materialized(instance, "hourly") if (record.partition_key or "") >= "2013-01-03"]
+    assert [record.partition_key for record in records] == [f"2013-01-03T0{hour}:00Z" for hour in range(4)]
+    assert len({metadata(record)["data_version"] for record in records}) == 4
+
+
+def test_a_rerun_replaces_the_instance_and_records_what_it_read(
+    materialize: Materialize, land: Callable[..., None], instance: dg.DagsterInstance
+) -> None:
+    first = metadata(materialized(instance, "hourly")[0])
+    land("2013-01-01T05", {"carrier": "AA", "delay": 100}, {"carrier": "UA", "delay": 50})
+    assert materialize("sum-up", "2013-01-01T05:00Z").success
+    newest = instance.fetch_materializations(dg.AssetKey(["primary", "hourly"]), limit=1).records[0]
+    second = metadata(newest)
+    assert second["records"] == 2
+    assert second["data_version"] != first["data_version"]
+    assert second["inputs"]["rows"][0]["version"] != first["inputs"]["rows"][0]["version"]
+
+
+def test_a_frequency_without_a_cron_line_runs_as_well(
+    materialize: Materialize, instance: dg.DagsterInstance, settings: Settings
+) -> None:
+    result = materialize("every-five", "2013-01-01T05:00Z")
+    assert result.success
+    (record,) = materialized(instance, "five-hourly")
+    assert record.partition_key == "2013-01-01T05:00Z"
+    assert [one["instance"] for one in metadata(record)["inputs"]["rows"]] == ["2013-01-01T05:00Z"]
+    assert (settings.home / "data/primary/five/2013-01-01-05").is_dir()
+
+
+def test_instances_that_rewrite_one_output_are_partitions_of_their_own(
+    materialize: Materialize, instance: dg.DagsterInstance
+) -> None:
+    assert materialize("so-far", "2013-01-03T01:00Z", "2013-01-03T02:00Z").success
+    records = materialized(instance, "day-so-far")
+    assert [record.partition_key for record in records] == ["2013-01-03T01:00Z", "2013-01-03T02:00Z"]
+    assert {metadata(record)["instance"] for record in records} == {"2013-01-03T00:00Z"}
+    assert [len(metadata(record)["inputs"]["rows"]) for record in records] == [2, 3]
+
+
+def test_an_instance_that_does_not_exist_says_why(materialize: Materialize) -> None:
+    with pytest.raises(dg.DagsterUnknownPartitionError):
+        materialize("sum-up", "2014-01-01T05:00Z")
+
+
+def test_the_asset_shows_what_the_definition_says(definitions: dg.Definitions) -> None:
+    spec = {spec.key.path[-1]: spec for spec in definitions.resolve_all_asset_specs()}["hourly"]
+    assert spec.description == "Delays by carrier"
+    assert spec.group_name == "delay_stats"
+    assert list(spec.owners) == ["team:etl"]
+    assert spec.kinds == {"parquet", "spark", "sql"}
+    assert spec.tags["owner"] == "analytics"
+    assert spec.tags["falcon/process"] == "sum-up"
+    assert spec.metadata["falcon/frequency"] == "hours(1)"
+    assert spec.metadata["falcon/location"] == "/hourly/${YEAR}-${MONTH}-${DAY}/${HOUR}"
+    assert spec.metadata["falcon/inputs"] == "rows = raw now(0,0)..now(0,0)"
+
+
+def test_feeds_that_nobody_produces_are_external(definitions: dg.Definitions) -> None:
+    graph = definitions.resolve_asset_graph()
+    external = {key.to_user_string() for key in graph.get_all_asset_keys() if not graph.get(key).is_executable}
+    assert external == {"primary/raw"}
+
+
+def test_everything_that_exists_is_listed(definitions: dg.Definitions) -> None:
+    repository = definitions.get_repository_def()
+    keys = sorted(key.to_user_string() for key in repository.asset_graph.get_all_asset_keys())
+    assert keys == ["primary/day-so-far", "primary/five-hourly", "primary/hourly", "primary/raw"]
+    assert sorted(name for name in repository.job_names if not name.startswith("__")) == [
+        "primary__every_five_job",
+        "primary__so_far_job",
+        "primary__sum_up_job",
+    ]
+    assert (repository.sensor_defs, repository.schedule_defs) == ([], [])

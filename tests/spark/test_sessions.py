@@ -1,0 +1,104 @@
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+from pyspark import SparkContext
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as sf
+
+from falcon_assets.errors import WorkflowError
+from falcon_assets.model.cluster import Cluster
+from falcon_assets.spark.confs import session_confs, without_secrets
+from falcon_assets.spark.session import application_id, session_for, stop_sessions
+from tests.builders import make_cluster
+from tests.spark.conftest import connect_server, free_port
+from tests.spark.sandbox import cluster_on
+
+
+def test_defaults_can_be_overridden() -> None:
+    confs = session_confs(make_cluster(properties={"spark.app.name": "mine", "threshold": "15"}), "/work/")
+    assert confs["spark.app.name"] == "mine"
+    assert confs["spark.sql.warehouse.dir"] == "/work/spark-warehouse"
+    assert "threshold" not in confs
+
+
+def test_a_session_is_warm_until_it_is_another(local_cluster: Cluster, working: str) -> None:
+    first = session_for(local_cluster, working)
+    assert session_for(local_cluster, working) is first
+    assert application_id(first).startswith("local-")
+    other = cluster_on("local[1]", **{"spark.driver.memory": "600m"})
+    second = session_for(other, working)
+    assert second.sparkContext.master == "local[1]"
+    assert second.sparkContext._jvm.java.lang.Runtime.getRuntime().maxMemory() == 600 * 2**20  # type: ignore[union-attr]
+    assert second.range(3).select(sf.sum("id")).first() == (3,)
+
+
+def test_a_dead_session_is_replaced(local_cluster: Cluster, working: str) -> None:
+    session = session_for(local_cluster, working)
+    session.stop()
+    second = session_for(local_cluster, working)
+    assert second.range(3).count() == 3
+    gateway = SparkContext._gateway
+    assert gateway is not None
+    gateway.proc.kill()  # type: ignore[attr-defined]
+    gateway.proc.wait()  # type: ignore[attr-defined]
+    assert session_for(local_cluster, working).range(4).count() == 4
+
+
+def test_a_session_of_somebody_else_is_not_taken_over(local_cluster: Cluster, working: str) -> None:
+    stop_sessions()
+    SparkSession.builder.master("local[1]").appName("other").config("spark.ui.enabled", "false").getOrCreate()
+    assert session_for(local_cluster, working).sparkContext.appName == "falcon-primary"
+
+
+@pytest.mark.parametrize(
+    ("endpoint", "message"),
+    [
+        pytest.param(
+            "spark://127.0.0.1:1,127.0.0.1:2",
+            "cluster 'primary': no Spark master answers at spark://127.0.0.1:1,127.0.0.1:2 (127.0.0.1:1: Connection "
+            "refused; 127.0.0.1:2: Connection refused): start it, or mend interfaces.execute.endpoint",
+            id="standalone",
+        ),
+        pytest.param(
+            "sc://127.0.0.1:1/;token=hunter2",
+            "cluster 'primary': no Spark Connect server answers at sc://127.0.0.1:1 (no answer in time): "
+            "start it, or mend interfaces.execute.endpoint",
+            id="connect",
+        ),
+    ],
+)
+def test_nobody_at_the_endpoint(working: str, endpoint: str, message: str) -> None:
+    started = time.monotonic()
+    with pytest.raises(WorkflowError) as caught:
+        session_for(cluster_on(endpoint), working)
+    assert str(caught.value) == message
+    assert time.monotonic() - started < 15
+
+
+def test_a_property_that_spark_refuses(working: str) -> None:
+    with pytest.raises(WorkflowError) as caught:
+        session_for(cluster_on("local[1]", **{"spark.driver.memory": "100m"}), working)
+    assert str(caught.value).startswith(
+        "cluster 'primary': Spark at local[1] did not start: [INVALID_DRIVER_MEMORY.SYSTEM_MEMORY] "
+    )
+
+
+def test_a_connect_server_that_was_restarted(tmp_path: Path, working: str, local_cluster: Cluster) -> None:
+    port = free_port()
+    with connect_server(tmp_path, "first", port) as cluster:
+        first = session_for(cluster, working)
+        assert first.range(3).select(sf.sum("id")).first() == (3,)
+        assert session_for(cluster, working) is first
+    with connect_server(tmp_path, "second", port) as cluster:
+        second = session_for(cluster, working)
+        assert second is not first
+        assert second.range(3).select(sf.sum("id")).first() == (3,)
+    classic = session_for(local_cluster, working)
+    assert classic.range(3).select(sf.sum("id")).first() == (3,)
+
+
+def test_tokens_are_not_shown() -> None:
+    assert without_secrets("sc://h:15002/;token=abc;use_ssl=true") == "sc://h:15002"

@@ -1,0 +1,83 @@
+"""The rooms of the house: imports run downward only, and the lower rooms know nothing of Dagster or Spark."""
+
+from __future__ import annotations
+
+import ast
+import pkgutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import falcon_assets
+
+PACKAGE = Path(falcon_assets.__file__).parent
+ROOMS = [
+    "errors",
+    "model",
+    "planning",
+    "settings",
+    "catalog",
+    "storage",
+    "spark",
+    "orchestration",
+    "demo",
+    "cli",
+    "definitions",
+]
+"""Lowest first."""
+BANNED = {
+    "dagster": {"errors", "model", "planning", "settings", "catalog", "storage", "spark"},
+    "pyspark": {"errors", "model", "planning", "settings", "catalog", "storage"},
+    "fsspec": {"errors", "model", "planning", "settings"},
+}
+MODULES = sorted(PACKAGE.rglob("*.py"))
+
+
+def imported(module: Path) -> set[str]:
+    names: set[str] = set()
+    for node in ast.walk(ast.parse(module.read_text())):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            names.add(node.module)
+    return names
+
+
+def room(module: Path) -> str:
+    return module.relative_to(PACKAGE).parts[0].removesuffix(".py")
+
+
+@pytest.mark.parametrize("module", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_imports_run_downward(module: Path) -> None:
+    if module == PACKAGE / "__init__.py":
+        return
+    ours = {name.split(".")[1] for name in imported(module) if name.startswith("falcon_assets.")}
+    assert [name for name in sorted(ours) if ROOMS.index(name) > ROOMS.index(room(module))] == []
+    others = {name.split(".")[0] for name in imported(module)}
+    assert [name for name in others if room(module) in BANNED.get(name, ())] == []
+
+
+def test_private_names_of_dagster_are_in_one_module() -> None:
+    users = [path for path in MODULES if any(name.startswith("dagster._") for name in imported(path))]
+    assert users == [PACKAGE / "orchestration" / "dagster_internals.py"]
+
+
+def test_the_environment_is_read_in_one_module() -> None:
+    users = [path for path in MODULES if "os.environ" in path.read_text() or "os.getenv" in path.read_text()]
+    # PySpark keeps its mode in a variable of the process, which has to be taken back.
+    assert users == [PACKAGE / "settings.py", PACKAGE / "spark" / "connect.py"]
+
+
+def test_model_and_planning_bring_neither_dagster_nor_spark() -> None:
+    modules = [
+        f"falcon_assets.{name}.{module.name}"
+        for name in ("model", "planning")
+        for module in pkgutil.iter_modules([str(PACKAGE / name)])
+    ]
+    program = f"import importlib, sys\nfor name in {modules!r}: importlib.import_module(name)\n" + (
+        "print(sorted({name.split('.')[0] for name in sys.modules} & {'dagster', 'pyspark', 'fsspec', 'sqlalchemy'}))"
+    )
+    result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert result.stdout == "[]\n"
