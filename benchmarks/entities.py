@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+FEEDS, PROCESSES = 1000, 1000
+"""What the issue asks for."""
+
 _CLUSTER = """\
 kind: cluster
 name: cluster-{number}

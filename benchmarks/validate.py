@@ -1,4 +1,4 @@
-"""How long ``falcon validate`` takes on many entities, as a whole process."""
+"""How long ``falcon validate`` takes on many entities, as a whole process: ``python -m benchmarks.validate``."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ import tempfile
 import time
 from pathlib import Path
 
-from entities import write_entities
+from benchmarks.entities import FEEDS, PROCESSES, write_entities
 
 
 def main() -> None:
     """Writes the entities to a temporary folder and prints the best and the worst of some runs."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--feeds", type=int, default=1000)
-    parser.add_argument("--processes", type=int, default=1000)
+    parser.add_argument("--feeds", type=int, default=FEEDS)
+    parser.add_argument("--processes", type=int, default=PROCESSES)
     parser.add_argument("--runs", type=int, default=3)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:

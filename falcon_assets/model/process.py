@@ -53,7 +53,7 @@ class Input(Declaration):
     optional: StrictBool = False
     """true: instances that are not available are left out instead of waited for."""
     partition: NonEmpty | None = None
-    """Only this sub-partition of each instance, ``*`` for any (``*/US``)."""
+    """Only this sub-partition of each instance, ``*`` for any (``*/US``); may hold ``${...}``."""
 
     @model_validator(mode="after")
     def _same_kind(self) -> Input:
@@ -110,7 +110,7 @@ class LateProcess(Declaration):
     """What happens when an input changed after it was consumed."""
 
     policy: Literal["backoff", "exp-backoff", "final"]
-    """When to look: every ``delay`` (``backoff``), at doubling delays (``exp-backoff``), once at the cut-off (``final``)."""
+    """When to look: ``backoff``: every ``delay``; ``exp-backoff``: doubling ones; ``final``: once, at the cut-off."""
     delay: Frequency = Frequency(1, TimeUnit.HOURS)
     """Time between two looks; the first one, with ``exp-backoff``."""
     inputs: Annotated[tuple[LateInput, ...], Field(min_length=1)]

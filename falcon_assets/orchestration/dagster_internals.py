@@ -6,6 +6,7 @@ An upgrade of Dagster has to look here first.
 from __future__ import annotations
 
 # A custom partition mapping takes and returns these; PartitionMapping itself is public, its types are not.
+from dagster._core.definitions.partitions.context import partition_loading_context
 from dagster._core.definitions.partitions.mapping.partition_mapping import UpstreamPartitionsResult
 from dagster._core.definitions.partitions.subset import PartitionsSubset
 from dagster._core.instance import DynamicPartitionsStore
@@ -15,6 +16,9 @@ from dagster._core.storage.base_storage import DagsterStorage
 from dagster._core.types.pagination import PaginatedResults
 from dagster._serdes import ConfigurableClass, ConfigurableClassData
 
+# A mapping of ours reaches the daemon and the UI as text; Dagster reads back only the classes that are on its list.
+from dagster_shared.serdes import whitelist_for_serdes
+
 __all__ = [
     "ConfigurableClass",
     "ConfigurableClassData",
@@ -23,4 +27,6 @@ __all__ = [
     "PaginatedResults",
     "PartitionsSubset",
     "UpstreamPartitionsResult",
+    "partition_loading_context",
+    "whitelist_for_serdes",
 ]

@@ -14,6 +14,7 @@ from typing import Any
 import sqlalchemy
 from dagster_postgres import PostgresEventLogStorage, PostgresRunStorage, PostgresScheduleStorage
 
+import falcon_assets.orchestration.input_window_mapping  # noqa: F401 - the daemon and the UI learn the class here
 from falcon_assets.errors import SettingsError
 from falcon_assets.orchestration.dagster_internals import (
     ConfigurableClass,

@@ -11,14 +11,14 @@ import dagster as dg
 from falcon_assets.catalog.store import EntityStore
 from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.feed import Feed
-from falcon_assets.model.process import Output, Process
+from falcon_assets.model.process import Process
 from falcon_assets.orchestration import names
 from falcon_assets.orchestration.execution import ProcessExecution
 from falcon_assets.orchestration.feed_specs import feed_spec
-from falcon_assets.orchestration.mappings import FeedAsset, mapping_for
+from falcon_assets.orchestration.mappings import mapping_for
 from falcon_assets.orchestration.resources import resource_key
-from falcon_assets.planning.inputs import output_instance
-from falcon_assets.planning.process_partitions import ProcessPartitions, process_partitions, producers_of
+from falcon_assets.planning.input_window import FeedAsset, Rewriter
+from falcon_assets.planning.process_partitions import ProcessPartitions, process_partitions
 from falcon_assets.planning.timeline import feed_timeline
 from falcon_assets.settings import Settings
 
@@ -80,8 +80,8 @@ class ProcessAssets:
             partitions = self.partitions(process, cluster)
             if partitions.shift is None:
                 output = next(output for output in process.outputs if output.feed == feed.name)
-                return _by_nominal_time(feed, cluster, process, output, partitions)
-        return FeedAsset(timeline, timeline)
+                return FeedAsset(timeline, Rewriter(output, partitions.nominal, process.timezone))
+        return FeedAsset(timeline)
 
     def _specs(self, process: Process, cluster: Cluster, partitions: ProcessPartitions) -> Iterator[dg.AssetSpec]:
         deps = self._deps(process, cluster, partitions)
@@ -131,15 +131,3 @@ def _metadata(process: Process) -> dict[str, Any]:
         "falcon/order": f"{process.order}, {process.parallel} at once",
         "falcon/retry": retry,
     }
-
-
-def _by_nominal_time(
-    feed: Feed, cluster: Cluster, process: Process, output: Output, partitions: ProcessPartitions
-) -> FeedAsset:
-    timeline = feed_timeline(feed, cluster.name)
-    return FeedAsset(
-        feed=timeline,
-        partitions=partitions.timeline,
-        producers=lambda instance: producers_of(process, partitions, output, timeline, instance),
-        written=lambda nominal: output_instance(output, timeline, nominal, process.timezone),
-    )

@@ -9,7 +9,6 @@ from datetime import datetime
 from falcon_assets.model.feed import Feed
 from falcon_assets.model.process import Output, Process
 from falcon_assets.planning.evaluate import evaluate_time
-from falcon_assets.planning.inputs import nominal_of_output, output_instance
 from falcon_assets.planning.timeline import Timeline, feed_timeline, process_timeline
 from falcon_assets.planning.window_offsets import window_offsets
 
@@ -72,16 +71,3 @@ def _shift(nominal: Timeline, feed: Timeline, output: Output, timezone: str) -> 
     if offsets is None or offsets[0] != offsets[1]:
         return None
     return feed.index_at_or_before(nominal.start) + offsets[0]  # same phase: that is the index of the first window
-
-
-def producers_of(
-    process: Process, partitions: ProcessPartitions, output: Output, feed: Timeline, instance: datetime
-) -> list[datetime]:
-    """The nominal times whose ``output`` is ``instance``: one, or several where many rewrite the same instance."""
-    if partitions.shift is None:
-        return nominal_of_output(output, partitions.nominal, feed, process.timezone, instance)
-    written_by = partitions.nominal_of(instance)
-    written = partitions.nominal.contains(written_by) and (
-        output_instance(output, feed, written_by, process.timezone) == instance
-    )
-    return [written_by] if written else []

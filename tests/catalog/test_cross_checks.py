@@ -4,6 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from falcon_assets.catalog.checks.variables import BUILT_IN
+from falcon_assets.planning.process_instance import plan_process_instance
 from tests.catalog.definition_files import FEEDS, FILES, PROCESSES, changed, load, problems
 
 VALIDITY = "{start: 2013-01-01T00:00Z, end: 2014-01-01T00:00Z}"
@@ -107,7 +109,8 @@ CASES = {
             "feeds.yaml:19: table: a feed has either locations or a table, never both",
             "feeds.yaml:24: clusters[0].name: a table feed needs a registry, and cluster 'primary' declares no "
             "interfaces.registry",
-            "processes.yaml:10: outputs[0].feed: feed 'delays' is a table, and tables cannot be written by processes yet",
+            "processes.yaml:10: outputs[0].feed: feed 'delays' is a table, and tables cannot be written by "
+            "processes yet",
         ],
     ),
     "table_of_a_cluster_and_locations": (
@@ -220,7 +223,8 @@ CASES = {
         "feed: raw,",
         'feed: raw, partition: "*/US",',
         [
-            "processes.yaml:8: inputs[0].partition: '*/US' is deeper than feed 'raw' is partitioned (partitions: carrier)"
+            "processes.yaml:8: inputs[0].partition: '*/US' is deeper than feed 'raw' is partitioned "
+            "(partitions: carrier)"
         ],
     ),
     "unknown_variable_in_partition": (
@@ -229,11 +233,20 @@ CASES = {
         'type: source\n    partition: "${colo}"',
         ["feeds.yaml:11: clusters[0].partition: '${colo}': unknown variable '${colo}' on cluster 'primary'"],
     ),
-    "expression_in_partition": (
+    "expression_in_partition_of_a_cluster": (
+        "feeds.yaml",
+        "type: source",
+        'type: source\n    partition: "${now(0,0)}"',
+        ["feeds.yaml:11: clusters[0].partition: '${now(0,0)}': only variables may stand in a partition, not now(...)"],
+    ),
+    "unknown_variable_in_partition_of_an_input": (
         "processes.yaml",
         "feed: raw,",
-        'feed: raw, partition: "${now(0,0)}",',
-        ["processes.yaml:8: inputs[0].partition: '${now(0,0)}': only variables may stand in a partition, not now(...)"],
+        'feed: raw, partition: "${cluster.color}",',
+        [
+            "processes.yaml:8: inputs[0].partition: '${cluster.color}': unknown variable '${cluster.color}' "
+            "(did you mean 'cluster.colo'?) on cluster 'primary'"
+        ],
     ),
     "several_sources_without_partition": (
         "feeds.yaml",
@@ -248,7 +261,8 @@ CASES = {
     ),
     "several_sources_with_one_partition": (
         "feeds.yaml",
-        f"type: source\n    validity: {VALIDITY}\n    retention: {{limit: days(90)}}\n  - name: backup\n    type: target",
+        f"type: source\n    validity: {VALIDITY}\n    retention: {{limit: days(90)}}\n  - name: backup\n"
+        "    type: target",
         f"type: source\n    partition: east\n    validity: {VALIDITY}\n  - name: backup\n    type: source\n"
         "    partition: east",
         [
@@ -398,6 +412,30 @@ CASES = {
             "yesterday"
         ],
     ),
+    "argument_with_unknown_variable": (
+        "processes.yaml",
+        "{engine: spark-sql, path: hourly.sql}",
+        '{engine: spark-submit, path: hourly.sql, args: ["${flihgts}", "${out}", "${nominalTime}"]}',
+        [
+            "processes.yaml:11: workflow.args[0]: '${flihgts}': unknown variable '${flihgts}' "
+            "(did you mean 'flights'?) on cluster 'primary'"
+        ],
+    ),
+    "property_with_unknown_variable": (
+        "processes.yaml",
+        "name: hourly\n",
+        "name: hourly\nproperties: {day: '${nominaltime}'}\n",
+        [
+            "processes.yaml:3: properties.day: '${nominaltime}': unknown variable '${nominaltime}' "
+            "(did you mean 'nominal_time'?) on cluster 'primary'"
+        ],
+    ),
+    "property_that_has_no_value": (
+        "processes.yaml",
+        "name: hourly\n",
+        "name: hourly\nproperties: {day: '${latest(0)}'}\n",
+        ["processes.yaml:3: properties.day: latest(...) gives available instances, not a time on cluster 'primary'"],
+    ),
     "property_that_cannot_be_read": (
         "processes.yaml",
         "name: hourly\n",
@@ -425,6 +463,12 @@ LEGAL = {
     "latest": (INPUT, '{name: flights, feed: raw, start: "latest(-2)", end: "latest(0)"}'),
     "future": (INPUT, '{name: flights, feed: raw, start: "future(0,10)", end: "future(1,10)"}'),
     "partition_with_variable": ("feed: raw,", 'feed: raw, partition: "${cluster.colo}",'),
+    "partition_with_expression": ("feed: raw,", "feed: raw, partition: \"${formatTime(instanceTime(),'yyyy/MM')}\","),
+    "partition_with_property": (
+        f"inputs:\n  - {INPUT}",
+        "properties: {carrier: AA, day: \"${formatTime(instanceTime(),'dd')} ${nominal_time} ${process.name}\"}\n"
+        'inputs:\n  - {name: flights, feed: raw, partition: "${carrier}", start: "now(0,0)", end: "now(0,0)"}',
+    ),
 }
 
 
@@ -464,8 +508,8 @@ def test_lookups_that_never_find_anything(tmp_path: Path, validity: str, start: 
 def test_second_producer_names_the_first(tmp_path: Path) -> None:
     second = PROCESSES.replace("name: hourly", "name: other")
     assert problems(tmp_path, {**FILES, "second.yaml": second}) == [
-        "second.yaml:10: outputs[0].feed: feed 'delays' on cluster 'primary' is already produced by process 'hourly' at "
-        "processes.yaml:10"
+        "second.yaml:10: outputs[0].feed: feed 'delays' on cluster 'primary' is already produced by process 'hourly' "
+        "at processes.yaml:10"
     ]
 
 
@@ -474,8 +518,8 @@ def test_output_to_a_replication_target(tmp_path: Path) -> None:
     feeds = feeds.replace("name: raw", "name: delays", 1).replace("/raw/", "/copied/", 1)
     process = PROCESSES.replace("feed: raw", "feed: raw").replace("- name: primary", "- name: backup")
     assert problems(tmp_path, {**FILES, "feeds.yaml": feeds, "processes.yaml": process}) == [
-        "processes.yaml:10: outputs[0].feed: feed 'delays' on cluster 'backup' is filled by replication (type: target), "
-        "so no process can produce it there"
+        "processes.yaml:10: outputs[0].feed: feed 'delays' on cluster 'backup' is filled by replication (type: "
+        "target), so no process can produce it there"
     ]
 
 
@@ -483,7 +527,8 @@ def test_cycle_of_two_processes_is_printed_once(tmp_path: Path) -> None:
     back = PROCESSES.replace("name: hourly", "name: back").replace("feed: raw", "feed: SWAP")
     back = back.replace("feed: delays", "feed: raw").replace("feed: SWAP", "feed: delays").replace("late_process", "# ")
     assert problems(tmp_path, {**FILES, "back.yaml": back}) == [
-        "back.yaml:8: inputs[0].feed: dependency cycle: delays -> back -> raw -> hourly -> delays (on cluster 'primary')"
+        "back.yaml:8: inputs[0].feed: dependency cycle: delays -> back -> raw -> hourly -> delays "
+        "(on cluster 'primary')"
     ]
 
 
@@ -524,3 +569,11 @@ def test_nothing_is_said_about_entities_in_a_file_with_a_syntax_error(tmp_path: 
     assert problems(tmp_path, changed("feeds.yaml", "partitions: [carrier]", "partitions: [carrier")) == [
         "feeds.yaml:5: not YAML: did not find expected ',' or ']'"
     ]
+
+
+def test_built_in_variables_are_those_that_instances_are_told(tmp_path: Path) -> None:
+    store = load(tmp_path, FILES)
+    process, cluster = store.process("hourly"), store.cluster("primary")
+    start = process.clusters[0].validity.start
+    instance = plan_process_instance(process, cluster, store.feeds, start, user="", available=lambda *_: True)
+    assert set(instance.properties) == {*cluster.variables, *BUILT_IN}

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -190,3 +192,24 @@ def test_long_lines_are_cut_around_the_caret(tmp_path: Path) -> None:
     line, caret = problem.excerpt.splitlines()
     assert len(line) <= 114
     assert line[caret.index("^")] == "5"
+
+
+def test_the_pure_python_parser_does_as_well(tmp_path: Path) -> None:
+    write(tmp_path / "right", FILES)
+    write(tmp_path / "wrong", {"a.yaml": "[" * 1000, "b.yaml": "kind: fed\n"})
+    script = (
+        "import sys\n"
+        "sys.modules['yaml.cyaml'] = None\n"
+        "from falcon_assets.cli.main import falcon\n"
+        "falcon(['validate', sys.argv[1]])\n"
+    )
+    right, wrong = (
+        subprocess.run(
+            [sys.executable, "-c", script, folder], cwd=tmp_path, capture_output=True, text=True, check=False
+        )
+        for folder in ("right", "wrong")
+    )
+    assert right.stdout == "2 clusters, 2 feeds, 1 process: no problems\n"
+    assert wrong.stdout.splitlines()[0] == "wrong/a.yaml:1: not YAML: nested deeper than 64 levels"
+    assert "wrong/b.yaml:1: kind: unknown kind 'fed' (did you mean 'feed'?)" in wrong.stdout
+    assert "2 problems" in wrong.stdout

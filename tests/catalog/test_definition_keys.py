@@ -129,8 +129,8 @@ CASES = {
         "2014-01-01T00:00Z",
         "2014-01-01",
         [
-            "processes.yaml:6: clusters[0].validity.end: '2014-01-01' is not an instant: write YYYY-MM-DDTHH:MMZ (UTC), "
-            "for example 2013-01-01T00:00Z"
+            "processes.yaml:6: clusters[0].validity.end: '2014-01-01' is not an instant: write YYYY-MM-DDTHH:MMZ "
+            "(UTC), for example 2013-01-01T00:00Z"
         ],
     ),
     "validity_ends_before_it_starts": (

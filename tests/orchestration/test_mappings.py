@@ -11,7 +11,7 @@ import pytest
 from falcon_assets.catalog.store import EntityStore
 from falcon_assets.model.feed import Feed
 from falcon_assets.model.process import Process
-from falcon_assets.orchestration.mappings import InputWindowMapping
+from falcon_assets.orchestration.input_window_mapping import InputWindowMapping
 from falcon_assets.orchestration.partitions import instant_of_key, key_of, partitions_of
 from falcon_assets.orchestration.process_assets import ProcessAssets
 from falcon_assets.planning.inputs import input_instances, output_instance

@@ -13,6 +13,7 @@ from falcon_assets.catalog.checks.references import check_references
 from falcon_assets.catalog.checks.replication import check_replication
 from falcon_assets.catalog.checks.retention import check_retention
 from falcon_assets.catalog.checks.storage import check_storage
+from falcon_assets.catalog.checks.variables import check_variables
 from falcon_assets.catalog.checks.windows import check_windows
 from falcon_assets.catalog.checks.workflows import check_workflows
 from falcon_assets.catalog.declared import Definitions
@@ -28,6 +29,7 @@ CHECKS = (
     check_retention,
     check_producers,
     check_windows,
+    check_variables,
     check_workflows,
     check_cycles,
 )

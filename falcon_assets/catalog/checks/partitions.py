@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from falcon_assets.catalog.declared import Declared, Definitions
@@ -12,14 +13,17 @@ from falcon_assets.model.expression import Call
 from falcon_assets.model.feed import Feed, FeedCluster
 from falcon_assets.model.template import Variable, parse_template, value_of
 
+_HOLE = re.compile(r"\$\{[^{}]*\}")
+
 
 def components(partition: str | None) -> tuple[str, ...]:
     """The parts of a partition expression, one per sub-partition (``*/US``)."""
-    return tuple(piece for piece in (partition or "").split("/") if piece)
+    whole = _HOLE.sub("*", partition or "")  # a hole is one level, whatever stands in it
+    return tuple(piece for piece in whole.split("/") if piece)
 
 
 def check_partitions(definitions: Definitions) -> Iterator[Problem]:
-    """Partitions of clusters and inputs that are deeper than the feed's, or that hold unknown variables."""
+    """Partitions of clusters and inputs that are deeper than the feed's, or of clusters with unknown variables."""
     for feed in definitions.feeds.values():
         yield from _deep_clusters(feed)
         for index, entry, cluster in definitions.feed_clusters(feed):
@@ -31,10 +35,6 @@ def check_partitions(definitions: Definitions) -> Iterator[Problem]:
             read = definitions.feeds.get(declared.feed)
             if read is not None and len(components(declared.partition)) > len(read.entity.partitions):
                 yield process.problem(path, f"{declared.partition!r} is {_deeper(read.entity)}")
-            for on in process.entity.clusters:
-                known = definitions.clusters.get(on.name)
-                texts = _unknown_variables(declared.partition, known.entity) if known else ()
-                yield from (process.problem(path, text) for text in texts)
 
 
 def _deep_clusters(feed: Declared[Feed]) -> Iterator[Problem]:
