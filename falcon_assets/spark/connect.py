@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
-from typing import Any
+from typing import Any, cast
 
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
+_RETRIES = 5
+"""How often a call of the session itself is tried again when the server is away: for about 17 seconds."""
 _MODE = "SPARK_CONNECT_MODE_ENABLED"
 
 
@@ -28,10 +30,14 @@ def is_ready(endpoint: str, seconds: float) -> bool:
 
 def start_connect(endpoint: str, confs: dict[str, str]) -> SparkSession:
     """A new session of the server; of ``confs``, what a server does not let a client set stays as the server has it."""
+    from pyspark.sql.connect.client.retries import DefaultPolicy  # noqa: PLC0415 - as above
+
     builder = SparkSession.builder.remote(endpoint)
     for key, value in confs.items():
         builder = builder.config(key, value)
-    return builder.create()
+    session: Any = builder.create()
+    session.client.set_retry_policies([DefaultPolicy(max_retries=_RETRIES)])  # children get Spark's own, ten minutes
+    return cast(SparkSession, session)
 
 
 def is_served(session: Any, endpoint: str, seconds: float) -> bool:

@@ -65,11 +65,12 @@ class SparkSessions:
             try:
                 session = _start(endpoint, dict(target.confs))
             except (*SPARK_ERRORS, OSError) as error:
+                why = explain(error)  # asks the JVM, so before that goes
                 _stop_jvm()
                 leave_connect()
                 raise WorkflowError(
-                    f"cluster {cluster.name!r}: Spark at {without_secrets(endpoint)} did not start: {explain(error)}"
-                ) from error
+                    f"cluster {cluster.name!r}: Spark at {without_secrets(endpoint)} did not start: {why}"
+                ) from None
             self._target, self._session = target, session
             return session
 

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -69,12 +69,19 @@ def daemon(folder: Path, name: str, *command: str) -> Iterator[tuple[subprocess.
     try:
         yield child, log
     finally:
-        os.killpg(child.pid, signal.SIGTERM)
-        try:
-            child.wait(15)
-        except subprocess.TimeoutExpired:
-            os.killpg(child.pid, signal.SIGKILL)
-            child.wait()
+        end_group(child)
+
+
+def end_group(child: subprocess.Popen[bytes]) -> None:
+    """Ends the child and waits for its whole group: the scripts end before the JVM that they started."""
+    deadline = time.monotonic() + 15
+    number: int = signal.SIGTERM
+    with suppress(ProcessLookupError):
+        while True:
+            os.killpg(child.pid, number)
+            child.poll()
+            number = 0 if time.monotonic() < deadline else signal.SIGKILL
+            time.sleep(0.05)
 
 
 @pytest.fixture(scope="session")

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+from contextlib import suppress
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
@@ -156,8 +157,10 @@ def _end(child: subprocess.Popen[bytes]) -> None:
     try:
         child.wait(_GRACE_SECONDS)
     except subprocess.TimeoutExpired:
+        pass
+    with suppress(ProcessLookupError):  # whoever did not listen
         os.killpg(child.pid, signal.SIGKILL)
-        child.wait()
+    child.wait()
 
 
 def _tail(log: Path, task: WorkflowTask) -> str:
