@@ -140,11 +140,10 @@ def spark(cluster: int) -> LazyPySparkResource:
     )
 
 
-def definitions() -> dg.Definitions:
-    landing = [landing_feed(number, cluster) for number in range(FEEDS - HALF) for cluster in range(CLUSTERS)]
-    return dg.Definitions(
-        assets=[*landing, *map(process, range(PROCESSES))],
-        jobs=[job(number) for number in range(PROCESSES)],
-        resources={f"spark__cluster_{cluster}": spark(cluster) for cluster in range(CLUSTERS)},
-        executor=dg.in_process_executor,
-    )
+landing = [landing_feed(number, cluster) for number in range(FEEDS - HALF) for cluster in range(CLUSTERS)]
+defs = dg.Definitions(
+    assets=[*landing, *map(process, range(PROCESSES))],
+    jobs=[job(number) for number in range(PROCESSES)],
+    resources={f"spark__cluster_{cluster}": spark(cluster) for cluster in range(CLUSTERS)},
+    executor=dg.in_process_executor,
+)

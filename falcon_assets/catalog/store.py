@@ -120,8 +120,13 @@ def load_entities(root: Path) -> EntityStore:
     if not root.is_dir():
         raise MissingDefinitionsError(f"there is no folder {shown_path(root)}: it should hold the entity definitions")
     with _collector_paused():
-        definitions, problems = parse_documents(root, read_files(root))
-        problems.extend(check_all(definitions))
+        return _checked(root)
+
+
+def _checked(root: Path) -> EntityStore:
+    """The store; what only its making needs is gone when this returns, before the collector looks at it."""
+    definitions, problems = parse_documents(root, read_files(root))
+    problems.extend(check_all(definitions))
     if problems:
         raise InvalidDefinitionsError(list(dict.fromkeys(problems)))
     if not (definitions.clusters or definitions.feeds or definitions.processes):

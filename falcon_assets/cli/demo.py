@@ -19,7 +19,8 @@ from rich.table import Table
 
 from falcon_assets.catalog.store import EntityStore, load_entities
 from falcon_assets.demo.landing import land
-from falcon_assets.demo.pipeline import pending_work, run
+from falcon_assets.demo.pending import pending_work
+from falcon_assets.demo.pipeline import run
 from falcon_assets.demo.report import feed_reports, report_landing
 from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.instant import parse_instant
@@ -113,6 +114,8 @@ def _compute(demo: Demo, first: datetime, last: datetime) -> int:
         for work in pending_work(demo.store, demo.files, demo.instance, first, last):
             task = progress.add_task(f"{work.process.name} on {work.cluster.name}", total=work.count)
             run(work, definitions, demo.instance, partial(_show, progress, task))
+            if work.waiting:
+                progress.console.print(f"{work.waiting} instances of {work.process.name} wait for their inputs")
             count += work.count
     return count
 

@@ -1,6 +1,6 @@
-"""The private names of Dagster that this package cannot do without, all of them, each with its reason.
+"""The private names of Dagster that this package cannot do without, each with its reason.
 
-An upgrade of Dagster has to look here first.
+An upgrade of Dagster has to look here first, and into :mod:`falcon_assets.orchestration.dagster_storage_internals`.
 """
 
 from __future__ import annotations
@@ -11,20 +11,11 @@ from dagster._core.definitions.partitions.mapping.partition_mapping import Upstr
 from dagster._core.definitions.partitions.subset import PartitionsSubset
 from dagster._core.instance import DynamicPartitionsStore
 
-# A storage class for dagster.yaml: its base class, its configuration protocol, and the type of a page of keys.
-from dagster._core.storage.base_storage import DagsterStorage
-from dagster._core.types.pagination import PaginatedResults
-from dagster._serdes import ConfigurableClass, ConfigurableClassData
-
 # A mapping of ours reaches the daemon and the UI as text; Dagster reads back only the classes that are on its list.
 from dagster_shared.serdes import whitelist_for_serdes
 
 __all__ = [
-    "ConfigurableClass",
-    "ConfigurableClassData",
-    "DagsterStorage",
     "DynamicPartitionsStore",
-    "PaginatedResults",
     "PartitionsSubset",
     "UpstreamPartitionsResult",
     "partition_loading_context",

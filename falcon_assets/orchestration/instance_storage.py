@@ -16,7 +16,7 @@ from dagster_postgres import PostgresEventLogStorage, PostgresRunStorage, Postgr
 
 import falcon_assets.orchestration.input_window_mapping  # noqa: F401 - the daemon and the UI learn the class here
 from falcon_assets.errors import SettingsError
-from falcon_assets.orchestration.dagster_internals import (
+from falcon_assets.orchestration.dagster_storage_internals import (
     ConfigurableClass,
     ConfigurableClassData,
     DagsterStorage,

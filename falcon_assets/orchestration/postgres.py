@@ -26,20 +26,20 @@ def database_url(settings: Settings) -> str:
     return settings.database_url or _embedded_url(settings.home)
 
 
-def require_space(home: Path) -> None:
-    """Checks that FALCON_HOME can be written and has room.
+def require_space(home: Path, needed: int = NEEDED_BYTES) -> None:
+    """Checks that FALCON_HOME can be written and has room for ``needed`` bytes.
 
     Raises:
-        SettingsError: it cannot, or it has less than ``NEEDED_BYTES``.
+        SettingsError: it cannot, or it has not.
     """
     try:
         home.mkdir(parents=True, exist_ok=True)
         free = shutil.disk_usage(home).free
     except OSError as error:
         raise SettingsError(f"FALCON_HOME {home} cannot be used: {error.strerror or error}") from error
-    if free < NEEDED_BYTES:
+    if free < needed:
         raise SettingsError(
-            f"no disk space for FALCON_HOME {home}: {free >> 20} MiB are free, {NEEDED_BYTES >> 20} MiB are needed; "
+            f"no disk space for FALCON_HOME {home}: {free >> 20} MiB are free, {needed >> 20} MiB are needed; "
             "free some or point FALCON_HOME to another disk"
         )
 

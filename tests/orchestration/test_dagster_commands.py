@@ -1,4 +1,4 @@
-"""Dagster's own commands in a folder that holds ``dagster.yaml`` and entity definitions, with no wrapper around them."""
+"""Dagster's own commands in a folder with ``dagster.yaml`` and entity definitions, and no wrapper around them."""
 
 from __future__ import annotations
 
@@ -65,7 +65,9 @@ workflow: {engine: spark-sql, path: count.sql}
 BROKEN = "kind: feed\nname: broken\nfrequency: hours(0)\n"
 BACKFILL = """
 mutation {{
-  launchPartitionBackfill(backfillParams: {{assetSelection: [{{path: ["primary", "{feed}"]}}], partitionNames: {keys}}}) {{
+  launchPartitionBackfill(
+    backfillParams: {{assetSelection: [{{path: ["primary", "{feed}"]}}], partitionNames: {keys}}}
+  ) {{
     __typename ... on PythonError {{ message }}
   }}
 }}
@@ -87,9 +89,8 @@ def project(settings: Settings, tmp_path_factory: pytest.TempPathFactory) -> Pat
 def run(project: Path, *command: str, **environ: str) -> subprocess.CompletedProcess[str]:
     env = {key: value for key, value in os.environ.items() if not key.startswith("DAGSTER_")}
     env |= {"FALCON_ENTITY_DEFS": "entity_defs", **environ}
-    return subprocess.run(
-        [str(BIN / command[0]), *command[1:]], cwd=project, env=env, capture_output=True, text=True, timeout=180
-    )
+    program = [str(BIN / command[0]), *command[1:]]
+    return subprocess.run(program, check=False, cwd=project, env=env, capture_output=True, text=True, timeout=180)
 
 
 def graphql(project: Path, query: str) -> Any:

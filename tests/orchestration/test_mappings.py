@@ -58,7 +58,9 @@ BUILT_IN = {
     "hours of a day, written a day late": (
         process("days(1)", "yesterday(0,0)", "yesterday(23,0)", "yesterday(0,0)"), "hours(1)", "days(1)", (0, 0),
     ),
-    "days of a month": (process("months(1)", "lastMonth(0,0,0)", "currentMonth(-1,0,0)"), "days(1)", "months(1)", (-1, -1)),
+    "days of a month": (
+        process("months(1)", "lastMonth(0,0,0)", "currentMonth(-1,0,0)"), "days(1)", "months(1)", (-1, -1),
+    ),
     "quarters of an hour": (process("hours(1)", "now(0,0)", "now(0,45)"), "minutes(15)", "hours(1)", (0, 0)),
 }  # fmt: skip
 OURS = {

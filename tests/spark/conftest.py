@@ -118,21 +118,16 @@ def standalone_cluster(spark_folder: Path) -> Iterator[Cluster]:
             )
 
 
-@contextmanager
-def connect_server(folder: Path, name: str, port: int) -> Iterator[Cluster]:
-    confs = {**CONFS, "spark.connect.grpc.binding.port": str(port), "spark.master": "local[2]"}
-    confs["spark.sql.warehouse.dir"] = str(folder / f"{name}-warehouse")
-    flags = [part for key, value in confs.items() for part in ("--conf", f"{key}={value}")]
-    with daemon(folder, name, "sbin/start-connect-server.sh", "--wait", *flags) as (child, log):
-        wait_for(lambda: listens(port), child, log)
-        yield cluster_on(f"sc://127.0.0.1:{port}")
-
-
 @pytest.fixture(scope="session")
 def connect_cluster(spark_folder: Path) -> Iterator[Cluster]:
     """Spark's own Connect server."""
-    with connect_server(spark_folder, "connect", free_port()) as cluster:
-        yield cluster
+    port = free_port()
+    confs = {**CONFS, "spark.connect.grpc.binding.port": str(port), "spark.master": "local[2]"}
+    confs["spark.sql.warehouse.dir"] = str(spark_folder / "connect-warehouse")
+    flags = [part for key, value in confs.items() for part in ("--conf", f"{key}={value}")]
+    with daemon(spark_folder, "connect", "sbin/start-connect-server.sh", "--wait", *flags) as (child, log):
+        wait_for(lambda: listens(port), child, log)
+        yield cluster_on(f"sc://127.0.0.1:{port}")
 
 
 @pytest.fixture(scope="session", params=["local", "standalone", "connect"])

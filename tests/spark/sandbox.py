@@ -27,9 +27,10 @@ NOMINAL = datetime(2013, 1, 1, 5, tzinfo=timezone.utc)
 
 
 def cluster_on(endpoint: str, **properties: str) -> Cluster:
+    common = {key: value for key, value in CONFS.items() if key.startswith("spark.sql.") or "sc://" not in endpoint}
     return make_cluster(
         interfaces={"write": {"endpoint": "data/primary"}, "execute": {"endpoint": endpoint}},
-        properties={**CONFS, **properties},
+        properties={**common, **properties},
     )
 
 

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import time
-from pathlib import Path
+from typing import Any
 
 import pytest
 from pyspark import SparkContext
@@ -13,7 +13,6 @@ from falcon_assets.model.cluster import Cluster
 from falcon_assets.spark.confs import session_confs, without_secrets
 from falcon_assets.spark.session import application_id, session_for, stop_sessions
 from tests.builders import make_cluster
-from tests.spark.conftest import connect_server, free_port
 from tests.spark.sandbox import cluster_on
 
 
@@ -24,26 +23,20 @@ def test_defaults_can_be_overridden() -> None:
     assert "threshold" not in confs
 
 
-def test_a_session_is_warm_until_it_is_another(local_cluster: Cluster, working: str) -> None:
+def test_a_session_is_warm_until_it_is_another_or_dead(local_cluster: Cluster, working: str) -> None:
     first = session_for(local_cluster, working)
     assert session_for(local_cluster, working) is first
     assert application_id(first).startswith("local-")
     other = cluster_on("local[1]", **{"spark.driver.memory": "600m"})
     second = session_for(other, working)
     assert second.sparkContext.master == "local[1]"
-    assert second.sparkContext._jvm.java.lang.Runtime.getRuntime().maxMemory() == 600 * 2**20  # type: ignore[union-attr]
-    assert second.range(3).select(sf.sum("id")).first() == (3,)
-
-
-def test_a_dead_session_is_replaced(local_cluster: Cluster, working: str) -> None:
-    session = session_for(local_cluster, working)
-    session.stop()
-    second = session_for(local_cluster, working)
-    assert second.range(3).count() == 3
-    gateway = SparkContext._gateway
-    assert gateway is not None
-    gateway.proc.kill()  # type: ignore[attr-defined]
-    gateway.proc.wait()  # type: ignore[attr-defined]
+    jvm: Any = second.sparkContext._jvm
+    assert jvm.java.lang.Runtime.getRuntime().maxMemory() == 600 * 2**20
+    second.stop()
+    assert session_for(other, working).range(3).select(sf.sum("id")).first() == (3,)
+    gateway: Any = SparkContext._gateway
+    gateway.proc.kill()
+    gateway.proc.wait()
     assert session_for(local_cluster, working).range(4).count() == 4
 
 
@@ -86,18 +79,18 @@ def test_a_property_that_spark_refuses(working: str) -> None:
     )
 
 
-def test_a_connect_server_that_was_restarted(tmp_path: Path, working: str, local_cluster: Cluster) -> None:
-    port = free_port()
-    with connect_server(tmp_path, "first", port) as cluster:
-        first = session_for(cluster, working)
-        assert first.range(3).select(sf.sum("id")).first() == (3,)
-        assert session_for(cluster, working) is first
-    with connect_server(tmp_path, "second", port) as cluster:
-        second = session_for(cluster, working)
-        assert second is not first
-        assert second.range(3).select(sf.sum("id")).first() == (3,)
-    classic = session_for(local_cluster, working)
-    assert classic.range(3).select(sf.sum("id")).first() == (3,)
+def test_a_session_that_the_server_dropped_is_replaced(connect_cluster: Cluster, working: str) -> None:
+    first: Any = session_for(connect_cluster, working)
+    assert session_for(connect_cluster, working) is first
+    first.client.release_session()
+    second = session_for(connect_cluster, working)
+    assert second is not first
+    assert second.range(3).select(sf.sum("id")).first() == (3,)
+
+
+def test_classic_after_connect(connect_cluster: Cluster, local_cluster: Cluster, working: str) -> None:
+    session_for(connect_cluster, working)
+    assert session_for(local_cluster, working).range(3).select(sf.sum("id")).first() == (3,)
 
 
 def test_tokens_are_not_shown() -> None:

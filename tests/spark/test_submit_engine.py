@@ -98,8 +98,8 @@ def test_an_unknown_variable(sandbox: Sandbox) -> None:
     with pytest.raises(WorkflowError) as caught:
         run_workflow(sandbox.task(sandbox.workflow(engine="spark-submit", path="app.py", args=["${delayz}"])))
     assert str(caught.value) == (
-        f"process 'hourly': args of {sandbox.folder}/app.py: '${{delayz}}': unknown variable '${{delayz}}', "
-        "did you mean 'delays'?"
+        f"process 'hourly': args of {sandbox.folder}/app.py: '${{delayz}}': unknown variable '${{delayz}}' "
+        "(did you mean 'delays'?)"
     )
 
 

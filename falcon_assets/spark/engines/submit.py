@@ -154,10 +154,8 @@ def _end(child: subprocess.Popen[bytes]) -> None:
     if child.poll() is not None:
         return
     os.killpg(child.pid, signal.SIGTERM)
-    try:
+    with suppress(subprocess.TimeoutExpired):
         child.wait(_GRACE_SECONDS)
-    except subprocess.TimeoutExpired:
-        pass
     with suppress(ProcessLookupError):  # whoever did not listen
         os.killpg(child.pid, signal.SIGKILL)
     child.wait()

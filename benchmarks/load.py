@@ -1,0 +1,72 @@
+"""1,000 feeds and 1,000 processes as a code location: from definition files, and the same assets written by hand."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from benchmarks.entities import FEEDS, PROCESSES, write_entities
+from benchmarks.load_location import BY_HAND, DECLARED
+from benchmarks.measure import Line, alternate
+
+BAR = 1.5
+ROUNDS = 5
+
+
+def measure() -> list[Line]:
+    """The whole time from the start of the interpreter, and what is left of it without imports and without jobs."""
+    with tempfile.TemporaryDirectory() as folder:
+        environ = {**os.environ, "FALCON_HOME": f"{folder}/home", "FALCON_ENTITY_DEFS": f"{folder}/entities"}
+        environ.pop("FALCON_COLO", None)
+        write_entities(Path(folder, "entities"), FEEDS, PROCESSES)
+        _require_the_same(environ)
+        sides = list(alternate(ROUNDS, lambda: _seconds(DECLARED, environ), lambda: _seconds(BY_HAND, environ)))
+    count = f"load {FEEDS:,} feeds and {PROCESSES:,} processes"
+    return [
+        _line(count, sides, ("total",), BAR),
+        _line("  without interpreter and imports", sides, ("definitions", "jobs")),
+        _line("  without resolving the jobs", sides, ("start", "imports", "definitions")),
+        _line("  without all of these", sides, ("definitions",)),
+    ]
+
+
+def _line(what: str, sides: list[tuple[dict[str, float], dict[str, float]]], steps: tuple[str, ...], bar: float | None = None) -> Line:
+    ours, plain = (tuple(sum(one[step] for step in steps) for one in side) for side in zip(*sides, strict=True))
+    return Line(what, ours, plain, bar)
+
+
+def _seconds(module: str, environ: Mapping[str, str]) -> dict[str, float]:
+    """The steps of one fresh interpreter, and the total until it says that all is loaded."""
+    started = time.perf_counter()
+    with subprocess.Popen(_command(module), env=environ, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout
+        steps: dict[str, float] = json.loads(process.stdout.readline())
+        total = time.perf_counter() - started
+    return {**steps, "total": total, "start": total - sum(steps.values())}
+
+
+def _command(module: str, *options: str) -> list[str]:
+    return [sys.executable, "-m", "benchmarks.load_location", module, *options]
+
+
+def _require_the_same(environ: Mapping[str, str]) -> None:
+    ours, plain = (_assets(module, environ) for module in (DECLARED, BY_HAND))
+    for key in ours["assets"].keys() | plain["assets"].keys():
+        both = ours["assets"].get(key), plain["assets"].get(key)
+        if both[0] != both[1]:
+            raise SystemExit(f"benchmarks/location_by_hand.py does not have the same asset {key}:\n{both[0]}\n{both[1]}")
+    if missing := set(plain["jobs"]) - set(ours["jobs"]):
+        raise SystemExit(f"benchmarks/location_by_hand.py has other jobs: {sorted(missing)[:5]}")
+
+
+def _assets(module: str, environ: Mapping[str, str]) -> dict[str, Any]:
+    printed = subprocess.run(_command(module, "--assets"), env=environ, check=True, capture_output=True, text=True).stdout
+    result: dict[str, Any] = json.loads(printed)
+    return result

@@ -1,0 +1,76 @@
+"""Pairs of measurements, and the lines that the benchmarks print."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from statistics import median
+from typing import TypeVar
+
+from rich.console import Console
+from rich.table import Table
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Line:
+    """One result: a ratio of two times where ``plain`` is there, else the time itself.
+
+    Attributes:
+        what: What was measured.
+        ours: Seconds of falcon_assets, of each round.
+        plain: Seconds of plain code in the same rounds.
+        bar: What the result should not be above; None where it is told for information.
+    """
+
+    what: str
+    ours: tuple[float, ...]
+    plain: tuple[float, ...] = ()
+    bar: float | None = None
+
+    @property
+    def measured(self) -> float:
+        """The median of the rounds."""
+        return median(one / other for one, other in zip(self.ours, self.plain, strict=True)) if self.plain else median(self.ours)
+
+    @property
+    def verdict(self) -> str:
+        """Whether the bar was met."""
+        if self.bar is None:
+            return ""
+        return "ok" if self.measured <= self.bar else "missed"
+
+
+def alternate(rounds: int, ours: Callable[[], T], plain: Callable[[], T]) -> Iterator[tuple[T, T]]:
+    """Runs both sides in turn, so that whatever else the machine does hits both alike."""
+    for _ in range(rounds):
+        yield ours(), plain()
+
+
+def show(lines: list[Line]) -> None:
+    """Prints the lines as a table."""
+    table = Table(title="Benchmarks: medians of all rounds", title_justify="left")
+    table.add_column("what", overflow="fold")
+    for name in ("rounds", "falcon_assets", "plain", "measured", "spread", "bar"):
+        table.add_column(name, justify="right", no_wrap=True)
+    table.add_column("")
+    for line in lines:
+        table.add_row(*_cells(line))
+    console = Console()
+    Console(width=max(console.width, 120)).print(table)
+
+
+def _cells(line: Line) -> tuple[str, ...]:
+    unit = "x" if line.plain else " s"
+    each = [one / other for one, other in zip(line.ours, line.plain, strict=True)] if line.plain else line.ours
+    return (
+        line.what,
+        str(len(line.ours)),
+        f"{median(line.ours):.2f} s",
+        f"{median(line.plain):.2f} s" if line.plain else "",
+        f"{line.measured:.2f}{unit}",
+        f"{min(each):.2f}-{max(each):.2f}",
+        "" if line.bar is None else f"{line.bar:g}{unit}",
+        line.verdict,
+    )

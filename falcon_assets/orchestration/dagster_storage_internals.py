@@ -1,0 +1,13 @@
+"""The private names of Dagster behind a storage class, apart because they load SQLAlchemy.
+
+Code locations get along without: importing them here would cost each half a second of its start.
+"""
+
+from __future__ import annotations
+
+# A storage class for dagster.yaml: its base class, its configuration protocol, and the type of a page of keys.
+from dagster._core.storage.base_storage import DagsterStorage
+from dagster._core.types.pagination import PaginatedResults
+from dagster._serdes import ConfigurableClass, ConfigurableClassData
+
+__all__ = ["ConfigurableClass", "ConfigurableClassData", "DagsterStorage", "PaginatedResults"]

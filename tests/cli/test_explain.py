@@ -1,0 +1,140 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from falcon_assets.cli.explain import explain
+from falcon_assets.errors import FalconError
+from falcon_assets.settings import Settings
+
+ENTITIES = """
+kind: cluster
+name: primary
+colo: east
+interfaces: {write: {endpoint: data/primary}, execute: {endpoint: "local[1]"}}
+properties: {bucket: flights}
+---
+kind: cluster
+name: backup
+interfaces: {write: {endpoint: data/backup}, execute: {endpoint: "local[1]"}}
+properties: {bucket: copies}
+---
+kind: feed
+name: raw
+frequency: hours(1)
+availability_flag: _SUCCESS
+locations: {data: "/${bucket}/${cluster.name}/${YEAR}-${MONTH}-${DAY}/${HOUR}"}
+clusters:
+  - {name: primary, validity: {start: 2013-01-01T00:00Z, end: 2014-01-01T00:00Z}}
+  - {name: backup, validity: {start: 2013-01-01T00:00Z, end: 2014-01-01T00:00Z}}
+---
+kind: feed
+name: daily
+frequency: days(1)
+locations: {data: "/daily/${YEAR}-${MONTH}-${DAY}"}
+clusters:
+  - {name: primary, validity: {start: 2013-01-01T00:00Z, end: 2014-01-01T00:00Z}}
+  - {name: backup, validity: {start: 2013-01-01T00:00Z, end: 2014-01-01T00:00Z}}
+---
+kind: process
+name: roll-up
+clusters:
+  - {name: primary, validity: {start: 2013-01-02T00:00Z, end: 2014-01-01T00:00Z}}
+  - {name: backup, validity: {start: 2013-01-02T00:00Z, end: 2014-01-01T00:00Z}}
+frequency: days(1)
+inputs: [{name: hours, feed: raw, start: "yesterday(22,0)", end: "yesterday(23,0)"}]
+outputs: [{name: day, feed: daily, instance: "yesterday(0,0)"}]
+workflow: {engine: spark-sql, path: a.sql}
+properties: {month: "${formatTime(instanceTime(),'MMM yyyy')}"}
+"""
+
+
+@pytest.fixture(scope="module")
+def call(settings: Settings, write_entities: Callable[[dict[str, str]], Path]) -> Callable[..., Result]:
+    write_entities({"all.yaml": ENTITIES, "a.sql": "SELECT 1"})
+    there = settings.home / "data/primary/flights/primary/2013-01-01/22"
+    there.mkdir(parents=True)
+    (there / "_SUCCESS").touch()
+    return lambda *arguments: CliRunner().invoke(explain, arguments)
+
+
+def test_json_says_everything(call: Callable[..., Result], settings: Settings) -> None:
+    result = call("roll-up", "2013-01-02T00:00Z", "--cluster", "primary", "--json")
+    root = f"{settings.home}/data/primary"
+    assert json.loads(result.output) == {
+        "process": "roll-up",
+        "cluster": "primary",
+        "instance": "2013-01-02T00:00Z",
+        "inputs": [
+            {
+                "name": "hours",
+                "feed": "raw",
+                "instances": ["2013-01-01T22:00Z", "2013-01-01T23:00Z"],
+                "paths": [f"{root}/flights/primary/2013-01-01/22", f"{root}/flights/primary/2013-01-01/23"],
+                "available": [True, False],
+            }
+        ],
+        "outputs": [
+            {"name": "day", "feed": "daily", "instance": "2013-01-01T00:00Z", "path": f"{root}/daily/2013-01-01"}
+        ],
+        "properties": {
+            "bucket": "flights",
+            "cluster.name": "primary",
+            "cluster.colo": "east",
+            "month": "Jan 2013",
+            "nominalTime": "2013-01-02T00:00Z",
+            "nominal_time": "2013-01-02T00:00Z",
+            "process.name": "roll-up",
+        },
+    }
+
+
+def test_tables_say_the_same_to_people(call: Callable[..., Result]) -> None:
+    result = call("roll-up", "2013-01-02T00:00Z", "--cluster", "backup")
+    assert result.exit_code == 0
+    assert result.output.startswith("roll-up on backup at 2013-01-02T00:00Z")
+    for word in ("Reads", "Writes", "Is told", "2013-01-01T23:00Z", "Jan 2013", "copies"):
+        assert word in result.output
+
+
+WRONG = {
+    "no such process": (
+        ("roll-upp", "2013-01-02T00:00Z"),
+        "there is no process 'roll-upp' (did you mean 'roll-up'?)",
+    ),
+    "several clusters": (
+        ("roll-up", "2013-01-02T00:00Z"),
+        "process 'roll-up' runs on several clusters: say which one with --cluster (primary, backup)",
+    ),
+    "not on that cluster": (
+        ("roll-up", "2013-01-02T00:00Z", "--cluster", "other"),
+        "process 'roll-up' does not run on cluster 'other'; it runs on: primary, backup",
+    ),
+    "not an instance": (
+        ("roll-up", "2013-01-02T05:00Z", "--cluster", "primary"),
+        "process 'roll-up' on cluster 'primary' has no instance 2013-01-02T05:00Z: its frequency is days(1), and the "
+        "nearest ones are 2013-01-02T00:00Z and 2013-01-03T00:00Z",
+    ),
+    "before the validity": (
+        ("roll-up", "2013-01-01T00:00Z", "--cluster", "primary"),
+        "process 'roll-up' on cluster 'primary' has no instance 2013-01-01T00:00Z: its validity starts at "
+        "2013-01-02T00:00Z",
+    ),
+    "not an instant": (
+        ("roll-up", "2013-01-02", "--cluster", "primary"),
+        "'2013-01-02' is not an instant: write YYYY-MM-DDTHH:MMZ (UTC), for example 2013-01-01T00:00Z",
+    ),
+}
+
+
+@pytest.mark.parametrize(("arguments", "message"), WRONG.values(), ids=WRONG)
+def test_wrong_questions_are_answered_in_a_sentence(
+    call: Callable[..., Result], arguments: tuple[str, ...], message: str
+) -> None:
+    result = call(*arguments)
+    assert isinstance(result.exception, FalconError)
+    assert str(result.exception) == message
