@@ -12,13 +12,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from difflib import get_close_matches
 from enum import Enum
-from typing import Any, TypeAlias
-
-from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
-from pydantic_core import core_schema
+from typing import Any, ClassVar, TypeAlias
 
 from falcon_assets.errors import ExpressionError
 from falcon_assets.model.instant import parse_instant
+from falcon_assets.model.text_value import TextValue
 
 
 class Kind(str, Enum):
@@ -211,11 +209,13 @@ def nearest(word: str, legal: Any) -> str:
 
 
 @dataclass(frozen=True)
-class InstanceExpression:
+class InstanceExpression(TextValue):
     """A field that names feed instances: a time, ``latest(n)`` or ``future(n,limit)``."""
 
     text: str
     call: Call
+
+    JSON_SCHEMA: ClassVar[dict[str, Any]] = {"examples": ["now(0,0)", "today(0,0)", "lastWeek(SUN,0,0)", "latest(0)"]}
 
     @classmethod
     def parse(cls, text: str) -> InstanceExpression:
@@ -231,19 +231,3 @@ class InstanceExpression:
 
     def __str__(self) -> str:
         return self.text
-
-    @classmethod
-    def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> core_schema.CoreSchema:
-        def validate(value: Any) -> InstanceExpression:
-            return value if isinstance(value, cls) else cls.parse(str(value))
-
-        return core_schema.no_info_plain_validator_function(
-            validate,
-            serialization=core_schema.plain_serializer_function_ser_schema(str, return_schema=core_schema.str_schema()),
-        )
-
-    @classmethod
-    def __get_pydantic_json_schema__(
-        cls, schema: core_schema.CoreSchema, handler: GetJsonSchemaHandler
-    ) -> dict[str, Any]:
-        return {"type": "string", "examples": ["now(0,0)", "today(0,0)", "lastWeek(SUN,0,0)", "latest(0)"]}

@@ -6,12 +6,10 @@ import re
 from dataclasses import dataclass
 from datetime import timedelta
 from enum import Enum
-from typing import Any
-
-from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
-from pydantic_core import core_schema
+from typing import Any, ClassVar
 
 from falcon_assets.errors import ExpressionError
+from falcon_assets.model.text_value import TextValue
 
 _PATTERN = re.compile(r"(minutes|hours|days|months)\(([0-9]{1,6})\)")
 
@@ -34,7 +32,7 @@ _LENGTH = {
 
 
 @dataclass(frozen=True)
-class Frequency:
+class Frequency(TextValue):
     """``count`` units of time, as a step between instances or as a duration.
 
     Minutes and hours are absolute time. Days and months are steps on a calendar: how long one is depends on the
@@ -43,6 +41,11 @@ class Frequency:
 
     count: int
     unit: TimeUnit
+
+    JSON_SCHEMA: ClassVar[dict[str, Any]] = {
+        "pattern": r"^(minutes|hours|days|months)\([1-9][0-9]*\)$",
+        "examples": ["minutes(45)", "hours(1)", "days(1)", "months(1)"],
+    }
 
     @classmethod
     def parse(cls, text: str) -> Frequency:
@@ -73,23 +76,3 @@ class Frequency:
 
     def __str__(self) -> str:
         return f"{self.unit.value}({self.count})"
-
-    @classmethod
-    def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> core_schema.CoreSchema:
-        def validate(value: Any) -> Frequency:
-            return value if isinstance(value, cls) else cls.parse(str(value))
-
-        return core_schema.no_info_plain_validator_function(
-            validate,
-            serialization=core_schema.plain_serializer_function_ser_schema(str, return_schema=core_schema.str_schema()),
-        )
-
-    @classmethod
-    def __get_pydantic_json_schema__(
-        cls, schema: core_schema.CoreSchema, handler: GetJsonSchemaHandler
-    ) -> dict[str, Any]:
-        return {
-            "type": "string",
-            "pattern": r"^(minutes|hours|days|months)\([1-9][0-9]*\)$",
-            "examples": ["minutes(45)", "hours(1)", "days(1)", "months(1)"],
-        }
