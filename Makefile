@@ -19,7 +19,9 @@ $(INSTALLED): pyproject.toml
 	  { echo "Error: Python 3.10 or newer is needed; say which one: make PYTHON=python3.12 ..." >&2; exit 1; }
 	@$(PYTHON) -m venv $(VENV) || \
 	  { echo "Error: $(PYTHON) cannot create a virtual environment; install its venv package (Debian: python3-venv)" >&2; exit 1; }
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[demo,dev]'
+	@echo "Installing into $(VENV) (a few minutes the first time) ..."
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade pip wheel
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[demo,dev]'
 	@# The commands of dagster read .env; `dagster job backfill` wants this one, as an absolute path.
 	@grep -qs '^DAGSTER_HOME=' .env || echo "DAGSTER_HOME=$(CURDIR)" >> .env
 	@touch $@
