@@ -14,7 +14,7 @@ from typing import Any
 
 from benchmarks.entities import FEEDS, PROCESSES, write_entities
 from benchmarks.load_location import BY_HAND, DECLARED
-from benchmarks.measure import Line, alternate
+from benchmarks.measure import Line, alternate, line_of
 
 BAR = 1.5
 ROUNDS = 5
@@ -27,19 +27,14 @@ def measure() -> list[Line]:
         environ.pop("FALCON_COLO", None)
         write_entities(Path(folder, "entities"), FEEDS, PROCESSES)
         _require_the_same(environ)
-        sides = list(alternate(ROUNDS, lambda: _seconds(DECLARED, environ), lambda: _seconds(BY_HAND, environ)))
+        rounds = list(alternate(ROUNDS, lambda: _seconds(DECLARED, environ), lambda: _seconds(BY_HAND, environ)))
     count = f"load {FEEDS:,} feeds and {PROCESSES:,} processes"
     return [
-        _line(count, sides, ("total",), BAR),
-        _line("  without interpreter and imports", sides, ("definitions", "jobs")),
-        _line("  without resolving the jobs", sides, ("start", "imports", "definitions")),
-        _line("  without all of these", sides, ("definitions",)),
+        line_of(count, rounds, ("total",), BAR),
+        line_of("  without interpreter and imports", rounds, ("definitions", "jobs")),
+        line_of("  without resolving the jobs", rounds, ("start", "imports", "definitions")),
+        line_of("  without all of these", rounds, ("definitions",)),
     ]
-
-
-def _line(what: str, sides: list[tuple[dict[str, float], dict[str, float]]], steps: tuple[str, ...], bar: float | None = None) -> Line:
-    ours, plain = (tuple(sum(one[step] for step in steps) for one in side) for side in zip(*sides, strict=True))
-    return Line(what, ours, plain, bar)
 
 
 def _seconds(module: str, environ: Mapping[str, str]) -> dict[str, float]:
@@ -61,12 +56,13 @@ def _require_the_same(environ: Mapping[str, str]) -> None:
     for key in ours["assets"].keys() | plain["assets"].keys():
         both = ours["assets"].get(key), plain["assets"].get(key)
         if both[0] != both[1]:
-            raise SystemExit(f"benchmarks/location_by_hand.py does not have the same asset {key}:\n{both[0]}\n{both[1]}")
+            raise SystemExit(f"location_by_hand.py does not have the same asset {key}:\n{both[0]}\n{both[1]}")
     if missing := set(plain["jobs"]) - set(ours["jobs"]):
-        raise SystemExit(f"benchmarks/location_by_hand.py has other jobs: {sorted(missing)[:5]}")
+        raise SystemExit(f"location_by_hand.py has other jobs: {sorted(missing)[:5]}")
 
 
 def _assets(module: str, environ: Mapping[str, str]) -> dict[str, Any]:
-    printed = subprocess.run(_command(module, "--assets"), env=environ, check=True, capture_output=True, text=True).stdout
+    command = _command(module, "--assets")
+    printed = subprocess.run(command, env=environ, check=True, stdout=subprocess.PIPE, text=True).stdout
     result: dict[str, Any] = json.loads(printed)
     return result

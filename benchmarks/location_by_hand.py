@@ -118,7 +118,7 @@ def process(number: int) -> dg.AssetsDefinition:
     return compute
 
 
-def job(number: int):
+def job(number: int) -> "dg.UnresolvedAssetJobDefinition":
     cluster, position = divmod(number, HALF)
     return dg.define_asset_job(
         name=f"cluster_{cluster}__process_{number}_job",

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
-from typing import TypeVar
+from typing import TypeAlias, TypeVar
 
 from rich.console import Console
 from rich.table import Table
 
 T = TypeVar("T")
+Steps: TypeAlias = Mapping[str, float]
+"""Seconds of each step of one measurement."""
 
 
 @dataclass(frozen=True)
@@ -30,9 +32,16 @@ class Line:
     bar: float | None = None
 
     @property
+    def each(self) -> tuple[float, ...]:
+        """The result of each round."""
+        if not self.plain:
+            return self.ours
+        return tuple(one / other for one, other in zip(self.ours, self.plain, strict=True))
+
+    @property
     def measured(self) -> float:
         """The median of the rounds."""
-        return median(one / other for one, other in zip(self.ours, self.plain, strict=True)) if self.plain else median(self.ours)
+        return median(self.each)
 
     @property
     def verdict(self) -> str:
@@ -46,6 +55,12 @@ def alternate(rounds: int, ours: Callable[[], T], plain: Callable[[], T]) -> Ite
     """Runs both sides in turn, so that whatever else the machine does hits both alike."""
     for _ in range(rounds):
         yield ours(), plain()
+
+
+def line_of(what: str, rounds: Sequence[tuple[Steps, Steps]], steps: Sequence[str], bar: float | None = None) -> Line:
+    """The result of the rounds, ours and plain, where only those steps count."""
+    ours, plain = (tuple(sum(one[step] for step in steps) for one in side) for side in zip(*rounds, strict=True))
+    return Line(what, ours, plain, bar)
 
 
 def show(lines: list[Line]) -> None:
@@ -63,14 +78,13 @@ def show(lines: list[Line]) -> None:
 
 def _cells(line: Line) -> tuple[str, ...]:
     unit = "x" if line.plain else " s"
-    each = [one / other for one, other in zip(line.ours, line.plain, strict=True)] if line.plain else line.ours
     return (
         line.what,
         str(len(line.ours)),
         f"{median(line.ours):.2f} s",
         f"{median(line.plain):.2f} s" if line.plain else "",
         f"{line.measured:.2f}{unit}",
-        f"{min(each):.2f}-{max(each):.2f}",
+        f"{min(line.each):.2f}-{max(line.each):.2f}",
         "" if line.bar is None else f"{line.bar:g}{unit}",
         line.verdict,
     )

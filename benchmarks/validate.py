@@ -1,8 +1,7 @@
-"""How long ``falcon validate`` takes on many entities, as a whole process: ``python -m benchmarks.validate``."""
+"""``falcon validate`` on 1,000 feeds and 1,000 processes, as a whole process."""
 
 from __future__ import annotations
 
-import argparse
 import subprocess
 import sys
 import tempfile
@@ -10,26 +9,22 @@ import time
 from pathlib import Path
 
 from benchmarks.entities import FEEDS, PROCESSES, write_entities
+from benchmarks.measure import Line
+
+BAR_SECONDS = 5
+ROUNDS = 3
 
 
-def main() -> None:
-    """Writes the entities to a temporary folder and prints the best and the worst of some runs."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--feeds", type=int, default=FEEDS)
-    parser.add_argument("--processes", type=int, default=PROCESSES)
-    parser.add_argument("--runs", type=int, default=3)
-    options = parser.parse_args()
+def measure() -> list[Line]:
+    """Seconds from the start of the command to its end."""
     with tempfile.TemporaryDirectory() as folder:
-        write_entities(Path(folder), options.feeds, options.processes)
+        write_entities(Path(folder), FEEDS, PROCESSES)
         command = [sys.executable, "-c", "from falcon_assets.cli.main import main; main()", "validate", folder]
-        seconds = []
-        for _ in range(options.runs):
-            started = time.perf_counter()
-            result = subprocess.run(command, check=True, capture_output=True, text=True)
-            seconds.append(time.perf_counter() - started)
-    print(result.stdout.strip())
-    print(f"best {min(seconds):.2f} s, worst {max(seconds):.2f} s of {options.runs} runs")
+        seconds = tuple(_seconds(command) for _ in range(ROUNDS))
+    return [Line(f"falcon validate on {FEEDS + PROCESSES:,} entities", seconds, bar=BAR_SECONDS)]
 
 
-if __name__ == "__main__":
-    main()
+def _seconds(command: list[str]) -> float:
+    started = time.perf_counter()
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+    return time.perf_counter() - started

@@ -58,6 +58,11 @@ def stop_connect(session: Any, endpoint: str, seconds: float) -> None:
     leave_connect()
 
 
+def child_environ() -> dict[str, str]:
+    """This process's environment for another Spark program, which has a mode of its own."""
+    return {key: value for key, value in os.environ.items() if key != _MODE}
+
+
 def leave_connect() -> None:
     """Lets PySpark's functions work on a classic session again: it keeps its mode in a variable of the process."""
     os.environ.pop(_MODE, None)

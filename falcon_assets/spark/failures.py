@@ -9,12 +9,14 @@ from collections.abc import Iterator
 import pyspark
 from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.errors import PySparkException
+from pyspark.errors.exceptions.connect import SparkConnectGrpcException
 
 SPARK_ERRORS = (PySparkException, Py4JError)
 """What PySpark raises for a failure on its side, classic and Connect."""
 
 _STATE = re.compile(r"\s*SQLSTATE: \w{5}.*", re.DOTALL)
 _FRAME = re.compile(r'File "([^"]+)", line (\d+)')
+_CAUSE = re.compile(r"^Caused by: [\w.$]+: (.+)$", re.MULTILINE)
 _ABORTED = re.compile(r"^Job aborted due to stage failure: .*?(?=\[[A-Z][A-Z0-9_.]+\] )", re.DOTALL)
 
 
@@ -44,6 +46,8 @@ def _messages(error: BaseException) -> Iterator[str]:
             cause = cause.getCause()
     elif isinstance(error, PySparkException):
         yield error.getMessage() or str(error)
+        if isinstance(error, SparkConnectGrpcException):  # its causes come as text only
+            yield from _CAUSE.findall(error.getStackTrace() or "")
     else:
         yield str(error)
 

@@ -29,8 +29,10 @@ PROGRAM = """
 import sys
 from pyspark.sql import SparkSession
 
-source, target, day = sys.argv[1:]
+source, target, day, endpoint = sys.argv[1:]
 spark = SparkSession.builder.getOrCreate()
+assert ("connect" in type(spark).__module__) == endpoint.startswith("sc://")
+assert endpoint.startswith("sc://") or spark.sparkContext.master == endpoint
 spark.read.json(source.split(",")).selectExpr("carrier", f"'{day}' AS day").write.parquet(target)
 spark.stop()
 """
@@ -73,10 +75,11 @@ def test_pyspark_reads_computes_and_writes(sandbox: Sandbox) -> None:
 
 
 def test_spark_submit_reads_computes_and_writes(sandbox: Sandbox) -> None:
-    args = ("${flights}", "${delays}", "${formatTime(instanceTime(),'yyyy-MM-dd')}")
+    args = ("${flights}", "${delays}", "${formatTime(instanceTime(),'yyyy-MM-dd')}", "${endpoint}")
     task = sandbox.task(
         sandbox.workflow(engine="spark-submit", path="wf/program.py", args=args),
         inputs=(sandbox.input("flights", "in/04", "in/05"),),
+        properties={"endpoint": sandbox.cluster.interfaces.execute.endpoint},
     )
     result = run_workflow(task)
     assert result.records == {"delays": 4}

@@ -14,8 +14,8 @@ import psutil
 import pytest
 
 from falcon_assets.errors import WorkflowError
+from falcon_assets.spark.engines.programs import stop_programs
 from falcon_assets.spark.engines.run import run_workflow
-from falcon_assets.spark.engines.submit import stop_programs
 from tests.spark.sandbox import Sandbox, cluster_on
 
 WAITS = "import pathlib, sys, time\npathlib.Path(sys.argv[1]).write_text('here')\ntime.sleep(600)\n"

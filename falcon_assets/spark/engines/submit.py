@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import re
 import signal
-import subprocess
 import sys
 import tempfile
-import threading
-from contextlib import suppress
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
@@ -20,6 +16,8 @@ from falcon_assets.model.instant import format_instant
 from falcon_assets.model.workflow import SparkSubmitWorkflow
 from falcon_assets.planning.interpolate import interpolate
 from falcon_assets.spark.confs import cluster_confs, is_connect
+from falcon_assets.spark.dataset import OutputData
+from falcon_assets.spark.engines.programs import run_program
 from falcon_assets.spark.engines.task import WorkflowResult, WorkflowTask
 from falcon_assets.spark.failures import SPARK_ERRORS, condition_of, explain
 from falcon_assets.spark.reach import require_reachable
@@ -27,12 +25,8 @@ from falcon_assets.spark.session import application_id
 from falcon_assets.spark.writing import count_records
 
 _TAIL_LINES = 20
-_GRACE_SECONDS = 10
 _SECRET = re.compile(r"(?i)secret|password|token|access[.]?key|credential")  # Spark's spark.redaction.regex, and ours
 _NOTHING_WRITTEN = ("PATH_NOT_FOUND", "UNABLE_TO_INFER_SCHEMA")
-
-_lock = threading.Lock()
-_running: set[subprocess.Popen[bytes]] = set()
 
 
 def submit(task: WorkflowTask, workflow: SparkSubmitWorkflow) -> WorkflowResult:
@@ -48,40 +42,37 @@ def submit(task: WorkflowTask, workflow: SparkSubmitWorkflow) -> WorkflowResult:
     path = task.entity_root / workflow.path
     if not path.is_file():
         raise WorkflowError(f"{path}: the workflow's program cannot be read: no such file")
-    require_reachable(task.cluster.name, task.cluster.interfaces.execute.endpoint)
+    endpoint = task.cluster.interfaces.execute.endpoint
+    require_reachable(task.cluster.name, endpoint)
     folder = _log_folder(task)
-    events = Path(tempfile.mkdtemp(prefix="events-", dir=folder))
-    command = _command(task, workflow, path, events)
-    log = folder / f"{events.name.replace('events-', 'spark-submit-')}.log"
-    code = _run(command, log)
+    with tempfile.TemporaryDirectory(prefix="events-", dir=folder) as made:
+        events = Path(made)
+        log = folder / f"{events.name.replace('events-', 'spark-submit-')}.log"
+        code = run_program(_command(task, workflow, path, events), log)
+        application = _application(events)
     if code != 0:
         ended = f"was ended by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
         raise WorkflowError(f"{path}: spark-submit {ended}; its log is {log} and ends with:\n{_tail(log, task)}")
-    records = {}
-    for data in task.outputs:
-        try:
-            session = task.session()
-            records[data.name] = count_records(session, data)
-        except SPARK_ERRORS as error:
-            raise WorkflowError(f"output {data.name!r}: {explain(error)}") from error
-        except WorkflowError as error:
-            if error.__cause__ is None or condition_of(error.__cause__) not in _NOTHING_WRITTEN:
-                raise
+    records = {data.name: _count(task, data, f"{path}: the program ended well", log) for data in task.outputs}
+    if is_connect(endpoint):
+        application = application_id(task.session())
+    return WorkflowResult(records, application)
+
+
+def _count(task: WorkflowTask, data: OutputData, ended: str, log: Path) -> int:
+    try:
+        return count_records(task.session(), data)
+    except (*SPARK_ERRORS, WorkflowError) as error:
+        cause = error.__cause__ if isinstance(error, WorkflowError) else error
+        if cause is None:
+            raise
+        if condition_of(cause) in _NOTHING_WRITTEN:
             raise WorkflowError(
-                f"{path}: the program ended well but did not write output {data.name!r} to {data.url}; its log is {log}"
-            ) from error
-    return WorkflowResult(records, _application(task, events))
-
-
-def stop_programs() -> None:
-    """Ends every program that this process has started and that still runs; their instances fail.
-
-    For whoever is told to stop while other threads wait for programs.
-    """
-    with _lock:
-        running = list(_running)
-    for child in running:
-        _end(child)
+                f"{ended} but did not write output {data.name!r} to {data.url}; its log is {log}"
+            ) from None
+        raise WorkflowError(
+            f"{ended} but output {data.name!r} cannot be read: {explain(cause)}; its log is {log}"
+        ) from error
 
 
 def _command(task: WorkflowTask, workflow: SparkSubmitWorkflow, path: Path, events: Path) -> list[str]:
@@ -99,7 +90,7 @@ def _command(task: WorkflowTask, workflow: SparkSubmitWorkflow, path: Path, even
         **cluster_confs(task.cluster),
     }
     if is_connect(endpoint):
-        confs = {key: value for key, value in confs.items() if key.startswith("spark.sql.")}
+        confs["spark.api.mode"] = "connect"  # --remote alone leaves a Python program with a session of its own
     command = [str(Path(_find_spark_home(), "bin", "spark-submit"))]
     command += ["--remote" if is_connect(endpoint) else "--master", endpoint]
     command += ["--name", f"{task.process} {format_instant(task.nominal)}"]
@@ -134,33 +125,6 @@ def _log_folder(task: WorkflowTask) -> Path:
     return folder
 
 
-def _run(command: list[str], log: Path) -> int:
-    with log.open("wb") as output:
-        child = subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, start_new_session=True
-        )
-    with _lock:
-        _running.add(child)
-    try:
-        return child.wait()
-    finally:  # also when this thread is interrupted
-        _end(child)
-        with _lock:
-            _running.discard(child)
-
-
-def _end(child: subprocess.Popen[bytes]) -> None:
-    """Ends the program and whatever it started: gently first."""
-    if child.poll() is not None:
-        return
-    os.killpg(child.pid, signal.SIGTERM)
-    with suppress(subprocess.TimeoutExpired):
-        child.wait(_GRACE_SECONDS)
-    with suppress(ProcessLookupError):  # whoever did not listen
-        os.killpg(child.pid, signal.SIGKILL)
-    child.wait()
-
-
 def _tail(log: Path, task: WorkflowTask) -> str:
     text = "\n".join(log.read_text(encoding="utf-8", errors="replace").splitlines()[-_TAIL_LINES:])
     for key, value in {**task.cluster.properties, **task.properties}.items():
@@ -169,8 +133,7 @@ def _tail(log: Path, task: WorkflowTask) -> str:
     return text
 
 
-def _application(task: WorkflowTask, events: Path) -> str:
-    if is_connect(task.cluster.interfaces.execute.endpoint):
-        return application_id(task.session())
+def _application(events: Path) -> str:
+    """The application id, which is the event log's name; "" where the cluster has its events logged elsewhere."""
     logs = sorted(events.iterdir(), key=lambda log: log.stat().st_mtime)
     return logs[-1].name.removesuffix(".inprogress") if logs else ""

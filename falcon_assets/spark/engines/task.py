@@ -66,7 +66,8 @@ class WorkflowResult:
 
     Attributes:
         records: Number of records written, by output name.
-        application_id: The Spark application that did it; "" for a program that started none.
+        application_id: The Spark application that did it; "" for a program that started none,
+            or on a cluster whose ``spark.eventLog.dir`` has the events logged elsewhere.
     """
 
     records: Mapping[str, int]

@@ -1,0 +1,25 @@
+"""``python -m benchmarks [validate|load|catch-up ...]``: all of them without an argument."""
+
+from __future__ import annotations
+
+import click
+
+from benchmarks import catch_up, load, validate
+from benchmarks.measure import show
+
+BENCHMARKS = {"validate": validate.measure, "load": load.measure, "catch-up": catch_up.measure}
+
+
+@click.command()
+@click.argument("names", nargs=-1, type=click.Choice(list(BENCHMARKS)))
+def main(names: tuple[str, ...]) -> None:
+    """Run the benchmarks of those names, all by default, and print what was measured; about six minutes."""
+    lines = []
+    for name in names or BENCHMARKS:
+        click.echo(f"running {name} ...")
+        lines += BENCHMARKS[name]()
+    show(lines)
+
+
+if __name__ == "__main__":
+    main(prog_name="python -m benchmarks")

@@ -1,0 +1,48 @@
+"""200 hours of real flights through a ``spark-sql`` process, and through a plain PySpark loop over the same files."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+
+from benchmarks.flights import HOURS
+from benchmarks.measure import Line, Steps, alternate, line_of
+
+BAR = 1.5
+ROUNDS = 3
+RUNS, LOOP = "benchmarks.catch_up_runs", "benchmarks.catch_up_loop"
+
+
+def measure() -> list[Line]:
+    """With the work alone and with the start of the Spark session; and with the instances one after the other."""
+    with tempfile.TemporaryDirectory() as folder:
+        environ = {key: value for key, value in os.environ.items() if not key.startswith(("FALCON_", "DAGSTER_"))}
+        environ |= {"FALCON_HOME": f"{folder}/home", "FALCON_ENTITY_DEFS": f"{folder}/entities"}
+        _run(["benchmarks.flights"], environ)
+        rounds = list(alternate(ROUNDS, lambda: _steps([RUNS, "2"], environ), lambda: _steps([LOOP], environ)))
+        one_by_one = _steps([RUNS, "1"], environ), rounds[-1][1]
+    return [
+        line_of(f"catch up {HOURS} instances, parallel: 2", rounds, ["work"], BAR),
+        line_of("  with the start of the session", rounds, ["session", "work"]),
+        line_of("  with parallel: 1", [one_by_one], ["work"]),
+    ]
+
+
+def _steps(command: list[str], environ: Mapping[str, str]) -> Steps:
+    """Seconds of one side, in a process of its own, with nothing written yet."""
+    shutil.rmtree(Path(environ["FALCON_HOME"], "data", "delays"), ignore_errors=True)
+    steps: Steps = json.loads(_run(command, environ).splitlines()[-1])
+    return steps
+
+
+def _run(command: list[str], environ: Mapping[str, str]) -> str:
+    done = subprocess.run([sys.executable, "-m", *command], env=environ, check=False, capture_output=True, text=True)
+    if done.returncode:
+        raise SystemExit(f"{command[0]} failed:\n{done.stderr[-4000:]}")
+    return done.stdout

@@ -1,0 +1,56 @@
+"""The catch-up as Dagster runs: ``python -m benchmarks.catch_up_runs PARALLEL`` prints the seconds of its steps."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from dataclasses import replace
+
+import dagster as dg
+
+from benchmarks.flights import PROCESS, hours
+from falcon_assets.catalog.store import EntityStore, load_entities
+from falcon_assets.model.instant import format_instant
+from falcon_assets.orchestration.code_location import build_definitions
+from falcon_assets.orchestration.instance import open_instance
+from falcon_assets.settings import load_settings
+from falcon_assets.spark.session import session_for, stop_sessions
+from falcon_assets.storage.cluster_store import ClusterStore
+
+_RANGE = 100
+"""Instances of one run."""
+
+
+def main() -> None:
+    """Runs the instances in ranges; history goes to the instance's PostgreSQL."""
+    settings = load_settings()
+    store = _with_parallel(load_entities(settings.entity_defs), int(sys.argv[1]))
+    job = build_definitions(store, settings).resolve_job_def("primary__hourly_delays_job")
+    with open_instance(settings) as instance:
+        started = time.perf_counter()
+        cluster = store.cluster("primary")
+        session_for(cluster, ClusterStore(cluster, settings.home, settings.environ).working).range(1).count()
+        ready = time.perf_counter()
+        _catch_up(job, instance)
+        done = time.perf_counter()
+    stop_sessions()
+    print(json.dumps({"session": ready - started, "work": done - ready}))
+
+
+def _with_parallel(store: EntityStore, parallel: int) -> EntityStore:
+    process = store.process(PROCESS).model_copy(update={"parallel": parallel})
+    return replace(store, processes={PROCESS: process})
+
+
+def _catch_up(job: dg.JobDefinition, instance: dg.DagsterInstance) -> None:
+    keys = [format_instant(hour) for hour in hours()]
+    for first in range(0, len(keys), _RANGE):
+        part = keys[first : first + _RANGE]
+        tags = {"dagster/asset_partition_range_start": part[0], "dagster/asset_partition_range_end": part[-1]}
+        quiet = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
+        assert job.execute_in_process(instance=instance, tags=tags, run_config=quiet).success
+
+
+if __name__ == "__main__":
+    main()

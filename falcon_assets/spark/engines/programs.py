@@ -1,0 +1,65 @@
+"""Programs that this process starts, and never leaves behind."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import threading
+from contextlib import suppress
+from pathlib import Path
+
+from falcon_assets.spark.connect import child_environ
+
+_GRACE_SECONDS = 10
+
+_lock = threading.Lock()
+_running: set[subprocess.Popen[bytes]] = set()
+
+
+def run_program(command: list[str], log: Path) -> int:
+    """Runs ``command`` with all its output in ``log`` and gives its exit code, negative for a signal.
+
+    Should this thread be interrupted, the program and whatever it started end first.
+    """
+    with log.open("wb") as output:
+        child = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            env=child_environ(),
+            start_new_session=True,
+        )
+    with _lock:
+        _running.add(child)
+    try:
+        return child.wait()
+    finally:  # also when this thread is interrupted
+        _end(child)
+        with _lock:
+            _running.discard(child)
+
+
+def stop_programs() -> None:
+    """Ends every program that this process has started and that still runs; their instances fail.
+
+    For whoever is told to stop while other threads wait for programs.
+    """
+    with _lock:
+        running = list(_running)
+    for child in running:
+        _end(child)
+
+
+def _end(child: subprocess.Popen[bytes]) -> None:
+    """Ends the program and whatever it started: gently first."""
+    if child.poll() is not None:
+        return
+    with suppress(ProcessLookupError):  # it ended just now
+        os.killpg(child.pid, signal.SIGTERM)
+    with suppress(subprocess.TimeoutExpired):
+        child.wait(_GRACE_SECONDS)
+    with suppress(ProcessLookupError):  # whoever did not listen
+        os.killpg(child.pid, signal.SIGKILL)
+    child.wait()

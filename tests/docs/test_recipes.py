@@ -1,0 +1,381 @@
+"""Every command and query of the README, taken from its text and run against a real webserver and daemon."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+from typing import Any, TypeVar
+
+import dagster as dg
+import psutil
+import pytest
+
+from falcon_assets.catalog.store import load_entities
+from falcon_assets.demo.landing import land
+from falcon_assets.demo.report import report_landing
+from falcon_assets.model.instant import parse_instant
+from falcon_assets.settings import Settings
+from falcon_assets.storage.cluster_store import ClusterStore
+
+T = TypeVar("T")
+CHECKOUT = Path(__file__).parents[2]
+BIN = Path(sys.executable).parent
+ADDRESS = "127.0.0.1:3000"
+EXECUTED = ("bash", "graphql", "python")
+MATERIALIZED = "2013-01-02T10:00Z"
+LAUNCHED = "2013-01-02T11:00Z"
+RANGE = ["2013-01-02T12:00Z", "2013-01-02T13:00Z"]
+NEVER_LANDED = "2013-06-01T00:00Z"
+_FENCED = re.compile(r"^```(\w+)(?: (\S+))?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Block:
+    """A fenced block of the README: its language, the file that it is to be written to, its text."""
+
+    language: str
+    file: str
+    text: str
+
+
+def _sections() -> dict[str, list[Block]]:
+    """Heading -> the fenced blocks below it."""
+    parts = re.split(r"^#+ (.+)$", _FENCED.sub(_hidden, (CHECKOUT / "README.md").read_text()), flags=re.MULTILINE)
+    found = {}
+    for heading, body in zip(parts[1::2], parts[2::2], strict=True):
+        found[heading] = [Block(*match.groups(default="")) for match in _FENCED.finditer(body.replace("\0", "#"))]
+    return found
+
+
+def _hidden(match: re.Match[str]) -> str:
+    return match[0].replace("#", "\0")  # a comment in a block is no heading
+
+
+SECTIONS = _sections()
+
+
+def query(heading: str) -> str:
+    (block,) = [block for block in SECTIONS[heading] if block.language == "graphql"]
+    return block.text
+
+
+def eventually(look: Callable[[], T | None], seconds: float, what: str) -> T:
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        found = look()
+        if found is not None:
+            return found
+        time.sleep(0.2)
+    raise AssertionError(f"after {seconds} s still not there: {what}")
+
+
+@pytest.fixture(scope="module")
+def project(settings: Settings, instance: dg.DagsterInstance, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder like the checkout, after ``make install`` and with four hours of what ``make demo`` lands."""
+    folder = tmp_path_factory.mktemp("project")
+    for name in ("dagster.yaml", "workspace.yaml", "pyproject.toml"):
+        shutil.copy(CHECKOUT / name, folder)
+    shutil.copytree(CHECKOUT / "entity_defs", folder / "entity_defs")
+    (folder / ".env").write_text(f"DAGSTER_HOME={folder}\n")
+    (folder / ".falcon").symlink_to(settings.home)
+    store = load_entities(folder / "entity_defs")
+    files = {name: ClusterStore(cluster, settings.home, {}) for name, cluster in store.clusters.items()}
+    first = parse_instant(MATERIALIZED)
+    for landed in land(store, lambda cluster: files[cluster.name], instance, first, first + timedelta(hours=3)):
+        assert landed is not None
+        report_landing(instance, landed, files[landed.cluster.name])
+    return folder
+
+
+@pytest.fixture(scope="module")
+def environ(settings: Settings) -> dict[str, str]:
+    """What a reader of the README has: the environment's programs first in the path, and all settings at their defaults."""
+    given = {key: value for key, value in os.environ.items() if not key.startswith(("DAGSTER_", "FALCON_"))}
+    return {**given, "PATH": f"{BIN}:{given['PATH']}", "FALCON_DATABASE_URL": settings.database_url or ""}
+
+
+@pytest.fixture(scope="module")
+def run_section(project: Path, environ: dict[str, str]) -> Callable[[str], str]:
+    """Writes the files of a section, runs its commands in order, and checks that they print what it shows."""
+
+    def run(heading: str) -> str:
+        blocks = SECTIONS[heading]
+        for block in blocks:
+            if block.file:
+                path = project / block.file
+                path.parent.mkdir(exist_ok=True)
+                path.write_text(block.text)
+        script = "".join(block.text for block in blocks if block.language == "bash")
+        command = ["bash", "-euo", "pipefail", "-c", script]
+        done = subprocess.run(command, cwd=project, env=environ, capture_output=True, text=True, timeout=300)
+        assert done.returncode == 0, done.stderr[-5000:]
+        for block in blocks:
+            if block.language == "text":
+                assert block.text in done.stdout
+        return done.stdout
+
+    return run
+
+
+@contextmanager
+def _dagster_dev(project: Path, environ: dict[str, str], port: int) -> Iterator[None]:
+    command = [str(BIN / "dagster"), "dev", "--host", "127.0.0.1", "--port", str(port)]
+    with (project / "dev.log").open("wb") as log:
+        served = subprocess.Popen(
+            command, cwd=project, env=environ, stdout=log, stderr=subprocess.STDOUT, start_new_session=True
+        )
+    try:
+        yield
+    finally:
+        family = psutil.Process(served.pid).children(recursive=True)
+        served.send_signal(signal.SIGINT)
+        with suppress(subprocess.TimeoutExpired):
+            served.wait(15)
+        with suppress(ProcessLookupError):
+            os.killpg(served.pid, signal.SIGKILL)
+        _, alive = psutil.wait_procs(family, timeout=5)
+        for process in alive:
+            process.kill()
+        served.wait(5)
+
+
+@pytest.fixture(scope="module")
+def graphql(project: Path, environ: dict[str, str]) -> Iterator[Callable[..., Any]]:
+    """The README's function, with ``dagster dev`` behind it."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    (block,) = [block for block in SECTIONS["GraphQL"] if block.language == "python"]
+    assert ADDRESS in block.text
+    names: dict[str, Any] = {}
+    exec(block.text.replace(ADDRESS, f"127.0.0.1:{port}"), names)
+
+    def locations() -> list[Any] | None:
+        try:
+            answer = names["graphql"]("{ assetNodes { id } }")
+        except urllib.error.URLError:
+            return None
+        return answer["assetNodes"] or None
+
+    with _dagster_dev(project, environ, port):
+        eventually(locations, 60, f"the webserver; see {project / 'dev.log'}")
+        yield names["graphql"]
+
+
+@dataclass(frozen=True)
+class Launched:
+    """What the mutations of the README started."""
+
+    one: str
+    range: str
+    failing: str
+    backfill: str
+
+
+@pytest.fixture(scope="module")
+def launched(graphql: Callable[..., Any]) -> Launched:
+    def run(text: str) -> str:
+        answer = graphql(text)["launchRun"]
+        assert answer["__typename"] == "LaunchRunSuccess", answer
+        run_id: str = answer["run"]["runId"]
+        return run_id
+
+    one = query("Launch a run of one partition")
+    assert LAUNCHED in one
+    backfill = graphql(query("Launch a backfill over several assets"))["launchPartitionBackfill"]
+    assert backfill["__typename"] == "LaunchBackfillSuccess", backfill
+    return Launched(
+        one=run(one),
+        range=run(query("Launch one run of a range of partitions")),
+        failing=run(one.replace(LAUNCHED, NEVER_LANDED)),
+        backfill=backfill["backfillId"],
+    )
+
+
+@pytest.fixture(scope="module")
+def ended(graphql: Callable[..., Any]) -> Callable[[str], str]:
+    """Waits for a run, by the README's query, and gives its last status."""
+
+    def wait(run_id: str) -> str:
+        def look() -> str | None:
+            status: str = graphql(query("What became of a run"), id=run_id)["runOrError"]["status"]
+            return status if status in ("SUCCESS", "FAILURE", "CANCELED") else None
+
+        return eventually(look, 300, f"the end of run {run_id}")
+
+    return wait
+
+
+@pytest.fixture(scope="module")
+def recorded(graphql: Callable[..., Any]) -> Callable[..., dict[str, Any]]:
+    """The metadata of the latest materialization of a partition, by the README's query."""
+
+    def read(asset: list[str], partition: str) -> dict[str, Any]:
+        answer = graphql(query("What is recorded of a partition"), asset=asset, partition=partition)
+        (materialization,) = answer["assetNodeOrError"]["assetMaterializations"]
+        return {
+            entry["label"]: next(value for key, value in entry.items() if key != "label")
+            for entry in materialization["metadataEntries"]
+        }
+
+    return read
+
+
+def test_all_executable_blocks_are_executed_here() -> None:
+    executable = {name for name, blocks in SECTIONS.items() if any(block.language in EXECUTED for block in blocks)}
+    assert executable == {
+        "Your first feed and process",
+        "Check that the code location loads",
+        "List assets",
+        "Materialize one partition",
+        "Materialize a range of partitions in one run",
+        "Queue a backfill",
+        "GraphQL",
+        "Assets and their groups",
+        "Launch a run of one partition",
+        "Launch one run of a range of partitions",
+        "Launch a backfill over several assets",
+        "What became of a backfill",
+        "What became of a run",
+        "Why a run failed",
+        "What is recorded of a partition",
+        "Which partitions are there",
+    }
+
+
+def test_assets_and_their_groups(graphql: Callable[..., Any], launched: Launched) -> None:
+    nodes = {"/".join(one["assetKey"]["path"]): one for one in graphql(query("Assets and their groups"))["assetNodes"]}
+    assert {key: one["groupName"] for key, one in nodes.items()} == {
+        "backup/raw-flights": "landing",
+        "backup/raw-weather": "landing",
+        "backup/weather-daily": "weather",
+        "primary/carriers-weekly": "reports",
+        "primary/delays-daily": "delays",
+        "primary/delays-hourly": "delays",
+        "primary/raw-flights": "landing",
+        "primary/raw-weather": "landing",
+        "primary/weather-daily": "weather",
+    }
+    assert not nodes["primary/raw-flights"]["isMaterializable"]
+    assert "primary__hourly_delays_job" in nodes["primary/delays-hourly"]["jobNames"]
+    assert set(nodes["primary/delays-hourly"]["kinds"]) == {"parquet", "spark", "sql"}
+
+
+def test_your_first_feed_and_process(run_section: Callable[[str], str], project: Path) -> None:
+    shown = run_section("Your first feed and process")
+    assert "2024-05-01T09:00Z" in shown  # of falcon explain
+    assert (project / ".falcon/data/lab/totals/2024-05-01/10/_SUCCESS").is_file()
+
+
+def test_check_that_the_code_location_loads(run_section: Callable[[str], str]) -> None:
+    shown = run_section("Check that the code location loads")
+    assert "2 clusters, 6 feeds, 4 processes: no problems" in shown
+    assert "All code locations passed validation." in shown
+
+
+def test_list_assets(run_section: Callable[[str], str]) -> None:
+    run_section("List assets")
+
+
+def test_queue_a_backfill(
+    run_section: Callable[[str], str], instance: dg.DagsterInstance, ended: Callable[[str], str], project: Path
+) -> None:
+    run_section("Queue a backfill")
+    job = dg.RunsFilter(job_name="backup__daily_weather_job")
+    run = eventually(lambda: next(iter(instance.get_runs(job)), None), 60, "the run of the backfill")
+    assert ended(run.run_id) == "SUCCESS"
+    assert (project / ".falcon/data/backup/weather/daily/2013-01-01/_SUCCESS").is_file()
+
+
+def test_materialize_one_partition(
+    run_section: Callable[[str], str], recorded: Callable[..., dict[str, Any]], project: Path
+) -> None:
+    run_section("Materialize one partition")
+    assert recorded(["primary", "delays-hourly"], MATERIALIZED)["instance"] == MATERIALIZED
+    assert (project / ".falcon/data/primary/delays/hourly/2013-01-02/10/_SUCCESS").is_file()
+
+
+def test_materialize_a_range_of_partitions_in_one_run(
+    run_section: Callable[[str], str], recorded: Callable[..., dict[str, Any]]
+) -> None:
+    run_section("Materialize a range of partitions in one run")
+    for day in ("2013-01-01T00:00Z", "2013-01-02T00:00Z"):
+        assert recorded(["primary", "weather-daily"], day)["instance"] == day
+
+
+def test_a_run_of_one_partition_and_what_it_records(
+    launched: Launched, ended: Callable[[str], str], recorded: Callable[..., dict[str, Any]], project: Path
+) -> None:
+    assert ended(launched.one) == "SUCCESS"
+    facts = recorded(["primary", "delays-hourly"], LAUNCHED)
+    folder = Path(facts["path"])
+    assert folder == (project / ".falcon").resolve() / "data/primary/delays/hourly/2013-01-02/11"
+    assert (folder / "_SUCCESS").is_file()
+    inputs = json.loads(facts["inputs"])
+    assert [one["instance"] for one in inputs["flights"]] == [LAUNCHED]
+    assert len(facts["data_version"]) == len(inputs["flights"][0]["version"]) == 32
+    assert facts["records"] > 0
+    named = set(re.findall(r"`([\w/]+)`", _table("What every materialization records").replace("`dagster/data_version`", "")))
+    assert set(facts) == named
+
+
+def test_one_run_of_a_range_of_partitions(
+    launched: Launched, ended: Callable[[str], str], recorded: Callable[..., dict[str, Any]]
+) -> None:
+    assert ended(launched.range) == "SUCCESS"
+    assert [recorded(["primary", "delays-hourly"], key)["instance"] for key in RANGE] == RANGE
+
+
+def test_why_a_run_failed(launched: Launched, ended: Callable[[str], str], graphql: Callable[..., Any]) -> None:
+    assert ended(launched.failing) == "FAILURE"
+    events = graphql(query("Why a run failed"), id=launched.failing)["logsForRun"]["events"]
+    (failure,) = filter(None, events)
+    text = failure["error"]["message"]
+    assert f"1 of 1 instance(s) of hourly-delays failed:\n{NEVER_LANDED}: " in text
+    assert "flights: raw-flights 2013-06-01T00:00Z at " in text
+
+
+def test_which_partitions_are_there(
+    launched: Launched, ended: Callable[[str], str], graphql: Callable[..., Any]
+) -> None:
+    assert [ended(run) for run in (launched.one, launched.range, launched.failing)] == ["SUCCESS", "SUCCESS", "FAILURE"]
+    node = graphql(query("Which partitions are there"), asset=["primary", "delays-hourly"])["assetNodeOrError"]
+    ranges = {one["status"]: (one["startKey"], one["endKey"]) for one in node["assetPartitionStatuses"]["ranges"]}
+    assert node["partitionStats"]["numPartitions"] == 365 * 24
+    assert node["partitionStats"]["numFailed"] == 1
+    assert ranges["MATERIALIZED"][1] == RANGE[1]
+    assert ranges["FAILED"] == (NEVER_LANDED, NEVER_LANDED)
+
+
+def test_a_backfill_over_several_assets(
+    launched: Launched, graphql: Callable[..., Any], recorded: Callable[..., dict[str, Any]]
+) -> None:
+    def look() -> list[str] | None:
+        answer = graphql(query("What became of a backfill"), id=launched.backfill)["partitionBackfillOrError"]
+        found = [run["status"] for run in answer["runs"]]
+        return found if found and set(found) <= {"SUCCESS", "FAILURE", "CANCELED"} else None
+
+    statuses = eventually(look, 300, "the end of the backfill's runs")
+    assert set(statuses) == {"SUCCESS"}
+    for cluster in ("primary", "backup"):
+        facts = recorded([cluster, "weather-daily"], "2013-01-02T00:00Z")
+        assert len(json.loads(facts["inputs"])["observations"]) == 4
+
+
+def _table(heading: str) -> str:
+    text = (CHECKOUT / "README.md").read_text()
+    return text.partition(f"# {heading}\n")[2].partition("\n#")[0]
