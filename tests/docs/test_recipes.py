@@ -23,6 +23,7 @@ from typing import Any, TypeVar
 import dagster as dg
 import psutil
 import pytest
+from pyspark.find_spark_home import _find_spark_home
 
 from falcon_assets.catalog.store import load_entities
 from falcon_assets.demo.landing import land
@@ -83,13 +84,63 @@ def eventually(look: Callable[[], T | None], seconds: float, what: str) -> T:
     raise AssertionError(f"after {seconds} s still not there: {what}")
 
 
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+@contextmanager
+def _running(log: Path, *command: str, **options: Any) -> Iterator[None]:
+    """A program in a session of its own, ended together with all that it started."""
+    with log.open("wb") as output:
+        child = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT, start_new_session=True, **options)
+    try:
+        yield
+    finally:
+        family = psutil.Process(child.pid).children(recursive=True)
+        child.send_signal(signal.SIGINT)
+        with suppress(subprocess.TimeoutExpired):
+            child.wait(15)
+        with suppress(ProcessLookupError):
+            os.killpg(child.pid, signal.SIGKILL)
+        for process in psutil.wait_procs(family, timeout=5)[1]:
+            process.kill()
+        child.wait(5)
+
+
 @pytest.fixture(scope="module")
-def project(settings: Settings, instance: dg.DagsterInstance, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def connect(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A Spark Connect server, so that the runs need no Spark of their own: starting one is most of what a run costs."""
+    folder, port = tmp_path_factory.mktemp("connect"), _free_port()
+    confs = {"master": "local[2]", "connect.grpc.binding.port": str(port), "driver.memory": "1g", "ui.enabled": "false"}
+    flags = [part for key, value in confs.items() for part in ("--conf", f"spark.{key}={value}")]
+    script = str(Path(_find_spark_home(), "sbin/start-connect-server.sh"))
+    environ = {**os.environ, "SPARK_LOG_DIR": str(folder), "SPARK_PID_DIR": str(folder), "SPARK_LOCAL_IP": "127.0.0.1"}
+    with _running(folder / "connect.log", script, "--wait", *flags, cwd=folder, env=environ):
+
+        def listens() -> bool | None:
+            with socket.socket() as probe:
+                return probe.connect_ex(("127.0.0.1", port)) == 0 or None
+
+        eventually(listens, 120, f"the Connect server; see {folder}")
+        yield f"sc://127.0.0.1:{port}"
+
+
+@pytest.fixture(scope="module")
+def project(
+    settings: Settings, instance: dg.DagsterInstance, connect: str, tmp_path_factory: pytest.TempPathFactory
+) -> Path:
     """A folder like the checkout, after ``make install`` and with four hours of what ``make demo`` lands."""
     folder = tmp_path_factory.mktemp("project")
     for name in ("dagster.yaml", "workspace.yaml", "pyproject.toml"):
         shutil.copy(CHECKOUT / name, folder)
     shutil.copytree(CHECKOUT / "entity_defs", folder / "entity_defs")
+    for file in (folder / "entity_defs" / "clusters").iterdir():
+        text = file.read_text()
+        assert '"local[2]"' in text
+        file.write_text(text.replace('"local[2]"', f'"{connect}"'))
     (folder / ".env").write_text(f"DAGSTER_HOME={folder}\n")
     (folder / ".falcon").symlink_to(settings.home)
     store = load_entities(folder / "entity_defs")
@@ -131,34 +182,10 @@ def run_section(project: Path, environ: dict[str, str]) -> Callable[[str], str]:
     return run
 
 
-@contextmanager
-def _dagster_dev(project: Path, environ: dict[str, str], port: int) -> Iterator[None]:
-    command = [str(BIN / "dagster"), "dev", "--host", "127.0.0.1", "--port", str(port)]
-    with (project / "dev.log").open("wb") as log:
-        served = subprocess.Popen(
-            command, cwd=project, env=environ, stdout=log, stderr=subprocess.STDOUT, start_new_session=True
-        )
-    try:
-        yield
-    finally:
-        family = psutil.Process(served.pid).children(recursive=True)
-        served.send_signal(signal.SIGINT)
-        with suppress(subprocess.TimeoutExpired):
-            served.wait(15)
-        with suppress(ProcessLookupError):
-            os.killpg(served.pid, signal.SIGKILL)
-        _, alive = psutil.wait_procs(family, timeout=5)
-        for process in alive:
-            process.kill()
-        served.wait(5)
-
-
 @pytest.fixture(scope="module")
 def graphql(project: Path, environ: dict[str, str]) -> Iterator[Callable[..., Any]]:
     """The README's function, with ``dagster dev`` behind it."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = _free_port()
     (block,) = [block for block in SECTIONS["GraphQL"] if block.language == "python"]
     assert ADDRESS in block.text
     names: dict[str, Any] = {}
@@ -171,8 +198,9 @@ def graphql(project: Path, environ: dict[str, str]) -> Iterator[Callable[..., An
             return None
         return answer["assetNodes"] or None
 
-    with _dagster_dev(project, environ, port):
-        eventually(locations, 60, f"the webserver; see {project / 'dev.log'}")
+    command = (str(BIN / "dagster"), "dev", "--host", "127.0.0.1", "--port", str(port))
+    with _running(project / "dev.log", *command, cwd=project, env=environ):
+        eventually(locations, 120, f"the webserver; see {project / 'dev.log'}")
         yield names["graphql"]
 
 
@@ -329,8 +357,8 @@ def test_a_run_of_one_partition_and_what_it_records(
     assert [one["instance"] for one in inputs["flights"]] == [LAUNCHED]
     assert len(facts["data_version"]) == len(inputs["flights"][0]["version"]) == 32
     assert facts["records"] > 0
-    named = set(re.findall(r"`([\w/]+)`", _table("What every materialization records").replace("`dagster/data_version`", "")))
-    assert set(facts) == named
+    listed = re.findall(r"^\| (.+?) \|", _section("What every materialization records"), flags=re.MULTILINE)
+    assert set(facts) == set(re.findall(r"`(.+?)`", "".join(listed)))
 
 
 def test_one_run_of_a_range_of_partitions(
@@ -376,6 +404,6 @@ def test_a_backfill_over_several_assets(
         assert len(json.loads(facts["inputs"])["observations"]) == 4
 
 
-def _table(heading: str) -> str:
+def _section(heading: str) -> str:
     text = (CHECKOUT / "README.md").read_text()
     return text.partition(f"# {heading}\n")[2].partition("\n#")[0]

@@ -17,9 +17,9 @@ from tests.spark.sandbox import cluster_on
 
 
 def test_defaults_can_be_overridden() -> None:
-    confs = session_confs(make_cluster(properties={"spark.app.name": "mine", "threshold": "15"}), "/work/")
+    confs = session_confs(make_cluster(properties={"spark.app.name": "mine", "threshold": "15"}), "/scratch/")
     assert confs["spark.app.name"] == "mine"
-    assert confs["spark.sql.warehouse.dir"] == "/work/spark-warehouse"
+    assert confs["spark.sql.warehouse.dir"] == "/scratch/spark-warehouse"
     assert "threshold" not in confs
 
 
