@@ -20,8 +20,9 @@ $(INSTALLED): pyproject.toml
 	@$(PYTHON) -m venv $(VENV) || \
 	  { echo "Error: $(PYTHON) cannot create a virtual environment; install its venv package (Debian: python3-venv)" >&2; exit 1; }
 	@echo "Installing into $(VENV) (a few minutes the first time) ..."
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade pip wheel
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[demo,dev]'
+	@{ $(BIN)/python -m pip install --disable-pip-version-check --upgrade pip wheel && \
+	   $(BIN)/python -m pip install --disable-pip-version-check -e '.[demo,dev]'; } > $(VENV)/install.log 2>&1 || \
+	  { tail -20 $(VENV)/install.log >&2; echo "Error: pip could not install the package; all it said is in $(VENV)/install.log" >&2; exit 1; }
 	@# The commands of dagster read .env; `dagster job backfill` wants this one, as an absolute path.
 	@grep -qs '^DAGSTER_HOME=' .env || echo "DAGSTER_HOME=$(CURDIR)" >> .env
 	@touch $@

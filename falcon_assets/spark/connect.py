@@ -40,9 +40,9 @@ def start_connect(endpoint: str, confs: dict[str, str]) -> SparkSession:
     return cast(SparkSession, session)
 
 
-def is_served(session: Any, endpoint: str, seconds: float) -> bool:
+def is_served(session: Any) -> bool:
     """Whether the server is there and still knows the session; one that was restarted, or dropped it, does not."""
-    if session.is_stopped or not is_ready(endpoint, seconds):  # without the second, a call would be tried for minutes
+    if session.is_stopped:
         return False
     try:
         session.conf.get("spark.app.id")

@@ -58,7 +58,7 @@ class SparkSessions:
         endpoint = cluster.interfaces.execute.endpoint
         target = _Target(endpoint, tuple(sorted(session_confs(cluster, working).items())))
         with self._lock:
-            if self._session is not None and self._target == target and _is_alive(self._session, endpoint):
+            if self._session is not None and self._target == target and _is_alive(self._session):
                 return self._session
             self.stop()
             require_reachable(cluster.name, endpoint)
@@ -141,9 +141,9 @@ def _stop(session: SparkSession, endpoint: str) -> None:
         SparkSession._instantiatedSession = SparkSession._activeSession = None
 
 
-def _is_alive(session: SparkSession, endpoint: str) -> bool:
+def _is_alive(session: SparkSession) -> bool:
     if not is_classic(session):
-        return is_served(session, endpoint, REACH_SECONDS)
+        return is_served(session)
     try:
         context = session.sparkContext._jsc
         return context is not None and not context.sc().isStopped()

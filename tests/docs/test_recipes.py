@@ -100,13 +100,16 @@ def _running(log: Path, *command: str, **options: Any) -> Iterator[None]:
         yield
     finally:
         family = psutil.Process(child.pid).children(recursive=True)
-        child.send_signal(signal.SIGINT)
+        os.killpg(child.pid, signal.SIGTERM)
         with suppress(subprocess.TimeoutExpired):
             child.wait(15)
+        psutil.wait_procs(family, timeout=5)
         with suppress(ProcessLookupError):
             os.killpg(child.pid, signal.SIGKILL)
-        for process in psutil.wait_procs(family, timeout=5)[1]:
-            process.kill()
+        for process in family:
+            with suppress(psutil.NoSuchProcess):
+                process.kill()
+        psutil.wait_procs(family, timeout=5)
         child.wait(5)
 
 
@@ -154,7 +157,7 @@ def project(
 
 @pytest.fixture(scope="module")
 def environ(settings: Settings) -> dict[str, str]:
-    """What a reader of the README has: the environment's programs first in the path, and all settings at their defaults."""
+    """What a reader of the README has: the programs of ``.venv`` in the path, and no settings but the database."""
     given = {key: value for key, value in os.environ.items() if not key.startswith(("DAGSTER_", "FALCON_"))}
     return {**given, "PATH": f"{BIN}:{given['PATH']}", "FALCON_DATABASE_URL": settings.database_url or ""}
 
@@ -172,7 +175,9 @@ def run_section(project: Path, environ: dict[str, str]) -> Callable[[str], str]:
                 path.write_text(block.text)
         script = "".join(block.text for block in blocks if block.language == "bash")
         command = ["bash", "-euo", "pipefail", "-c", script]
-        done = subprocess.run(command, cwd=project, env=environ, capture_output=True, text=True, timeout=300)
+        done = subprocess.run(
+            command, cwd=project, env=environ, capture_output=True, text=True, timeout=300, check=False
+        )
         assert done.returncode == 0, done.stderr[-5000:]
         for block in blocks:
             if block.language == "text":

@@ -37,7 +37,16 @@ def test_a_session_is_warm_until_it_is_another_or_dead(local_cluster: Cluster, w
     gateway: Any = SparkContext._gateway
     gateway.proc.kill()
     gateway.proc.wait()
-    assert session_for(local_cluster, working).range(4).count() == 4
+    stop_sessions()
+    assert SparkContext._active_spark_context is None
+
+
+def test_a_property_that_spark_refuses(working: str) -> None:
+    with pytest.raises(WorkflowError) as caught:
+        session_for(cluster_on("local[1]", **{"spark.driver.memory": "100m"}), working)
+    assert str(caught.value).startswith(
+        "cluster 'primary': Spark at local[1] did not start: [INVALID_DRIVER_MEMORY.SYSTEM_MEMORY] "
+    )
 
 
 def test_a_session_of_somebody_else_is_not_taken_over(local_cluster: Cluster, working: str) -> None:
@@ -71,26 +80,17 @@ def test_nobody_at_the_endpoint(working: str, endpoint: str, message: str) -> No
     assert time.monotonic() - started < 15
 
 
-def test_a_property_that_spark_refuses(working: str) -> None:
-    with pytest.raises(WorkflowError) as caught:
-        session_for(cluster_on("local[1]", **{"spark.driver.memory": "100m"}), working)
-    assert str(caught.value).startswith(
-        "cluster 'primary': Spark at local[1] did not start: [INVALID_DRIVER_MEMORY.SYSTEM_MEMORY] "
-    )
-
-
-def test_a_session_that_the_server_dropped_is_replaced(connect_cluster: Cluster, working: str) -> None:
+def test_a_session_that_the_server_dropped_is_replaced(
+    connect_cluster: Cluster, local_cluster: Cluster, working: str
+) -> None:
     first: Any = session_for(connect_cluster, working)
     assert session_for(connect_cluster, working) is first
     first.client.release_session()
     second = session_for(connect_cluster, working)
     assert second is not first
     assert second.range(3).select(sf.sum("id")).first() == (3,)
-
-
-def test_classic_after_connect(connect_cluster: Cluster, local_cluster: Cluster, working: str) -> None:
-    session_for(connect_cluster, working)
-    assert session_for(local_cluster, working).range(3).select(sf.sum("id")).first() == (3,)
+    classic = session_for(local_cluster, working)  # PySpark's functions follow
+    assert classic.range(3).select(sf.sum("id")).first() == (3,)
 
 
 def test_tokens_are_not_shown() -> None:
