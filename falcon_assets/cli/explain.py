@@ -96,21 +96,28 @@ class Explanation:
         """Prints tables for people."""
         facts = self.as_dict()
         console.print(f"[bold]{facts['process']}[/] on {facts['cluster']} at {facts['instance']}")
-        inputs = Table("input", "feed", "instance", "available", "path", title="Reads", title_justify="left")
+        inputs = _table("Reads", "input", "feed", "instance", "available", "path")
         for plan, one in zip(self.plan.inputs, facts["inputs"], strict=True):
             waited = "[yellow]no, optional[/]" if plan.optional else "[red]no[/]"
             for at, path, there in zip(one["instances"], one["paths"], one["available"], strict=True):
                 inputs.add_row(one["name"], one["feed"], at, "[green]yes[/]" if there else waited, path)
             if not one["instances"]:
                 inputs.add_row(one["name"], one["feed"], "none exists", "", "")
-        outputs = Table("output", "feed", "instance", "path", title="Writes", title_justify="left")
+        outputs = _table("Writes", "output", "feed", "instance", "path")
         for one in facts["outputs"]:
             outputs.add_row(one["name"], one["feed"], one["instance"], one["path"])
-        told = Table("variable", "value", title="Is told", title_justify="left")
+        told = _table("Is told", "variable", "value")
         for name, value in sorted(facts["properties"].items()):
             told.add_row(name, value)
         for table in (inputs, outputs, told):
             console.print(table)
+
+
+def _table(title: str, *columns: str) -> Table:
+    """A table whose last column is folded, never cut: what is copied from it must be whole."""
+    table = Table(*columns[:-1], title=title, title_justify="left")
+    table.add_column(columns[-1], overflow="fold")
+    return table
 
 
 def _cluster(store: EntityStore, process: Process, name: str | None) -> Cluster:
