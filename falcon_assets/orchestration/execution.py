@@ -21,6 +21,7 @@ from falcon_assets.orchestration.materialization import materializations
 from falcon_assets.orchestration.partitions import instant_of_key, key_of
 from falcon_assets.planning.process_partitions import ProcessPartitions
 from falcon_assets.settings import Settings
+from falcon_assets.spark.engines.programs import stop_programs
 from falcon_assets.storage.cluster_store import ClusterStore
 
 
@@ -98,8 +99,11 @@ class ProcessExecution:
                         yield futures[future], future.result()
                     except Exception as error:
                         yield futures[future], error
-            finally:
-                pool.shutdown(wait=True, cancel_futures=True)
+            except BaseException:
+                # The run is interrupted: what waits is dropped, and programs do not outlive it.
+                pool.shutdown(wait=False, cancel_futures=True)
+                stop_programs()
+                raise
 
     def _record(self, context: dg.AssetExecutionContext, result: InstanceResult) -> None:
         partition = key_of(self.partitions.timeline, self.partitions.partition_of(result.nominal))
