@@ -25,10 +25,14 @@ from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.data_version import DataVersion
 from falcon_assets.storage.publishing import OutputTarget, publish_instance
 
-_FLIGHT_COLUMNS = (
-    "flight carrier tailnum origin dest sched_dep_time dep_delay arr_delay distance time_hour".split()  # noqa: SIM905
-)
-_WEATHER_COLUMNS = "origin time_hour temp dewp humid wind_dir wind_speed precip pressure visib".split()  # noqa: SIM905
+_FLIGHT_COLUMNS = [
+    *("flight", "carrier", "tailnum", "origin", "dest"),
+    *("sched_dep_time", "dep_delay", "arr_delay", "distance", "time_hour"),
+]
+_WEATHER_COLUMNS = [
+    *("origin", "time_hour", "temp", "dewp", "humid"),
+    *("wind_dir", "wind_speed", "precip", "pressure", "visib"),
+]
 
 
 @dataclass(frozen=True)

