@@ -98,6 +98,10 @@ class UnknownInstanceError(FalconError):
     """A nominal time is not an instance of the entity: outside its validity or between two steps."""
 
 
+class EntityStatusError(FalconError):
+    """A command does not fit the status of the entity: what is only submitted cannot be suspended."""
+
+
 class MissingInputsError(FalconError):
     """Required input instances are not available.
 

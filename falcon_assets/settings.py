@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from pathlib import Path
 
 from falcon_assets.errors import ExpressionError, SettingsError
 from falcon_assets.planning.clock import Clock
-
-_STARTED = datetime.now(timezone.utc)
+from falcon_assets.shared_clock import shared_start
 
 
 @dataclass(frozen=True)
@@ -23,7 +22,8 @@ class Settings:
         entity_defs: FALCON_ENTITY_DEFS: the folder of the entity definitions. Absolute.
         colo: FALCON_COLO: only clusters of this colo; None = all.
         database_url: FALCON_DATABASE_URL: a PostgreSQL to use instead of the embedded one; None = embedded.
-        clock: FALCON_CLOCK: what time it is; the real time unless simulated.
+        clock: FALCON_CLOCK: what time it is; the real time unless simulated. One that runs was started once, for all
+            processes with the same ``home``.
         user: Who runs this; what ``user()`` says where an entity declares no owner.
         environ: The environment itself, for values that definitions name (``{env: NAME}``); never printed.
     """
@@ -45,22 +45,28 @@ def load_settings(environ: Mapping[str, str] | None = None) -> Settings:
     """Reads the settings, from the process's environment unless another one is given.
 
     Raises:
-        SettingsError: FALCON_CLOCK or FALCON_DATABASE_URL is malformed; the text names the variable.
+        SettingsError: FALCON_CLOCK or FALCON_DATABASE_URL is malformed, or the start of a running clock cannot be kept
+            in FALCON_HOME; the text names the variable.
     """
     env = os.environ if environ is None else environ
-    try:
-        clock = Clock.parse(env.get("FALCON_CLOCK"), _STARTED)
-    except ExpressionError as error:
-        raise SettingsError(f"FALCON_CLOCK: {error}") from error
+    home = _absolute(env.get("FALCON_HOME") or ".falcon")
     return Settings(
-        home=_absolute(env.get("FALCON_HOME") or ".falcon"),
+        home=home,
         entity_defs=_absolute(env.get("FALCON_ENTITY_DEFS") or "entity_defs"),
         colo=env.get("FALCON_COLO") or None,
         database_url=_database_url(env.get("FALCON_DATABASE_URL")),
-        clock=clock,
+        clock=_clock(env.get("FALCON_CLOCK"), home),
         user=env.get("USER") or env.get("LOGNAME") or "unknown",
         environ=env,
     )
+
+
+def _clock(text: str | None, home: Path) -> Clock:
+    try:
+        clock = Clock.parse(text, datetime.now(timezone.utc))
+    except ExpressionError as error:
+        raise SettingsError(f"FALCON_CLOCK: {error}") from error
+    return replace(clock, started=shared_start(home, text.strip())) if text and clock.runs else clock
 
 
 def _absolute(folder: str) -> Path:

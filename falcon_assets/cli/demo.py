@@ -2,26 +2,24 @@
 
 from __future__ import annotations
 
-import os
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import datetime, timedelta
 from functools import partial
-from pathlib import Path
 
 import click
 import dagster as dg
+from click.core import ParameterSource
 from rich.console import Console
 from rich.filesize import decimal
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from falcon_assets.catalog.store import EntityStore, load_entities
+from falcon_assets.cli.demo_live import land_live
+from falcon_assets.cli.quiet import errors_to
 from falcon_assets.demo.landing import land
 from falcon_assets.demo.pending import pending_work
 from falcon_assets.demo.pipeline import run
-from falcon_assets.demo.report import feed_reports, report_landing
+from falcon_assets.demo.report import feed_reports, is_recorded, report_landing
 from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.instant import parse_instant
 from falcon_assets.orchestration.code_location import build_definitions
@@ -35,9 +33,16 @@ from falcon_assets.storage.cluster_store import ClusterStore
 @click.command()
 @click.option("--start", default="2013-01-01T00:00Z", show_default=True, help="First instance.")
 @click.option("--days", default=7, show_default=True, type=click.IntRange(1, 365), help="How many days of flights.")
-def demo(start: str, days: int) -> None:
+@click.option("--live", is_flag=True, help="Only land, hour by hour as FALCON_CLOCK reaches them, at most DAYS back.")
+@click.pass_context
+def demo(ctx: click.Context, start: str, days: int, live: bool) -> None:
     """Land real flights and weather, run the demo processes over them, and show what was produced."""
     settings = load_settings()
+    if live:
+        if ctx.get_parameter_source("start") is not ParameterSource.DEFAULT:
+            raise click.UsageError("--start does not go with --live: FALCON_CLOCK says where that starts")
+        land_live(settings, timedelta(days=days))
+        return
     require_java(settings.environ)
     require_space(settings.home)
     store = load_entities(settings.entity_defs).in_colo(settings.colo)
@@ -45,21 +50,6 @@ def demo(start: str, days: int) -> None:
     console = Console()
     with open_instance(settings) as instance:
         _run(Demo(settings, store, instance, console), first, first + timedelta(days=days))
-
-
-@contextmanager
-def errors_to(file: Path) -> Iterator[None]:
-    """Sends the standard error of this process and of the programs it starts to ``file``: Spark is talkative."""
-    sys.stderr.flush()
-    before = os.dup(2)
-    with file.open("ab") as log:
-        os.dup2(log.fileno(), 2)
-    try:
-        yield
-    finally:
-        sys.stderr.flush()
-        os.dup2(before, 2)
-        os.close(before)
 
 
 class Demo:
@@ -98,7 +88,7 @@ def _land(demo: Demo, first: datetime, last: datetime) -> int:
     count = 0
     with demo.progress() as progress:
         task = progress.add_task("landing flights and weather", total=None)
-        for landed in land(demo.store, demo.files, demo.instance, first, last):
+        for landed in land(demo.store, demo.files, first, last, partial(is_recorded, demo.instance)):
             if landed is not None:
                 report_landing(demo.instance, landed, demo.files(landed.cluster))
                 count += 1

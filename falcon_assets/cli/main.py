@@ -13,7 +13,11 @@ COMMANDS = {
     "validate": "Check all entity definitions.",
     "schema": "Print a JSON Schema of the entity definitions, for editors.",
     "explain": "Show what one process instance reads, writes and is told.",
+    "run": "Run everything whose time and inputs have come, until nothing is ready any more.",
+    "entity": "List feeds and processes; schedule, suspend and resume them.",
+    "ledger": "Show how far the ledger is; make it anew.",
     "demo": "Land real flights, run the demo processes over them, show what was produced.",
+    "spark": "Keep a local Spark Connect server warm: start, stop, status.",
     "doctor": "Check that this machine is ready.",
 }
 """Command -> its one line in ``falcon --help``. ``falcon_assets.cli.NAME`` holds it, as ``NAME``, with '-' as '_'."""

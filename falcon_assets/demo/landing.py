@@ -9,7 +9,6 @@ from datetime import datetime
 from functools import cache
 from pathlib import Path
 
-import dagster as dg
 import pandas as pd
 
 from falcon_assets.catalog.store import EntityStore
@@ -17,7 +16,6 @@ from falcon_assets.errors import SettingsError
 from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.feed import Feed
 from falcon_assets.model.instant import format_instant
-from falcon_assets.orchestration import names
 from falcon_assets.planning.paths import InstancePaths
 from falcon_assets.planning.timeline import feed_timeline
 from falcon_assets.storage.availability import is_available
@@ -65,32 +63,50 @@ class Source:
 def land(
     store: EntityStore,
     files: Callable[[Cluster], ClusterStore],
-    instance: dg.DagsterInstance,
     first: datetime,
     last: datetime,
+    keep: Callable[[Cluster, Feed], Callable[[datetime], bool]] = lambda _cluster, _feed: lambda _instance: True,
 ) -> Iterator[Landed | None]:
     """Lands every hour from ``first`` to ``last`` on every cluster of the two feeds.
 
     Hours without a flight land as empty instances; hours without an observation do not land: those gaps are real.
-    Yields None for an hour that is there and recorded in Dagster's history.
+    Yields None for an hour that is there already and is kept.
+
+    Args:
+        store: Says where the feeds land.
+        files: The file system of a cluster.
+        first: Earliest instance.
+        last: Latest instance.
+        keep: Which instances of a feed on a cluster are not written again where they are there; by default all.
     """
-    for name, source in SOURCES.items():
+    for feed, cluster in landing_places(store):
+        yield from _land_feed(feed, cluster, files(cluster), keep(cluster, feed), first, last)
+
+
+def landing_places(store: EntityStore) -> Iterator[tuple[Feed, Cluster]]:
+    """The feeds of the demo and the clusters that they land on from outside."""
+    for name in SOURCES:
         feed = store.feeds.get(name)
-        for cluster, entry in store.feed_clusters(feed) if feed else ():
-            if feed is not None and entry.type != "target":
-                recorded = set(instance.get_materialized_partitions(names.asset_key(cluster.name, feed.name)))
-                yield from _land_feed(feed, cluster, source, files(cluster), recorded, first, last)
+        if feed is not None:
+            yield from ((feed, cluster) for cluster, entry in store.feed_clusters(feed) if entry.type != "target")
+
+
+def next_landing(store: EntityStore, now: datetime) -> datetime | None:
+    """The earliest instance after ``now`` that is to land; None where there is none any more."""
+    timelines = [feed_timeline(feed, cluster.name) for feed, cluster in landing_places(store)]
+    following = [line.instance(max(line.index_at_or_before(now) + 1, 0)) for line in timelines]
+    return min((one for one, line in zip(following, timelines, strict=True) if line.contains(one)), default=None)
 
 
 def _land_feed(
     feed: Feed,
     cluster: Cluster,
-    source: Source,
     files: ClusterStore,
-    recorded: set[str],
+    keep: Callable[[datetime], bool],
     first: datetime,
     last: datetime,
 ) -> Iterator[Landed | None]:
+    source = SOURCES[feed.name]
     rows = source.rows()
     paths = InstancePaths(feed, cluster)
     for instance in feed_timeline(feed, cluster.name).between(first, last):
@@ -98,7 +114,7 @@ def _land_feed(
         if hour is None and source.gaps:
             continue
         path = paths.data(instance)
-        if format_instant(instance) in recorded and is_available(files, feed, path):
+        if keep(instance) and is_available(files, feed, path):
             yield None
             continue
         target = OutputTarget(path, feed.availability_flag)

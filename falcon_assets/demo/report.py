@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from datetime import datetime
 
 import dagster as dg
 
 from falcon_assets.catalog.store import EntityStore
 from falcon_assets.demo.landing import Landed
+from falcon_assets.model.cluster import Cluster
+from falcon_assets.model.feed import Feed
 from falcon_assets.model.instant import format_instant
 from falcon_assets.orchestration import names
 from falcon_assets.orchestration.materialization import DATA_VERSION_TAG
@@ -26,6 +29,12 @@ class FeedReport:
     instances: int
     records: int
     bytes: int
+
+
+def is_recorded(instance: dg.DagsterInstance, cluster: Cluster, feed: Feed) -> Callable[[datetime], bool]:
+    """Tells of an instance of the feed whether Dagster's history has it; the history is read once, now."""
+    recorded = instance.get_materialized_partitions(names.asset_key(cluster.name, feed.name))
+    return lambda moment: format_instant(moment) in recorded
 
 
 def report_landing(instance: dg.DagsterInstance, landed: Landed, files: ClusterStore) -> None:

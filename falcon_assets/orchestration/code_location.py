@@ -14,12 +14,13 @@ from falcon_assets.orchestration import names
 from falcon_assets.orchestration.feed_specs import feed_spec
 from falcon_assets.orchestration.process_assets import ProcessAssets
 from falcon_assets.orchestration.resources import spark_resources
+from falcon_assets.orchestration.sensors import sensors
 from falcon_assets.planning.timeline import feed_timeline
 from falcon_assets.settings import Settings
 
 
 def build_definitions(store: EntityStore, settings: Settings) -> dg.Definitions:
-    """Assets, jobs and resources for the entities of ``store``.
+    """Assets, jobs, sensors and resources for the entities of ``store``.
 
     Runs execute in one process, so that all their steps share one warm Spark session.
 
@@ -30,9 +31,11 @@ def build_definitions(store: EntityStore, settings: Settings) -> dg.Definitions:
     pairs = [(process, cluster) for process in processes for cluster, _ in store.process_clusters(process)]
     _require_distinct_names(store, pairs)
     builder = ProcessAssets(store, settings)
+    jobs = [_job(store, process, cluster) for process, cluster in pairs]
     return dg.Definitions(
         assets=[*_external_feeds(store), *(builder.build(process, cluster) for process, cluster in pairs)],
-        jobs=[_job(store, process, cluster) for process, cluster in pairs],
+        jobs=jobs,
+        sensors=list(sensors(store, settings, {job.name: job for job in jobs})),
         resources=spark_resources(store.clusters.values(), settings),
         executor=dg.in_process_executor,
     )

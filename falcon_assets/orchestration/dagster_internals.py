@@ -12,12 +12,14 @@ from dagster._core.definitions.partitions.subset import PartitionsSubset
 from dagster._core.instance import DynamicPartitionsStore
 
 # A mapping of ours reaches the daemon and the UI as text; Dagster reads back only the classes that are on its list.
-from dagster_shared.serdes import whitelist_for_serdes
+# And the ledger reads the event log as a whole, which no public method does: it asks for one asset or run at a time.
+from dagster_shared.serdes import deserialize_value, whitelist_for_serdes
 
 __all__ = [
     "DynamicPartitionsStore",
     "PartitionsSubset",
     "UpstreamPartitionsResult",
+    "deserialize_value",
     "partition_loading_context",
     "whitelist_for_serdes",
 ]

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
+from queue import SimpleQueue
+from typing import TypeAlias
 
 import dagster as dg
 from pyspark.sql import SparkSession
@@ -16,13 +18,19 @@ from falcon_assets.errors import FalconError
 from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.instant import format_instant
 from falcon_assets.model.process import Process
+from falcon_assets.orchestration import names, run_tags
+from falcon_assets.orchestration.event_metadata import instance_state
 from falcon_assets.orchestration.instance_run import InstanceResult, InstanceRunner, ReadyInstance
 from falcon_assets.orchestration.materialization import materializations
 from falcon_assets.orchestration.partitions import instant_of_key, key_of
+from falcon_assets.planning.instance_record import InstanceState
 from falcon_assets.planning.process_partitions import ProcessPartitions
 from falcon_assets.settings import Settings
 from falcon_assets.spark.engines.programs import stop_programs
 from falcon_assets.storage.cluster_store import ClusterStore
+
+Said: TypeAlias = "SimpleQueue[tuple[datetime, InstanceResult | Exception | None]]"
+"""What the instances of a run say, in the order in which they do: that they start (None), and what they came to."""
 
 
 @dataclass(frozen=True)
@@ -59,14 +67,17 @@ class ProcessExecution:
         nominals = self._nominals(context.partition_keys)
         failures: dict[datetime, str] = {}
         ready = list(self._prepare(nominals, failures))
-        for nominal, outcome in self._outcomes(ready, session):
-            if isinstance(outcome, InstanceResult):
-                self._record(context, outcome)
-                continue
-            failures[nominal] = str(outcome) or type(outcome).__name__
-            if not isinstance(outcome, FalconError):
-                # Not foreseen: whoever mends it needs the traceback, and the other instances need not suffer.
-                context.log.error(f"{self.process.name} {format_instant(nominal)}", exc_info=outcome)
+        for nominal, reason in failures.items():
+            self._record_state(context, nominal, InstanceState.FAILED, reason)
+        slots = min(self.process.parallel, int(context.run.tags.get(run_tags.SLOTS, self.process.parallel)))
+        said: Said = SimpleQueue()
+        running: set[datetime] = set()
+        try:
+            for nominal, outcome in self._outcomes(ready, session, slots, said):
+                self._hear(context, nominal, outcome, running, failures)
+        except BaseException:
+            self._broken_off(context, said, running, failures)
+            raise
         for nominal, reason in sorted(failures.items()):
             context.log.error(f"{self.process.name} {format_instant(nominal)}: {reason}")
         if failures:
@@ -86,29 +97,83 @@ class ProcessExecution:
                 failures[nominal] = str(error)
 
     def _outcomes(
-        self, ready: Sequence[ReadyInstance], session: Callable[[], SparkSession]
-    ) -> Iterator[tuple[datetime, InstanceResult | Exception]]:
-        """Results and failures as they come; nothing is started any more once the run is interrupted."""
-        with ThreadPoolExecutor(max_workers=self.process.parallel, thread_name_prefix=self.process.name) as pool:
-            futures: dict[Future[InstanceResult], datetime] = {
-                pool.submit(self._runner.run, one, session): one.plan.nominal for one in ready
-            }
+        self, ready: Sequence[ReadyInstance], session: Callable[[], SparkSession], slots: int, said: Said
+    ) -> Iterator[tuple[datetime, InstanceResult | Exception | None]]:
+        """Starts (None), results and failures as they come; nothing is started once the run is interrupted."""
+
+        def work(one: ReadyInstance) -> None:
+            said.put((one.plan.nominal, None))
             try:
-                for future in as_completed(futures):
-                    try:
-                        yield futures[future], future.result()
-                    except Exception as error:
-                        yield futures[future], error
+                said.put((one.plan.nominal, self._runner.run(one, session)))
+            except Exception as error:
+                said.put((one.plan.nominal, error))
+
+        with ThreadPoolExecutor(max_workers=slots, thread_name_prefix=self.process.name) as pool:
+            for one in ready:
+                pool.submit(work, one)
+            unfinished = len(ready)
+            try:
+                while unfinished:
+                    nominal, outcome = said.get()
+                    unfinished -= outcome is not None
+                    yield nominal, outcome
             except BaseException:
                 # The run is interrupted: what waits is dropped, and programs do not outlive it.
                 pool.shutdown(wait=False, cancel_futures=True)
                 stop_programs()
                 raise
 
+    def _hear(
+        self,
+        context: dg.AssetExecutionContext,
+        nominal: datetime,
+        outcome: InstanceResult | Exception | None,
+        running: set[datetime],
+        failures: dict[datetime, str],
+    ) -> None:
+        """Records what an instance came to."""
+        if outcome is None:
+            running.add(nominal)
+            self._record_state(context, nominal, InstanceState.RUNNING)
+            return
+        running.discard(nominal)
+        if isinstance(outcome, InstanceResult):
+            self._record(context, outcome)
+            return
+        failures[nominal] = str(outcome) or type(outcome).__name__
+        if not isinstance(outcome, FalconError):
+            # Not foreseen: whoever mends it needs the traceback, and the other instances need not suffer.
+            context.log.error(f"{self.process.name} {format_instant(nominal)}", exc_info=outcome)
+        self._record_state(context, nominal, InstanceState.FAILED, failures[nominal])
+
+    def _broken_off(
+        self, context: dg.AssetExecutionContext, said: Said, running: set[datetime], failures: dict[datetime, str]
+    ) -> None:
+        """Says of every instance how the interruption left it: those that were published nevertheless are done."""
+        while not said.empty():
+            nominal, outcome = said.get()
+            if isinstance(outcome, InstanceResult):
+                self._hear(context, nominal, outcome, running, failures)
+        run = context.instance.get_run_by_id(context.run_id)
+        if run is not None and run.status is dg.DagsterRunStatus.CANCELING:
+            return  # a person stops the run, and with it its instances: the ledger knows from the end of the run
+        for nominal in sorted(running):
+            self._record_state(context, nominal, InstanceState.WAITING, "its run was interrupted")
+
     def _record(self, context: dg.AssetExecutionContext, result: InstanceResult) -> None:
-        partition = key_of(self.partitions.timeline, self.partitions.partition_of(result.nominal))
-        for event in materializations(result, self._files, partition):
+        at = self.settings.now()
+        for event in materializations(result, self._files, self.process.name, self._partition(result.nominal), at):
             context.log_event(event)
+
+    def _record_state(
+        self, context: dg.AssetExecutionContext, nominal: datetime, state: InstanceState, reason: str = ""
+    ) -> None:
+        key = names.asset_key(self.cluster.name, self.process.outputs[0].feed)
+        partition, at = self._partition(nominal), self.settings.now()
+        context.log_event(instance_state(key, partition, self.process.name, nominal, state, at, reason))
+
+    def _partition(self, nominal: datetime) -> str:
+        return key_of(self.partitions.timeline, self.partitions.partition_of(nominal))
 
 
 def _summary(process: str, failures: dict[datetime, str], total: int) -> str:

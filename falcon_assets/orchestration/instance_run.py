@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -28,14 +28,15 @@ from falcon_assets.storage.publishing import OutputTarget, publish_instance
 
 @dataclass(frozen=True)
 class ConsumedInstance:
-    """An input instance and what was there just before it was read.
+    """An input instance and what was there just before it was read; None: nothing, and the input is optional.
 
     An input that is replaced while it is read is recorded with its old version, so it shows up as late data.
     """
 
+    feed: str
     instance: datetime
     path: str
-    version: DataVersion
+    version: DataVersion | None
 
 
 @dataclass(frozen=True)
@@ -53,7 +54,7 @@ class InstanceResult:
 
     Attributes:
         nominal: Its nominal time.
-        inputs: Per input, the instances that were read, oldest first.
+        inputs: Per input, the instances of its window, oldest first.
         outputs: One per output of the process, in its order.
         application_id: Of the Spark application that computed it.
         seconds: From the first look at the inputs to the last published output.
@@ -111,11 +112,7 @@ class InstanceRunner:
         """
         started = time.monotonic()
         plan = ready.plan
-        inputs = {
-            name: tuple(self._consume(self.feeds[one.feed.name], instance, path) for instance, path in available)
-            for one in plan.inputs
-            for name, available in [(one.name, ready.available[one.name])]
-        }
+        inputs = {one.name: tuple(self._consume(one, ready.available[one.name])) for one in plan.inputs}
         targets = {
             output.name: OutputTarget(
                 output.path,
@@ -169,8 +166,11 @@ class InstanceRunner:
             if instance not in there
         ]
 
-    def _consume(self, feed: Feed, instance: datetime, path: str) -> ConsumedInstance:
-        return ConsumedInstance(instance, path, fingerprint(self.store, path, feed.availability_flag))
+    def _consume(self, one: InputPlan, available: tuple[tuple[datetime, str], ...]) -> Iterator[ConsumedInstance]:
+        there = {instance for instance, _ in available}
+        for instance, path in zip(one.instances, one.paths, strict=True):
+            version = fingerprint(self.store, path, one.feed.availability_flag) if instance in there else None
+            yield ConsumedInstance(one.feed.name, instance, path, version)
 
     def _input_data(self, one: InputPlan, available: tuple[tuple[datetime, str], ...]) -> InputData:
         return InputData(one.name, one.feed, tuple(self.store.url(path) for _, path in available), one.partition)

@@ -2,28 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
+from datetime import datetime
 from typing import Any
 
 import dagster as dg
 
 from falcon_assets.model.instant import format_instant
+from falcon_assets.orchestration import event_metadata as meta
 from falcon_assets.orchestration import names
-from falcon_assets.orchestration.instance_run import ConsumedInstance, InstanceResult
+from falcon_assets.orchestration.instance_run import InstanceResult
+from falcon_assets.planning.instance_record import InstanceState
 from falcon_assets.storage.cluster_store import ClusterStore
 
 DATA_VERSION_TAG = "dagster/data_version"
 """Dagster's tag for the data version of a materialization; its constant is not public, the tag is documented."""
 
 
-def materializations(result: InstanceResult, store: ClusterStore, partition: str) -> Iterator[dg.AssetMaterialization]:
-    """One event per output, on its own partition, with all that later decisions need."""
+def materializations(
+    result: InstanceResult, store: ClusterStore, process: str, partition: str, at: datetime
+) -> Iterator[dg.AssetMaterialization]:
+    """One event per output, on its own partition, with all that later decisions need.
+
+    The last one says that the process instance succeeded.
+    """
     for output in result.outputs:
+        done = meta.state_metadata(process, result.nominal, InstanceState.SUCCEEDED, at)
+        if output is not result.outputs[-1]:
+            del done[meta.STATE]
         yield dg.AssetMaterialization(
             asset_key=names.asset_key(store.cluster.name, output.plan.feed.name),
             partition=partition,
             metadata={
-                "nominal_time": format_instant(result.nominal),
+                **done,
                 "instance": format_instant(output.plan.instance),
                 "path": dg.MetadataValue.path(store.path(output.plan.path)),
                 "data_version": output.version.version,
@@ -33,17 +44,23 @@ def materializations(result: InstanceResult, store: ClusterStore, partition: str
                 "files": output.version.files,
                 "duration_seconds": round(result.seconds, 3),
                 "spark_application_id": result.application_id,
-                "inputs": dg.MetadataValue.json(_inputs(result.inputs)),
+                "inputs": dg.MetadataValue.json(_inputs(result)),
             },
             tags={DATA_VERSION_TAG: output.version.version},
         )
 
 
-def _inputs(inputs: Mapping[str, tuple[ConsumedInstance, ...]]) -> dict[str, Any]:
+def _inputs(result: InstanceResult) -> dict[str, Any]:
+    """Per input what was read, and what of an optional input was not there (without a version), oldest first."""
     return {
         name: [
-            {"instance": format_instant(one.instance), "path": one.path, "version": one.version.version}
+            {
+                "feed": one.feed,
+                "instance": format_instant(one.instance),
+                "path": one.path,
+                "version": one.version.version if one.version else None,
+            }
             for one in consumed
         ]
-        for name, consumed in inputs.items()
+        for name, consumed in result.inputs.items()
     }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
 from dagster_pyspark import LazyPySparkResource
@@ -24,15 +25,17 @@ class ClusterSparkResource(LazyPySparkResource):
     Attributes:
         cluster: The definition of the cluster, as written.
         working: The cluster's working folder.
+        home: ``FALCON_HOME``, where the token of a warm Spark Connect server lies.
     """
 
     cluster: dict[str, Any]
     working: str
+    home: str
 
     @property
     def spark_session(self) -> SparkSession:
         """The warm session of this process; started when first asked for."""
-        return session_for(Cluster.model_validate(self.cluster), self.working)
+        return session_for(Cluster.model_validate(self.cluster), self.working, Path(self.home))
 
 
 def resource_key(cluster: Cluster) -> str:
@@ -51,4 +54,5 @@ def _resource(cluster: Cluster, settings: Settings) -> ClusterSparkResource:
         spark_config=session_confs(cluster, working),
         cluster=cluster.model_dump(mode="json", by_alias=True, exclude_none=True),
         working=working,
+        home=str(settings.home),
     )

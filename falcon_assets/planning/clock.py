@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timezone
 
 from falcon_assets.errors import ExpressionError
 from falcon_assets.model.instant import parse_instant
 
+_TAG = re.compile(r"([^@ ]+)(?:@([0-9.]+(?:e[+-]?[0-9]+)?)x since ([^@ ]+))?")
 _SPEED = re.compile(r"([0-9]{1,6}(?:\.[0-9]{1,3})?)x")
 
 
@@ -18,7 +19,7 @@ class Clock:
 
     Attributes:
         origin: The time that it shows at ``started``; None: it shows real time.
-        started: Real time at which it was started.
+        started: Real time at which it was started; None: it is frozen at ``origin``, or shows real time.
         speed: Seconds that it runs per real second; 0 = frozen at ``origin``.
     """
 
@@ -33,7 +34,7 @@ class Clock:
         Args:
             text: None or "" = the real clock; ``2013-01-03T06:00Z`` = frozen; ``2013-01-03T06:00Z@60x`` = starts there
                 and runs 60 times as fast as real time.
-            started: Real time of the start.
+            started: Real time of the start of a clock that runs.
 
         Raises:
             ExpressionError: anything else.
@@ -45,15 +46,69 @@ class Clock:
         if at and (speed is None or float(speed[1]) == 0):
             raise _bad(text)
         try:
-            return cls(parse_instant(instant), started, float(speed[1]) if speed else 0)
+            return cls(parse_instant(instant), started, float(speed[1])) if speed else cls(parse_instant(instant))
         except ExpressionError:
             raise _bad(text) from None
 
     def at(self, real_now: datetime) -> datetime:
-        """What this clock shows at the real time ``real_now``."""
-        if self.origin is None or self.started is None:
+        """What this clock shows at the real time ``real_now``.
+
+        Raises:
+            ExpressionError: it has run beyond the year 9999.
+        """
+        if self.origin is None:
             return real_now
-        return self.origin + (real_now - self.started) * self.speed
+        if self.started is None:
+            return self.origin
+        try:
+            return self.origin + (real_now - self.started) * self.speed
+        except OverflowError:
+            raise ExpressionError(f"the clock {self.tag} has left the years 1 to 9999: start it anew") from None
+
+    @property
+    def runs(self) -> bool:
+        """Whether it is simulated and runs, so that its start matters."""
+        return self.speed > 0
+
+    @property
+    def tag(self) -> str:
+        """The clock and its start, exactly: what :meth:`from_tag` reads back; "" for the real clock.
+
+        ``2013-01-03T06:00:00Z@60x since 2026-01-01T12:00:00.123456Z``, without ``@`` and the rest where it is frozen.
+        """
+        if self.origin is None:
+            return ""
+        if self.started is None:
+            return _written(self.origin)
+        return f"{_written(self.origin)}@{str(float(self.speed)).removesuffix('.0')}x since {_written(self.started)}"
+
+    @classmethod
+    def from_tag(cls, tag: str) -> Clock:
+        """The clock whose :attr:`tag` that is.
+
+        Raises:
+            ExpressionError: it is no clock's tag.
+        """
+        if not tag:
+            return cls()
+        match = _TAG.fullmatch(tag)
+        try:
+            if match:
+                origin, speed, started = match.groups()
+                return cls(_read(origin), _read(started), float(speed)) if speed else cls(_read(origin))
+        except ValueError:
+            pass
+        raise ExpressionError(f"{tag!r} is not the tag of a clock: 2013-01-03T06:00:00Z@60x since 2026-01-01T12:00:00Z")
+
+
+def _written(moment: datetime) -> str:
+    return moment.astimezone(timezone.utc).replace(tzinfo=None).isoformat() + "Z"
+
+
+def _read(written: str) -> datetime:
+    if not written.endswith("Z"):
+        raise ValueError(written)
+    return datetime.fromisoformat(written[:-1] + "+00:00")
 
 
 def _bad(text: str) -> ExpressionError:

@@ -11,6 +11,8 @@ from pyspark.sql import SparkSession
 _RETRIES = 5
 """How often a call of the session itself is tried again when the server is away: for about 17 seconds."""
 _MODE = "SPARK_CONNECT_MODE_ENABLED"
+CREDENTIAL_VARIABLE = "SPARK_CONNECT_AUTHENTICATE_TOKEN"
+"""Where servers and clients look for the token, so that no command line has it (source: Spark's ``Connect.scala``)."""
 
 
 def is_ready(endpoint: str, seconds: float) -> bool:
@@ -58,9 +60,16 @@ def stop_connect(session: Any, endpoint: str, seconds: float) -> None:
     leave_connect()
 
 
-def child_environ() -> dict[str, str]:
-    """This process's environment for another Spark program, which has a mode of its own."""
-    return {key: value for key, value in os.environ.items() if key != _MODE}
+def token_of(session: Any) -> str | None:
+    """The token that the session shows to its server; None where the server wants none."""
+    token: str | None = session.client.token
+    return token
+
+
+def child_environ(token: str | None) -> dict[str, str]:
+    """This process's environment for another Spark program, which has a mode of its own and may need a token."""
+    inherited = {key: value for key, value in os.environ.items() if key != _MODE}
+    return inherited if token is None else inherited | {CREDENTIAL_VARIABLE: token}
 
 
 def leave_connect() -> None:

@@ -16,6 +16,7 @@ SPARK_ERRORS = (PySparkException, Py4JError)
 
 _STATE = re.compile(r"\s*SQLSTATE: \w{5}.*", re.DOTALL)
 _FRAME = re.compile(r'File "([^"]+)", line (\d+)')
+_RPC = re.compile(r'^<_\w+ of RPC that .*?\bdetails = "(.*?)"$', re.DOTALL | re.MULTILINE)
 _CAUSE = re.compile(r"^Caused by: [\w.$]+: (.+)$", re.MULTILINE)
 _ABORTED = re.compile(r"^Job aborted due to stage failure: .*?(?=\[[A-Z][A-Z0-9_.]+\] )", re.DOTALL)
 
@@ -55,6 +56,9 @@ def _messages(error: BaseException) -> Iterator[str]:
 def _sentence(message: str) -> str:
     if "Traceback (most recent call last)" in message:
         return _python_failure(message)
+    refused = _RPC.search(message)  # gRPC itself, before Spark: no or a wrong token, no server any more
+    if refused:
+        return refused[1]
     text = _STATE.sub("", _ABORTED.sub("", message.strip()))
     return text.strip().splitlines()[0].strip() if text.strip() else ""
 

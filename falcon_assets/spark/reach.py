@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from falcon_assets.errors import WorkflowError
 from falcon_assets.spark.confs import is_connect, without_secrets
 from falcon_assets.spark.connect import is_ready
+from falcon_assets.spark.connect_endpoint import DEFAULT_PORT, served_port
 
 REACH_SECONDS = 5.0
 """How long a master or a server may take to accept a connection."""
@@ -23,7 +24,8 @@ def require_reachable(cluster: str, endpoint: str) -> None:
     """
     if is_connect(endpoint):
         if not is_ready(endpoint, REACH_SECONDS):
-            raise _unreachable(cluster, "Spark Connect server", without_secrets(endpoint), "no answer in time")
+            where = without_secrets(endpoint)
+            raise _unreachable(cluster, "Spark Connect server", where, "no answer in time", _starter(endpoint))
     elif endpoint.startswith("spark://"):
         _require_a_master(cluster, endpoint)
 
@@ -37,7 +39,7 @@ def _require_a_master(cluster: str, endpoint: str) -> None:
             reasons.append(f"{host}:{port}: {error.strerror or error}")
         else:
             return
-    raise _unreachable(cluster, "Spark master", endpoint, "; ".join(reasons))
+    raise _unreachable(cluster, "Spark master", endpoint, "; ".join(reasons), "start it")
 
 
 def _masters(endpoint: str) -> Iterator[tuple[str, int]]:
@@ -47,7 +49,15 @@ def _masters(endpoint: str) -> Iterator[tuple[str, int]]:
         yield host, int(port)
 
 
-def _unreachable(cluster: str, what: str, endpoint: str, why: str) -> WorkflowError:
+def _starter(endpoint: str) -> str:
+    """What to do so that a Connect server listens there."""
+    port = served_port(endpoint)
+    if port is None:
+        return "start it"
+    return f"start it with `falcon spark start{'' if port == DEFAULT_PORT else f' --port {port}'}`"
+
+
+def _unreachable(cluster: str, what: str, endpoint: str, why: str, mend: str) -> WorkflowError:
     return WorkflowError(
-        f"cluster {cluster!r}: no {what} answers at {endpoint} ({why}): start it, or mend interfaces.execute.endpoint"
+        f"cluster {cluster!r}: no {what} answers at {endpoint} ({why}): {mend}, or mend interfaces.execute.endpoint"
     )

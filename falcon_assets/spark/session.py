@@ -8,6 +8,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 
 from py4j.protocol import Py4JError
 from pyspark import SparkContext
@@ -20,6 +21,7 @@ from falcon_assets.spark.confs import is_connect, session_confs, without_secrets
 from falcon_assets.spark.connect import is_served, leave_connect, start_connect, stop_connect
 from falcon_assets.spark.failures import SPARK_ERRORS, explain
 from falcon_assets.spark.reach import REACH_SECONDS, require_reachable
+from falcon_assets.spark.server_state import authenticated
 
 _JVM_EXIT_SECONDS = 20
 
@@ -28,7 +30,7 @@ _JVM_EXIT_SECONDS = 20
 class _Target:
     """What a session was made for; another target needs another session."""
 
-    endpoint: str
+    endpoint: str  # with the token, where it needs one: a server that was started anew has another
     confs: tuple[tuple[str, str], ...]
 
 
@@ -45,25 +47,27 @@ class SparkSessions:
         self._target: _Target | None = None
         self._session: SparkSession | None = None
 
-    def session_for(self, cluster: Cluster, working: str) -> SparkSession:
+    def session_for(self, cluster: Cluster, working: str, home: Path | None = None) -> SparkSession:
         """The session on the cluster's execute endpoint; the one that is there if it is alive and the same.
 
         Args:
             cluster: Its ``spark.*`` properties reach the session, over our defaults (UTC, no UI on ``local``).
             working: The cluster's working folder, path or URL.
+            home: ``FALCON_HOME``, whose server (``falcon spark start``) may be the endpoint; None = it is not.
 
         Raises:
             WorkflowError: nothing answers at the endpoint, or Spark does not start; within a minute.
         """
         endpoint = cluster.interfaces.execute.endpoint
-        target = _Target(endpoint, tuple(sorted(session_confs(cluster, working).items())))
+        known = endpoint if home is None else authenticated(endpoint, home)
+        target = _Target(known, tuple(sorted(session_confs(cluster, working).items())))
         with self._lock:
             if self._session is not None and self._target == target and _is_alive(self._session):
                 return self._session
             self.stop()
             require_reachable(cluster.name, endpoint)
             try:
-                session = _start(endpoint, dict(target.confs))
+                session = _start(target.endpoint, dict(target.confs))
             except (*SPARK_ERRORS, OSError) as error:
                 why = explain(error)  # asks the JVM, so before that goes
                 _stop_jvm()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta, timezone
 from itertools import takewhile
 
@@ -58,19 +58,43 @@ def available_instances(
         ExpressionError: the path template names an unknown variable.
         UnknownEntityError: the feed is not on ``cluster``.
     """
+    listed = listed_instances(store, feed, cluster, [(first, last)])
+    return sorted(instance for instance, path in listed if is_available(store, feed, path))
+
+
+def listed_instances(
+    store: ClusterStore, feed: Feed, cluster: Cluster, spans: Sequence[tuple[datetime, datetime]]
+) -> Iterator[tuple[datetime, str]]:
+    """The instances of ``feed`` in ``spans`` whose folder or file is listed, complete or not, each with its path.
+
+    In the order of their paths, so oldest first where the template has the coarsest variable first. Lists as
+    :func:`available_instances`, each folder once for all spans, as the instances are asked for; looks at no flag.
+
+    Args:
+        store: Where the feed lies.
+        feed: The feed.
+        cluster: The cluster of ``store``.
+        spans: Spans of nominal times, both ends included.
+
+    Raises:
+        StorageError: as :func:`available_instances`; so the other errors.
+    """
     if feed.table_on(cluster.name):
         raise StorageError(f"feed {feed.name!r} on cluster {cluster.name!r} is a table: it has no paths to list")
     paths = InstancePaths(feed, cluster)
-    found = (
-        instance
-        for path in _existing(store, paths.template, _wall(first), _wall(last))
-        if (instance := paths.instance(path)) and first <= instance <= last and is_available(store, feed, path)
-    )
-    return sorted(found)
+    if not spans:
+        return
+    for path in _existing(store, paths.template, [(_wall(first), _wall(last)) for first, last in spans]):
+        instance = paths.instance(path)
+        if instance and any(first <= instance <= last for first, last in spans):
+            yield instance, path
 
 
-def _existing(store: ClusterStore, template: PathTemplate, first: datetime, last: datetime) -> Iterator[str]:
-    """The paths that match ``template`` and may lie between those UTC times, by descending folder by folder."""
+_Spans = Sequence[tuple[datetime, datetime]]
+
+
+def _existing(store: ClusterStore, template: PathTemplate, spans: _Spans) -> Iterator[str]:
+    """The paths that match ``template`` and may lie in those spans of UTC times, by descending folder by folder."""
     steps = template.text.strip("/").split("/")
     levels = [PathTemplate("/" + "/".join(steps[: depth + 1])) for depth in range(len(steps))]
 
@@ -80,8 +104,8 @@ def _existing(store: ClusterStore, template: PathTemplate, first: datetime, last
         elif "${" not in steps[depth]:
             yield from below(f"{folder}/{steps[depth]}", depth + 1)
         else:
-            for name in _names(store, folder):
-                if _may_hold(levels[depth], f"{folder}/{name}", first, last):
+            for name in sorted(_names(store, folder)):
+                if _may_hold(levels[depth], f"{folder}/{name}", spans):
                     yield from below(f"{folder}/{name}", depth + 1)
 
     return below("", 0)
@@ -100,8 +124,8 @@ def _names(store: ClusterStore, folder: str) -> list[str]:
     return [str(name).rstrip("/").rpartition("/")[2] for name in listed if str(name).rstrip("/") != path]
 
 
-def _may_hold(level: PathTemplate, path: str, first: datetime, last: datetime) -> bool:
-    """Whether ``path`` matches, and the times that it leaves open may reach into ``first`` to ``last``."""
+def _may_hold(level: PathTemplate, path: str, spans: _Spans) -> bool:
+    """Whether ``path`` matches, and the times that it leaves open may reach into one of ``spans``."""
     if "YEAR" not in level.variables:
         return True  # ${MONTH} above ${YEAR}: nothing can be said yet
     earliest = level.match(path, {})
@@ -109,7 +133,9 @@ def _may_hold(level: PathTemplate, path: str, first: datetime, last: datetime) -
         return False
     # 2013 in ${YEAR}/${DAY} leaves the month open: only the variables without a gap narrow the time down.
     finest = list(takewhile(level.variables.__contains__, TIME_VARIABLES))[-1]
-    return earliest - last <= _CLOCKS_APART and first - earliest < _SPAN[finest] + _CLOCKS_APART
+    return any(
+        earliest - last <= _CLOCKS_APART and first - earliest < _SPAN[finest] + _CLOCKS_APART for first, last in spans
+    )
 
 
 def _wall(moment: datetime) -> datetime:

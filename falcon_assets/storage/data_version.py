@@ -11,7 +11,7 @@ from typing import Any
 from falcon_assets.errors import StorageError
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.explain import explained
-from falcon_assets.storage.side_files import is_side_file
+from falcon_assets.storage.listing import files_of
 
 _BLOCK = 1 << 20
 _ATTEMPTS = 5
@@ -67,34 +67,8 @@ def _identity(store: ClusterStore, path: str, base: str) -> tuple[Any, Any]:
 
 def _contents(store: ClusterStore, base: str, flag: str | None) -> Iterator[tuple[bytes, int, bytes]]:
     """(relative name, size, checksum) of each file of the instance, in no particular order."""
-    if store.fs.isfile(base):
-        yield b"", *_checksum(store, base)
-        return
-    for name in _files(store, base, ()):
-        relative = name[len(base) + 1 :]
-        if relative != flag:
-            yield os.fsencode(relative), *_checksum(store, name)
-
-
-def _files(store: ClusterStore, folder: str, above: tuple[str, ...]) -> Iterator[str]:
-    real = os.path.realpath(folder) if store.is_local else folder
-    if real in above:
-        raise StorageError(f"cluster {store.cluster.name!r}: {folder} is a symbolic link to a folder that it lies in")
-    for entry in store.fs.ls(folder, detail=True):
-        name, kind = str(entry["name"]).rstrip("/"), entry["type"]
-        if name == folder or is_side_file(name.rpartition("/")[2]):
-            continue
-        if entry.get("islink"):
-            kind = _kind_behind_link(store, name)
-        if kind == "directory":
-            yield from _files(store, name, (*above, real))
-        elif kind == "file":
-            yield name
-
-
-def _kind_behind_link(store: ClusterStore, name: str) -> str:
-    store.path(name[len(store.path("")) :])  # raises where the link leaves the root
-    return "directory" if store.fs.isdir(name) else "file" if store.fs.isfile(name) else "other"
+    for relative, entry in files_of(store, base, flag):
+        yield os.fsencode(relative), *_checksum(store, entry["name"])
 
 
 def _checksum(store: ClusterStore, name: str) -> tuple[int, bytes]:

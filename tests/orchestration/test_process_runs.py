@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -129,8 +130,17 @@ def materialized(instance: dg.DagsterInstance, feed: str) -> list[dg.EventLogRec
 
 
 def metadata(record: dg.EventLogRecord) -> dict[str, Any]:
-    assert record.asset_materialization is not None
-    return {key: value.value for key, value in record.asset_materialization.metadata.items()}
+    event = record.asset_materialization or record.event_log_entry.asset_observation
+    assert event is not None
+    return {key: value.value for key, value in event.metadata.items()}
+
+
+def states(instance: dg.DagsterInstance, result: dg.ExecuteInProcessResult, feed: str) -> list[tuple[str, str, str]]:
+    """The nominal time, state and reason of the observations of a run, by nominal time in the order of the log."""
+    records = instance.fetch_observations(dg.AssetKey(["primary", feed]), limit=1000, ascending=True).records
+    own = [metadata(record) for record in records if record.run_id == result.run_id]
+    facts = [(str(one["nominal_time"]), str(one["state"]), str(one.get("reason", ""))) for one in own]
+    return sorted(facts, key=lambda fact: fact[0])
 
 
 def failure(result: dg.ExecuteInProcessResult) -> str:
@@ -153,6 +163,11 @@ def test_a_missing_input_fails_before_any_spark_work(
         "2013-01-05T03:00Z: sum-up on primary at 2013-01-05T03:00Z waits for 1 input instance(s):\n"
         f"rows: raw 2013-01-05T03:00Z at {settings.home}/data/primary/raw/2013-01-05/03"
     )
+    reason = (
+        "sum-up on primary at 2013-01-05T03:00Z waits for 1 input instance(s):\n"
+        f"rows: raw 2013-01-05T03:00Z at {settings.home}/data/primary/raw/2013-01-05/03"
+    )
+    assert states(instance, result, "hourly") == [("2013-01-05T03:00Z", "FAILED", reason)]
     assert SparkContext._active_spark_context is None
     assert materialized(instance, "hourly") == []
 
@@ -170,13 +185,17 @@ def test_one_partition_is_computed_published_and_recorded(
     files = list(folder.glob("part-*"))
     (consumed,) = facts["inputs"]["rows"]
     assert facts["nominal_time"] == facts["instance"] == "2013-01-01T05:00Z"
+    assert (facts["process"], facts["state"]) == ("sum-up", "SUCCEEDED")
+    assert datetime.fromisoformat(facts["at"]).utcoffset() == timedelta()
+    assert states(instance, result, "hourly") == [("2013-01-01T05:00Z", "RUNNING", "")]
     assert facts["path"] == str(folder)
     assert facts["records"] == facts["dagster/row_count"] == 1
     assert facts["files"] == len(files) == 1
     assert facts["bytes"] == sum(file.stat().st_size for file in files)
     assert facts["duration_seconds"] > 0
     assert facts["spark_application_id"].startswith("local-")
-    assert (consumed["instance"], consumed["path"]) == ("2013-01-01T05:00Z", "/raw/2013-01-01/05")
+    assert (consumed["feed"], consumed["instance"]) == ("raw", "2013-01-01T05:00Z")
+    assert consumed["path"] == "/raw/2013-01-01/05"
     assert len(consumed["version"]) == len(facts["data_version"]) == 32
     assert record.asset_materialization is not None
     assert (record.asset_materialization.tags or {})["dagster/data_version"] == facts["data_version"]
@@ -198,6 +217,17 @@ def test_a_range_fails_instance_by_instance(
     assert lines[1].startswith("2013-01-02T02:00Z: ")
     assert "delay" in failure(result)
     assert "2013-01-02T04:00Z: sum-up on primary at 2013-01-02T04:00Z waits for 1 input instance(s):" in lines
+    said = states(instance, result, "hourly")
+    assert [(nominal[11:13], state) for nominal, state, _ in said] == [
+        ("00", "RUNNING"),
+        ("01", "RUNNING"),
+        ("02", "RUNNING"),
+        ("02", "FAILED"),
+        ("03", "RUNNING"),
+        ("04", "FAILED"),
+    ]
+    reasons = {nominal: reason for nominal, state, reason in said if state == "FAILED"}
+    assert all(f"{nominal}: {reason}" in failure(result) for nominal, reason in reasons.items())
     done = [record.partition_key for record in materialized(instance, "hourly")][before:]
     assert done == ["2013-01-02T00:00Z", "2013-01-02T01:00Z", "2013-01-02T03:00Z"]
     assert not (settings.home / "data/primary/hourly/2013-01-02/02").exists()
@@ -236,7 +266,10 @@ def test_a_frequency_without_a_cron_line_runs_as_well(
     assert result.success
     (record,) = materialized(instance, "five-hourly")
     assert record.partition_key == "2013-01-01T05:00Z"
-    assert [one["instance"] for one in metadata(record)["inputs"]["rows"]] == ["2013-01-01T05:00Z"]
+    rows = metadata(record)["inputs"]["rows"]
+    assert [one["instance"] for one in rows] == [f"2013-01-01T0{hour}:00Z" for hour in range(1, 6)]
+    assert [one["instance"] for one in rows if one["version"]] == ["2013-01-01T05:00Z"]
+    assert {one["feed"] for one in rows} == {"raw"}
     assert (settings.home / "data/primary/five/2013-01-01-05").is_dir()
 
 
@@ -283,4 +316,5 @@ def test_everything_that_exists_is_listed(definitions: dg.Definitions) -> None:
         "primary__so_far_job",
         "primary__sum_up_job",
     ]
-    assert (repository.sensor_defs, repository.schedule_defs) == ([], [])
+    assert sorted(sensor.name for sensor in repository.sensor_defs) == ["default__coordinator", "primary__collector"]
+    assert repository.schedule_defs == []

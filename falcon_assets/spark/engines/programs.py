@@ -6,10 +6,9 @@ import os
 import signal
 import subprocess
 import threading
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-
-from falcon_assets.spark.connect import child_environ
 
 _GRACE_SECONDS = 10
 
@@ -17,8 +16,8 @@ _lock = threading.Lock()
 _running: set[subprocess.Popen[bytes]] = set()
 
 
-def run_program(command: list[str], log: Path) -> int:
-    """Runs ``command`` with all its output in ``log`` and gives its exit code, negative for a signal.
+def run_program(command: list[str], log: Path, environ: Mapping[str, str]) -> int:
+    """Runs ``command`` in ``environ`` with all its output in ``log`` and gives its exit code, negative for a signal.
 
     Should this thread be interrupted, the program and whatever it started end first.
     """
@@ -28,7 +27,7 @@ def run_program(command: list[str], log: Path) -> int:
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=subprocess.STDOUT,
-            env=child_environ(),
+            env=environ,
             start_new_session=True,
         )
     with _lock:

@@ -16,6 +16,8 @@ from falcon_assets.model.instant import format_instant
 from falcon_assets.model.workflow import SparkSubmitWorkflow
 from falcon_assets.planning.interpolate import interpolate
 from falcon_assets.spark.confs import cluster_confs, is_connect
+from falcon_assets.spark.connect import child_environ, token_of
+from falcon_assets.spark.connect_endpoint import without_token
 from falcon_assets.spark.dataset import OutputData
 from falcon_assets.spark.engines.programs import run_program
 from falcon_assets.spark.engines.task import WorkflowResult, WorkflowTask
@@ -44,15 +46,16 @@ def submit(task: WorkflowTask, workflow: SparkSubmitWorkflow) -> WorkflowResult:
         raise WorkflowError(f"{path}: the workflow's program cannot be read: no such file")
     endpoint = task.cluster.interfaces.execute.endpoint
     require_reachable(task.cluster.name, endpoint)
+    token = token_of(task.session()) if is_connect(endpoint) else None
     folder = _log_folder(task)
     with tempfile.TemporaryDirectory(prefix="events-", dir=folder) as made:
         events = Path(made)
         log = folder / f"{events.name.replace('events-', 'spark-submit-')}.log"
-        code = run_program(_command(task, workflow, path, events), log)
+        code = run_program(_command(task, workflow, path, events), log, child_environ(token))
         application = _application(events)
     if code != 0:
         ended = f"was ended by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
-        raise WorkflowError(f"{path}: spark-submit {ended}; its log is {log} and ends with:\n{_tail(log, task)}")
+        raise WorkflowError(f"{path}: spark-submit {ended}; its log is {log} and ends with:\n{_tail(log, task, token)}")
     records = {data.name: _count(task, data, f"{path}: the program ended well", log) for data in task.outputs}
     if is_connect(endpoint):
         application = application_id(task.session())
@@ -92,7 +95,8 @@ def _command(task: WorkflowTask, workflow: SparkSubmitWorkflow, path: Path, even
     if is_connect(endpoint):
         confs["spark.api.mode"] = "connect"  # --remote alone leaves a Python program with a session of its own
     command = [str(Path(_find_spark_home(), "bin", "spark-submit"))]
-    command += ["--remote" if is_connect(endpoint) else "--master", endpoint]
+    # A token goes by the environment: command lines can be read by every user of the machine.
+    command += ["--remote", without_token(endpoint)] if is_connect(endpoint) else ["--master", endpoint]
     command += ["--name", f"{task.process} {format_instant(task.nominal)}"]
     for key, value in confs.items():
         command += ["--conf", f"{key}={value}"]
@@ -125,9 +129,9 @@ def _log_folder(task: WorkflowTask) -> Path:
     return folder
 
 
-def _tail(log: Path, task: WorkflowTask) -> str:
+def _tail(log: Path, task: WorkflowTask, token: str | None) -> str:
     text = "\n".join(log.read_text(encoding="utf-8", errors="replace").splitlines()[-_TAIL_LINES:])
-    for key, value in {**task.cluster.properties, **task.properties}.items():
+    for key, value in {**task.cluster.properties, **task.properties, "token": token}.items():
         if _SECRET.search(key) and value:
             text = text.replace(value, "*****")
     return text

@@ -1,0 +1,81 @@
+"""``falcon demo --live``: the outside system of the demo, which lands the hours as the clock reaches them."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from datetime import datetime, timedelta
+from functools import cache
+
+import click
+
+from falcon_assets.catalog.store import EntityStore, load_entities
+from falcon_assets.demo.landing import SOURCES, land, landing_places, next_landing
+from falcon_assets.errors import SettingsError
+from falcon_assets.model.cluster import Cluster
+from falcon_assets.model.instant import format_instant
+from falcon_assets.orchestration.postgres import require_space
+from falcon_assets.settings import Settings
+from falcon_assets.shared_clock import FILE
+from falcon_assets.storage.cluster_store import ClusterStore
+
+_LONGEST_NAP = timedelta(minutes=1)
+"""The machine's clock may be set, or the machine suspended, while this sleeps: it looks again after that."""
+
+
+def land_live(settings: Settings, back: timedelta) -> None:
+    """Lands what is due, then waits for the next hour of the clock, and so on until it is interrupted.
+
+    It only writes files: Dagster is told nothing. What is there already is left as it is.
+
+    Args:
+        settings: Whose clock and entities.
+        back: How much of the past it lands in the beginning, on that clock.
+
+    Raises:
+        SettingsError: the clock does not run, or nothing of the demo lands on these clusters.
+    """
+    if not settings.clock.runs:
+        raise SettingsError(
+            "falcon demo --live needs a clock that runs through 2013, when the flights were: "
+            "set FALCON_CLOCK=2013-01-02T00:00Z@120x, for this command and for Dagster"
+        )
+    require_space(settings.home)
+    store = load_entities(settings.entity_defs).in_colo(settings.colo)
+    if not any(landing_places(store)):
+        raise SettingsError(f"{settings.entity_defs} has no feed that the demo could land: {' or '.join(SOURCES)}")
+    try:
+        _land_until_the_end(settings, store, back)
+    except KeyboardInterrupt:
+        click.echo("Stopped.")
+
+
+def _land_until_the_end(settings: Settings, store: EntityStore, back: timedelta) -> None:
+    @cache
+    def files(cluster_name: str) -> ClusterStore:
+        return ClusterStore(store.clusters[cluster_name], settings.home, settings.environ)
+
+    def files_of(cluster: Cluster) -> ClusterStore:
+        return files(cluster.name)
+
+    now = settings.now()
+    landed_until = now - back
+    click.echo(f"The clock shows {format_instant(now)}; Ctrl-C stops.")
+    while True:
+        found = Counter(one.feed.name for one in land(store, files_of, landed_until, now) if one)
+        if found:
+            counts = ", ".join(f"{name} {count}" for name, count in found.items())
+            click.echo(f"{format_instant(now)}: landed {counts}")
+        following = next_landing(store, now)
+        if following is None:
+            click.echo(f"At {format_instant(now)} nothing is left to land.")
+            click.echo(f"To start the clock anew, stop everything and remove {settings.home / FILE}")
+            return
+        landed_until, now = now, _wait_for(following, settings)
+
+
+def _wait_for(moment: datetime, settings: Settings) -> datetime:
+    """Sleeps until the clock shows ``moment`` or later; returns what it shows then."""
+    while (now := settings.now()) < moment:
+        time.sleep(min((moment - now) / settings.clock.speed, _LONGEST_NAP).total_seconds())
+    return now

@@ -1,0 +1,84 @@
+"""What Dagster's history says, in the ledger's words; ``event_id`` is the place in that history."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import Enum
+from typing import TypeAlias
+
+from falcon_assets.planning.instance_record import InstanceState
+
+
+@dataclass(frozen=True)
+class FeedInstanceAvailable:
+    """A feed instance landed or was published; ``at`` is when that was seen, on the falcon clock."""
+
+    event_id: int
+    cluster: str
+    feed: str
+    instance: datetime
+    version: str
+    at: datetime
+    bytes: int | None = None
+    records: int | None = None
+    files: int | None = None
+    signature: str | None = None
+    run_id: str | None = None
+
+
+@dataclass(frozen=True)
+class Consumption:
+    """An input instance that was read; version None: it was not there."""
+
+    input: str
+    feed: str
+    instance: datetime
+    version: str | None
+
+
+@dataclass(frozen=True)
+class InstanceChanged:
+    """A process instance came to a state. ``run_id`` None: the coordinator decided it."""
+
+    event_id: int
+    process: str
+    cluster: str
+    nominal: datetime
+    state: InstanceState
+    at: datetime
+    run_id: str | None = None
+    reason: str = ""
+    consumed: tuple[Consumption, ...] = ()
+
+
+@dataclass(frozen=True)
+class RunQueued:
+    """A run that a coordinator made for some instances of a process is there."""
+
+    event_id: int
+    run_id: str
+    process: str
+    cluster: str
+    nominals: tuple[datetime, ...]
+
+
+class RunEnding(str, Enum):
+    """How a run ended, for the instances that it left unfinished."""
+
+    FAILED = "failed"
+    KILLED = "killed"
+
+
+@dataclass(frozen=True)
+class RunEnded:
+    """A run is over; instances that it has not finished will not be finished by it."""
+
+    event_id: int
+    run_id: str
+    ending: RunEnding
+    at: datetime
+    reason: str = ""
+
+
+Fact: TypeAlias = FeedInstanceAvailable | InstanceChanged | RunQueued | RunEnded

@@ -1,0 +1,121 @@
+"""Folds facts into the tables, in transactions that move the cursor along."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, fields
+from typing import Any, TypeAlias
+
+from sqlalchemy import ColumnElement, Connection, Engine, delete, or_, select, tuple_
+
+from falcon_assets.ledger.facts import Fact, FeedInstanceAvailable, InstanceChanged, RunEnded, RunQueued
+from falcon_assets.ledger.locks import LEDGER_LOCK, lock_in_transaction
+from falcon_assets.ledger.reduce import FeedInstance, FeedKey, ProcessKey, Rows
+from falcon_assets.ledger.tables import CONSUMED, FEED_INSTANCES, FOLD, PROCESS_INSTANCES, PROJECTION
+from falcon_assets.ledger.upsert import parts, upsert
+from falcon_assets.planning.instance_record import InstanceRecord, InstanceState
+
+History: TypeAlias = Callable[[int, int], tuple[Sequence[Fact], int | None]]
+"""``history(after, limit)``: the facts of the next ``limit`` events after that event id, in their order, and the id of
+the last of these events; None where there are no more. Events that may still appear before it are not passed over."""
+
+_CHUNK = 1000
+
+
+def fold(engine: Engine, history: History) -> int:
+    """Folds in what is new; returns the number of facts. Several folders at once wait for each other."""
+    count = 0
+    while True:
+        with engine.begin() as connection:
+            lock_in_transaction(connection, LEDGER_LOCK)
+            facts = _fold_next(connection, history)
+        if facts is None:
+            return count
+        count += facts
+
+
+def rebuild(engine: Engine, history: History) -> int:
+    """Forgets the projection and folds all of history again, in one transaction; returns the number of facts.
+
+    Readers see the old projection until the new one is complete.
+    """
+    count = 0
+    with engine.begin() as connection:
+        lock_in_transaction(connection, LEDGER_LOCK)
+        for table in PROJECTION:
+            connection.execute(delete(table))
+        while (facts := _fold_next(connection, history)) is not None:
+            count += facts
+    return count
+
+
+def _fold_next(connection: Connection, history: History) -> int | None:
+    """Folds the next events; None where there are none."""
+    after = connection.execute(select(FOLD.c.event_id)).scalar() or 0
+    facts, last = history(after, _CHUNK)
+    if last is None:
+        return None
+    if facts:
+        rows = _load(connection, facts)
+        rows.apply(facts)
+        _store(connection, rows)
+    upsert(connection, FOLD, [{"only": True, "event_id": last}])
+    return len(facts)
+
+
+def _load(connection: Connection, facts: Sequence[Fact]) -> Rows:
+    """The rows that the facts are about, as they are now."""
+    feeds = {(one.cluster, one.feed, one.instance) for one in facts if isinstance(one, FeedInstanceAvailable)}
+    processes = {(one.process, one.cluster, one.nominal) for one in facts if isinstance(one, InstanceChanged)}
+    queued = [one for one in facts if isinstance(one, RunQueued)]
+    processes |= {(one.process, one.cluster, nominal) for one in queued for nominal in one.nominals}
+    runs = {one.run_id for one in facts if isinstance(one, RunEnded)}
+    rows = Rows()
+    table, key = FEED_INSTANCES.c, (FEED_INSTANCES.c.cluster, FEED_INSTANCES.c.feed, FEED_INSTANCES.c.instance)
+    names = [one.name for one in fields(FeedInstance)]
+    for part in parts(feeds):
+        for row in connection.execute(select(*key, *(table[name] for name in names)).where(tuple_(*key).in_(part))):
+            rows.feeds[row[0], row[1], row[2]] = FeedInstance(**{name: row._mapping[name] for name in names})
+    own = (PROCESS_INSTANCES.c.process, PROCESS_INSTANCES.c.cluster, PROCESS_INSTANCES.c.nominal)
+    wanted: list[ColumnElement[bool]] = [tuple_(*own).in_(part) for part in parts(processes)]
+    of_run = (PROCESS_INSTANCES.c.queued_run, PROCESS_INSTANCES.c.run_id)
+    wanted += [or_(*(column.in_(part) for column in of_run)) for part in parts(runs)]
+    for condition in wanted:
+        for row in connection.execute(select(PROCESS_INSTANCES).where(condition)):
+            rows.processes[row.process, row.cluster, row.nominal] = record_of(row)
+    return rows
+
+
+def record_of(row: Any) -> InstanceRecord:
+    """A row of ``process_instances`` as a record."""
+    values = {name: row._mapping[name] for name in _RECORD}
+    return InstanceRecord(**{**values, "state": InstanceState(values["state"])})
+
+
+_RECORD = [one.name for one in fields(InstanceRecord)]
+
+
+def _store(connection: Connection, rows: Rows) -> None:
+    upsert(connection, FEED_INSTANCES, [_feed_values(key, row) for key, row in rows.feeds.items()])
+    changed = [_process_values(key, rows.processes[key], event) for key, event in rows.events.items()]
+    upsert(connection, PROCESS_INSTANCES, changed)
+    own = (CONSUMED.c.process, CONSUMED.c.cluster, CONSUMED.c.nominal)
+    for part in parts(rows.consumed):
+        connection.execute(delete(CONSUMED).where(tuple_(*own).in_(part)))
+    values = [
+        {"process": key[0], "cluster": key[1], "nominal": key[2], **asdict(one)}
+        for key, consumed in rows.consumed.items()
+        for one in consumed
+    ]
+    upsert(connection, CONSUMED, values)
+
+
+def _feed_values(key: FeedKey, row: FeedInstance) -> dict[str, Any]:
+    return {"cluster": key[0], "feed": key[1], "instance": key[2], "state": "AVAILABLE", **asdict(row)}
+
+
+def _process_values(key: ProcessKey, row: InstanceRecord, event_id: int) -> dict[str, Any]:
+    # A reason may quote a program; a character that PostgreSQL has no place for must not stop the fold for good.
+    reason = row.reason and row.reason.encode(errors="replace").decode().replace("\0", "")
+    values = {**asdict(row), "state": row.state.value, "reason": reason}
+    return {"process": key[0], "cluster": key[1], **values, "event_id": event_id}

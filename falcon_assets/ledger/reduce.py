@@ -1,0 +1,159 @@
+"""What a fact does to the rows of the ledger; pure, so that any folding of the same history gives the same rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import TypeAlias
+
+from falcon_assets.ledger.facts import (
+    Consumption,
+    Fact,
+    FeedInstanceAvailable,
+    InstanceChanged,
+    RunEnded,
+    RunEnding,
+    RunQueued,
+)
+from falcon_assets.planning.instance_record import InstanceRecord, InstanceState
+
+FeedKey: TypeAlias = tuple[str, str, datetime]
+"""Cluster, feed, instance."""
+ProcessKey: TypeAlias = tuple[str, str, datetime]
+"""Process, cluster, nominal time."""
+
+_FAILING = (InstanceState.FAILED, InstanceState.TIMED_OUT)
+
+
+@dataclass(frozen=True)
+class FeedInstance:
+    """A row of ``falcon.feed_instances`` without its key."""
+
+    version: str
+    landed_at: datetime
+    seen_at: datetime
+    event_id: int
+    bytes: int | None = None
+    records: int | None = None
+    files: int | None = None
+    signature: str | None = None
+    previous_version: str | None = None
+    changes: int = 0
+    run_id: str | None = None
+
+
+@dataclass
+class Rows:
+    """The rows that some facts are about, and what became of them.
+
+    Attributes:
+        feeds: Feed instances.
+        processes: Process instances.
+        consumed: What process instances consumed, of those only that succeeded in these facts.
+        events: The latest event about each process instance of these facts.
+    """
+
+    feeds: dict[FeedKey, FeedInstance] = field(default_factory=dict)
+    processes: dict[ProcessKey, InstanceRecord] = field(default_factory=dict)
+    consumed: dict[ProcessKey, tuple[Consumption, ...]] = field(default_factory=dict)
+    events: dict[ProcessKey, int] = field(default_factory=dict)
+
+    def apply(self, facts: Iterable[Fact]) -> None:
+        """Changes the rows by the facts, which come in the order of history."""
+        for fact in facts:
+            if isinstance(fact, FeedInstanceAvailable):
+                self._available(fact)
+            elif isinstance(fact, InstanceChanged):
+                self._changed(fact)
+            elif isinstance(fact, RunQueued):
+                self._queued(fact)
+            else:
+                self._ended(fact)
+
+    def _available(self, fact: FeedInstanceAvailable) -> None:
+        key = (fact.cluster, fact.feed, fact.instance)
+        row = self.feeds.get(key)
+        new = FeedInstance(
+            version=fact.version,
+            landed_at=fact.at if row is None else row.landed_at,
+            seen_at=fact.at,
+            event_id=fact.event_id,
+            bytes=fact.bytes,
+            records=fact.records,
+            files=fact.files,
+            signature=fact.signature,
+            run_id=fact.run_id,
+        )
+        if row is not None and row.version == fact.version:
+            new = replace(new, seen_at=row.seen_at, previous_version=row.previous_version, changes=row.changes)
+        elif row is not None:
+            new = replace(new, previous_version=row.version, changes=row.changes + 1)
+        self.feeds[key] = new
+
+    def _changed(self, fact: InstanceChanged) -> None:
+        key = (fact.process, fact.cluster, fact.nominal)
+        row = self.processes.get(key) or _pending(fact.nominal)
+        if fact.run_id is not None:
+            row = _taken(row, fact.run_id)
+        if fact.state is InstanceState.RUNNING:
+            row = replace(row, started=fact.at, ended=None)
+        else:
+            row = replace(row, ended=fact.at)
+        if fact.state is InstanceState.SUCCEEDED:
+            row = replace(row, failures=0)
+            self.consumed[key] = fact.consumed
+        elif fact.state in _FAILING:
+            row = replace(row, failures=row.failures + 1)
+        self._put(key, replace(row, state=fact.state, reason=fact.reason), fact.event_id)
+
+    def _queued(self, fact: RunQueued) -> None:
+        for nominal in fact.nominals:
+            key = (fact.process, fact.cluster, nominal)
+            row = self.processes.get(key) or _pending(nominal)
+            if fact.run_id not in (row.queued_run, row.run_id):  # a run says twice that it is there: queued and started
+                self._put(key, replace(row, queued_run=fact.run_id, attempt=row.attempt + 1), fact.event_id)
+
+    def _ended(self, fact: RunEnded) -> None:
+        began = any(row.run_id == fact.run_id for row in self.processes.values())
+        for key, row in list(self.processes.items()):
+            if row.queued_run == fact.run_id:
+                self._put(key, _dropped(row, fact, began), fact.event_id)
+            elif row.run_id == fact.run_id and row.state is InstanceState.RUNNING:
+                self._put(key, _over(row, fact), fact.event_id)
+
+    def _put(self, key: ProcessKey, row: InstanceRecord, event_id: int) -> None:
+        self.processes[key] = row
+        self.events[key] = event_id
+
+
+def _pending(nominal: datetime) -> InstanceRecord:
+    return InstanceRecord(nominal, InstanceState.WAITING)
+
+
+def _taken(row: InstanceRecord, run_id: str) -> InstanceRecord:
+    """The row in the hands of a run: one that was announced, or one that a person started."""
+    if row.queued_run == run_id:
+        return replace(row, queued_run=None, run_id=run_id)
+    return row if row.run_id == run_id else replace(row, run_id=run_id, attempt=row.attempt + 1)
+
+
+def _dropped(row: InstanceRecord, fact: RunEnded, began: bool) -> InstanceRecord:
+    """An instance whose turn did not come.
+
+    What succeeded stays so, and what another run is computing is that run's. Else: where a person killed the run, it is
+    killed too; where the run failed before it ``began`` any instance, it failed, or the same would be tried for ever;
+    where other instances had their turn, it is what it was before.
+    """
+    row = replace(row, queued_run=None)
+    if row.state in (InstanceState.SUCCEEDED, InstanceState.RUNNING) or (began and fact.ending is RunEnding.FAILED):
+        return row
+    return _over(row, fact)
+
+
+def _over(row: InstanceRecord, fact: RunEnded) -> InstanceRecord:
+    """An instance that is over with its run."""
+    row = replace(row, reason=fact.reason, ended=fact.at)
+    if fact.ending is RunEnding.KILLED:
+        return replace(row, state=InstanceState.KILLED)
+    return replace(row, state=InstanceState.FAILED, failures=row.failures + 1)

@@ -1,0 +1,79 @@
+"""What is scheduled: the status of entities, from their definitions unless a command changed it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from enum import Enum
+
+from sqlalchemy import ColumnElement, Connection, false, select
+
+from falcon_assets.ledger.tables import ENTITY_STATUS
+from falcon_assets.ledger.upsert import upsert
+from falcon_assets.model.feed import Feed
+from falcon_assets.model.process import Process
+
+
+class Status(str, Enum):
+    """The states of an entity (source: Apache Falcon)."""
+
+    SUBMITTED = "SUBMITTED"
+    RUNNING = "RUNNING"
+    SUSPENDED = "SUSPENDED"
+
+
+@dataclass(frozen=True)
+class EntityStatus:
+    """The status of a feed or process.
+
+    Attributes:
+        status: The status.
+        since: When it came to it, on the falcon clock.
+        commanded: Whether by a command; else by ``schedule:`` in the definition.
+    """
+
+    status: Status
+    since: datetime
+    commanded: bool
+
+
+def statuses(
+    connection: Connection, entities: Iterable[Feed | Process], now: datetime
+) -> Mapping[tuple[str, str], EntityStatus]:
+    """(kind, name) -> status of each entity; what is new or has another ``schedule:`` is written down as of ``now``."""
+    known = {
+        (row.kind, row.name): EntityStatus(Status(row.status), row.since, row.commanded)
+        for row in connection.execute(select(ENTITY_STATUS))
+    }
+    found: dict[tuple[str, str], EntityStatus] = {}
+    changed: dict[tuple[str, str], EntityStatus] = {}
+    for entity in entities:
+        key = (entity.kind, entity.name)
+        declared = Status.RUNNING if entity.schedule else Status.SUBMITTED
+        before = known.get(key)
+        if before is None or not (before.commanded or before.status is declared):
+            before = changed[key] = EntityStatus(declared, now, commanded=False)
+        found[key] = before
+    # A command may have come after the look above: it wins.
+    _write(connection, changed, where=ENTITY_STATUS.c.commanded == false())
+    return found
+
+
+def command(connection: Connection, entity: Feed | Process, status: Status, now: datetime) -> None:
+    """Gives the entity a status that its definition no longer changes."""
+    before = statuses(connection, [entity], now)[entity.kind, entity.name]
+    since = before.since if before.status is status else now
+    _write(connection, {(entity.kind, entity.name): EntityStatus(status, since, commanded=True)})
+
+
+def _write(
+    connection: Connection,
+    changed: Mapping[tuple[str, str], EntityStatus],
+    where: ColumnElement[bool] | None = None,
+) -> None:
+    rows = [
+        {"kind": kind, "name": name, "status": one.status.value, "since": one.since, "commanded": one.commanded}
+        for (kind, name), one in changed.items()
+    ]
+    upsert(connection, ENTITY_STATUS, rows, where)

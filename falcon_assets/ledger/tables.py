@@ -1,0 +1,110 @@
+"""The tables of the ledger, in the PostgreSQL schema ``falcon``; the migrations create them.
+
+Everything but ``entity_status`` is a projection of Dagster's history: ``falcon ledger rebuild`` makes it anew.
+"""
+
+from __future__ import annotations
+
+from sqlalchemy import BigInteger, Boolean, Column, DateTime, Index, Integer, MetaData, Table, Text
+
+SCHEMA = "falcon"
+METADATA = MetaData(schema=SCHEMA)
+_INSTANT = DateTime(timezone=True)
+
+FEED_INSTANCES = Table(
+    "feed_instances",
+    METADATA,
+    Column("cluster", Text, primary_key=True),
+    Column("feed", Text, primary_key=True),
+    Column("instance", _INSTANT, primary_key=True),
+    Column("state", Text, nullable=False, comment="AVAILABLE"),
+    Column("version", Text, nullable=False),
+    Column("bytes", BigInteger),
+    Column("records", BigInteger),
+    Column("files", BigInteger),
+    Column("signature", Text, comment="of the listing, where it landed from outside"),
+    Column("landed_at", _INSTANT, nullable=False, comment="when the first version was seen, on the falcon clock"),
+    Column("seen_at", _INSTANT, nullable=False, comment="when the present version was seen, on the falcon clock"),
+    Column("previous_version", Text, comment="the version before the present one"),
+    Column("changes", Integer, nullable=False, comment="how often the version changed after the first one"),
+    Column("run_id", Text, comment="the run that published it; null: it landed from outside"),
+    Column("event_id", BigInteger, nullable=False, comment="of Dagster's latest event about it"),
+)
+"""One row per available feed instance on a cluster."""
+Index("ix_feed_instances_event", FEED_INSTANCES.c.event_id)
+
+PROCESS_INSTANCES = Table(
+    "process_instances",
+    METADATA,
+    Column("process", Text, primary_key=True),
+    Column("cluster", Text, primary_key=True),
+    Column("nominal", _INSTANT, primary_key=True),
+    Column("state", Text, nullable=False),
+    Column("reason", Text, nullable=False),
+    Column("attempt", Integer, nullable=False, comment="how many runs it was given to"),
+    Column("failures", Integer, nullable=False, comment="in a row, since it succeeded last"),
+    Column("queued_run", Text, comment="the run that carries it and has not started it yet"),
+    Column("run_id", Text, comment="the run that started it last"),
+    Column("started", _INSTANT),
+    Column("ended", _INSTANT),
+    Column("event_id", BigInteger, nullable=False, comment="of Dagster's latest event about it"),
+)
+"""One row per process instance that a run was given, or that timed out or was skipped. Others are pending."""
+Index("ix_process_instances_queued_run", PROCESS_INSTANCES.c.queued_run)
+Index("ix_process_instances_run", PROCESS_INSTANCES.c.run_id)
+Index("ix_process_instances_event", PROCESS_INSTANCES.c.event_id)
+
+CONSUMED = Table(
+    "consumed",
+    METADATA,
+    Column("process", Text, primary_key=True),
+    Column("cluster", Text, primary_key=True),
+    Column("nominal", _INSTANT, primary_key=True),
+    Column("input", Text, primary_key=True),
+    Column("feed", Text, nullable=False),
+    Column("instance", _INSTANT, primary_key=True),
+    Column("version", Text, comment="null: it was not there (an optional input)"),
+)
+"""What each process instance read when it succeeded last."""
+Index("ix_consumed_feed", CONSUMED.c.cluster, CONSUMED.c.feed, CONSUMED.c.instance)
+
+FOLD = Table(
+    "fold",
+    METADATA,
+    Column("only", Boolean, primary_key=True, comment="true: there is one row"),
+    Column("event_id", BigInteger, nullable=False, comment="the latest event of Dagster's that is folded in"),
+)
+"""How far Dagster's history is folded in."""
+
+ENTITY_STATUS = Table(
+    "entity_status",
+    METADATA,
+    Column("kind", Text, primary_key=True),
+    Column("name", Text, primary_key=True),
+    Column("status", Text, nullable=False, comment="SUBMITTED, RUNNING or SUSPENDED"),
+    Column("since", _INSTANT, nullable=False, comment="on the falcon clock"),
+    Column("commanded", Boolean, nullable=False, comment="by a person; false: by schedule: in the definition"),
+)
+"""What is scheduled. Dagster has no place for it, so a rebuild leaves it alone."""
+
+COLLECTED = Table(
+    "collected",
+    METADATA,
+    Column("cluster", Text, primary_key=True),
+    Column("feed", Text, primary_key=True),
+    Column("looked_at", _INSTANT, comment="the last complete look at the feed, on the falcon clock"),
+)
+"""Where the collectors are. Nothing depends on it but how much is looked at again."""
+
+PROGRESS = Table(
+    "progress",
+    METADATA,
+    Column("process", Text, primary_key=True),
+    Column("cluster", Text, primary_key=True),
+    Column("timeline", Text, primary_key=True, comment="of the process: another one starts anew"),
+    Column("first_open", _INSTANT, nullable=False, comment="every instance before it is settled"),
+)
+"""How far the coordinators are. Nothing depends on it but how much they look at again."""
+
+PROJECTION = (FEED_INSTANCES, PROCESS_INSTANCES, CONSUMED, FOLD, PROGRESS)
+"""What a rebuild makes anew."""

@@ -1,0 +1,34 @@
+"""Writes rows, new ones and ones that are there."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from itertools import islice
+from typing import Any, TypeVar
+
+from sqlalchemy import ColumnElement, Connection, Table
+from sqlalchemy.dialects.postgresql import insert
+
+T = TypeVar("T")
+_CHUNK = 1000
+_PARAMETERS = 20_000
+"""Of one statement; the protocol allows 65,535."""
+
+
+def upsert(
+    connection: Connection, table: Table, rows: Sequence[dict[str, Any]], where: ColumnElement[bool] | None = None
+) -> None:
+    """Inserts the rows, all columns given; those whose key is there are replaced, where that holds for them."""
+    keys = [column.name for column in table.primary_key]
+    statement = insert(table)
+    others = {column.name: statement.excluded[column.name] for column in table.c if column.name not in keys}
+    for part in parts(rows, _PARAMETERS // len(table.c)):
+        new = statement.values(part)
+        connection.execute(new.on_conflict_do_update(index_elements=keys, set_=others, where=where))
+
+
+def parts(items: Collection[T], size: int = _CHUNK) -> Iterable[list[T]]:
+    """The items in lists of that size."""
+    rest = iter(items)
+    while part := list(islice(rest, size)):
+        yield part

@@ -1,0 +1,56 @@
+"""What our events say about instances, as metadata: written by runs and collectors, read by the ledger."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+import dagster as dg
+
+from falcon_assets.model.instant import format_instant
+from falcon_assets.planning.instance_record import InstanceState
+
+PROCESS = "process"
+NOMINAL_TIME = "nominal_time"
+STATE = "state"
+"""The state that a process instance came to with this event."""
+AT = "at"
+"""When, on the falcon clock."""
+REASON = "reason"
+SIGNATURE = "signature"
+INSTANCE = "instance"
+INPUTS = "inputs"
+
+
+def instance_state(
+    key: dg.AssetKey,
+    partition: str,
+    process: str,
+    nominal: datetime,
+    state: InstanceState,
+    at: datetime,
+    reason: str = "",
+) -> dg.AssetObservation:
+    """A process instance came to a state: an observation on the partition of its first output."""
+    return dg.AssetObservation(
+        asset_key=key,
+        partition=partition,
+        description=f"{process} {format_instant(nominal)}: {state.value}" + (f": {reason}" if reason else ""),
+        metadata=state_metadata(process, nominal, state, at) | ({REASON: reason} if reason else {}),
+    )
+
+
+def state_metadata(process: str, nominal: datetime, state: InstanceState, at: datetime) -> dict[str, str]:
+    """The same as a part of another event's metadata."""
+    return {
+        PROCESS: process,
+        NOMINAL_TIME: format_instant(nominal),
+        STATE: state.value,
+        AT: at.isoformat(timespec="milliseconds"),
+    }
+
+
+def plain(metadata: Mapping[str, Any]) -> dict[str, Any]:
+    """Metadata without Dagster's types around the values."""
+    return {key: getattr(value, "value", value) for key, value in metadata.items()}

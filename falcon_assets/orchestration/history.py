@@ -1,0 +1,182 @@
+"""Dagster's history as facts for the ledger, in the order of its event log."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from typing import Any
+
+import dagster as dg
+from sqlalchemy import Engine, text
+
+from falcon_assets.ledger.facts import (
+    Consumption,
+    Fact,
+    FeedInstanceAvailable,
+    InstanceChanged,
+    RunEnded,
+    RunEnding,
+    RunQueued,
+)
+from falcon_assets.model.instant import parse_instant
+from falcon_assets.orchestration import event_metadata as meta
+from falcon_assets.orchestration import run_tags
+from falcon_assets.orchestration.dagster_internals import deserialize_value
+from falcon_assets.orchestration.materialization import DATA_VERSION_TAG
+from falcon_assets.orchestration.partitions import instant_of_key
+from falcon_assets.planning.clock import Clock
+from falcon_assets.planning.instance_record import InstanceState
+
+# All three, for not every run says each of them; a run that breaks off while starting is an attempt as well, because
+# Dagster starts no second run with its key.
+_QUEUED = (dg.DagsterEventType.RUN_ENQUEUED, dg.DagsterEventType.RUN_STARTING, dg.DagsterEventType.RUN_START)
+_ENDINGS = {
+    dg.DagsterEventType.RUN_SUCCESS: RunEnding.FAILED,
+    dg.DagsterEventType.RUN_FAILURE: RunEnding.FAILED,
+    dg.DagsterEventType.RUN_CANCELED: RunEnding.KILLED,
+}
+_ASSETS = (dg.DagsterEventType.ASSET_MATERIALIZATION, dg.DagsterEventType.ASSET_OBSERVATION)
+_TYPES = [one.value for one in (*_QUEUED, *_ENDINGS, *_ASSETS)]
+_PATIENCE_SECONDS = 5.0
+
+_NEWEST = text("SELECT coalesce(max(id), 0) FROM event_logs")
+# Whoever inserts an event holds this lock from before the event gets its id until the event can be seen.
+_WRITERS = text(
+    "SELECT virtualtransaction FROM pg_locks WHERE relation = 'event_logs'::regclass AND mode = 'RowExclusiveLock' "
+    "AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"
+)
+_NEXT = text(
+    "SELECT id, event FROM event_logs WHERE id > :after AND id <= :newest AND dagster_event_type = ANY(:types) "
+    "ORDER BY id LIMIT :limit"
+)
+_BEHIND = text("SELECT count(*) FROM event_logs WHERE id > :after AND dagster_event_type = ANY(:types)")
+
+
+@dataclass(frozen=True)
+class DagsterHistory:
+    """Reads the event log of an instance, from the database that the ledger is in as well.
+
+    Attributes:
+        instance: Whose runs say by their tags which instances they carry.
+        engine: The database.
+    """
+
+    instance: dg.DagsterInstance
+    engine: Engine
+
+    def __call__(self, after: int, limit: int) -> tuple[Sequence[Fact], int | None]:
+        """The facts of the next events after ``after``; see :data:`falcon_assets.ledger.fold.History`."""
+        with self.engine.connect() as connection:
+            newest = connection.execute(_NEWEST).scalar_one()
+            if newest <= after or not self._all_written(connection):
+                return (), None
+            parameters = {"after": after, "newest": newest, "types": _TYPES, "limit": limit}
+            rows = connection.execute(_NEXT, parameters).all()
+        entries = [(int(row.id), deserialize_value(row.event, dg.EventLogEntry)) for row in rows]
+        runs = self._runs({entry.run_id for _, entry in entries if entry.run_id})
+        facts = [fact for event_id, entry in entries for fact in _facts(event_id, entry, runs)]
+        return facts, entries[-1][0] if len(entries) == limit else newest
+
+    def behind(self, after: int) -> int:
+        """How many events after that event id there are to look at."""
+        with self.engine.connect() as connection:
+            return int(connection.execute(_BEHIND, {"after": after, "types": _TYPES}).scalar_one())
+
+    def _all_written(self, connection: Any) -> bool:
+        """Waits for whoever was inserting events just now: ids are given out in order, but not seen in order.
+
+        False where somebody takes very long; the events are folded in later then.
+        """
+        waiting_for = set(connection.execute(_WRITERS).scalars())
+        give_up = time.monotonic() + _PATIENCE_SECONDS
+        while waiting_for and time.monotonic() < give_up:
+            time.sleep(0.005)
+            waiting_for &= set(connection.execute(_WRITERS).scalars())
+        return not waiting_for
+
+    def _runs(self, run_ids: set[str]) -> Mapping[str, Mapping[str, str]]:
+        if not run_ids:
+            return {}
+        return {run.run_id: run.tags for run in self.instance.get_runs(dg.RunsFilter(run_ids=sorted(run_ids)))}
+
+
+def _facts(event_id: int, entry: dg.EventLogEntry, runs: Mapping[str, Mapping[str, str]]) -> Iterator[Fact]:
+    event = entry.dagster_event
+    if event is None:
+        return
+    tags = runs.get(entry.run_id, {})
+    seen = _clock(tags).at(datetime.fromtimestamp(entry.timestamp, timezone.utc))
+    if event.event_type in _QUEUED:
+        nominals = run_tags.nominals_of(tags)
+        if nominals:
+            yield RunQueued(event_id, entry.run_id, tags[run_tags.PROCESS], tags[run_tags.CLUSTER], nominals)
+    elif event.event_type in _ENDINGS:
+        yield RunEnded(event_id, entry.run_id, _ENDINGS[event.event_type], seen, _why(entry))
+    elif entry.asset_materialization is not None:
+        yield from _asset_facts(event_id, entry.asset_materialization, entry.run_id, seen, landed=True)
+    elif entry.asset_observation is not None:
+        yield from _asset_facts(event_id, entry.asset_observation, entry.run_id, seen, landed=False)
+
+
+def _why(entry: dg.EventLogEntry) -> str:
+    event = entry.dagster_event
+    said = (event.message or "") if event else ""
+    return said or "the run ended without finishing it"
+
+
+def _clock(tags: Mapping[str, str]) -> Clock:
+    return Clock.from_tag(tags.get(run_tags.CLOCK, ""))
+
+
+def _asset_facts(
+    event_id: int, event: dg.AssetMaterialization | dg.AssetObservation, run_id: str, seen: datetime, *, landed: bool
+) -> Iterator[Fact]:
+    """What an event about ``[cluster, feed]`` says; nothing where it is about something else."""
+    if len(event.asset_key.path) != 2:
+        return
+    cluster, feed = event.asset_key.path
+    said = meta.plain(event.metadata)
+    at = datetime.fromisoformat(said[meta.AT]) if meta.AT in said else seen
+    # Events without a run carry an empty run id of Dagster's.
+    run = run_id if meta.NOMINAL_TIME in said and run_id and meta.PROCESS in said else None
+    if landed:
+        instance = (
+            parse_instant(said[meta.INSTANCE]) if meta.INSTANCE in said else instant_of_key(event.partition or "")
+        )
+        if instance is None:
+            return
+        version = (event.tags or {}).get(DATA_VERSION_TAG) or said.get("data_version") or f"event-{event_id}"
+        yield FeedInstanceAvailable(
+            event_id=event_id,
+            cluster=cluster,
+            feed=feed,
+            instance=instance,
+            version=version,
+            at=at,
+            bytes=said.get("bytes"),
+            records=said.get("records"),
+            files=said.get("files"),
+            signature=said.get(meta.SIGNATURE),
+            run_id=run,
+        )
+    if meta.STATE in said:
+        yield InstanceChanged(
+            event_id=event_id,
+            process=said[meta.PROCESS],
+            cluster=cluster,
+            nominal=parse_instant(said[meta.NOMINAL_TIME]),
+            state=InstanceState(said[meta.STATE]),
+            at=at,
+            run_id=run,
+            reason=said.get(meta.REASON, ""),
+            consumed=tuple(_consumed(said.get(meta.INPUTS, {}))),
+        )
+
+
+def _consumed(inputs: Mapping[str, Sequence[Mapping[str, str]]]) -> Iterator[Consumption]:
+    for name, instances in inputs.items():
+        for one in instances:
+            if "feed" in one:
+                yield Consumption(name, one["feed"], parse_instant(one["instance"]), one.get("version"))

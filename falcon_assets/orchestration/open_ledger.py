@@ -1,0 +1,54 @@
+"""The ledger of this installation: its database, up to date with Dagster's history."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+import dagster as dg
+import sqlalchemy
+
+from falcon_assets.ledger.fold import fold, rebuild
+from falcon_assets.ledger.upgrade import upgrade
+from falcon_assets.orchestration.history import DagsterHistory
+from falcon_assets.orchestration.postgres import database_url
+from falcon_assets.settings import Settings
+
+
+@dataclass(frozen=True)
+class Ledger:
+    """The ledger beside the history of a Dagster instance.
+
+    Attributes:
+        engine: The database.
+        instance: Whose history is folded.
+    """
+
+    engine: sqlalchemy.Engine
+    instance: dg.DagsterInstance
+
+    def catch_up(self) -> int:
+        """Folds in what happened since the last time; the number of facts."""
+        return fold(self.engine, DagsterHistory(self.instance, self.engine))
+
+    def rebuild(self) -> int:
+        """Makes the projection anew from all of history; the number of facts."""
+        return rebuild(self.engine, DagsterHistory(self.instance, self.engine))
+
+    def behind(self, event_id: int) -> int:
+        """How many events of the history would be looked at, had it been folded up to that event."""
+        return DagsterHistory(self.instance, self.engine).behind(event_id)
+
+
+def open_ledger(settings: Settings, instance: dg.DagsterInstance) -> Ledger:
+    """The ledger, its tables up to date."""
+    return Ledger(_engine(database_url(settings)), instance)
+
+
+@lru_cache(maxsize=4)
+def _engine(url: str) -> sqlalchemy.Engine:
+    engine = sqlalchemy.create_engine(
+        url, pool_size=2, max_overflow=8, pool_pre_ping=True, connect_args={"options": "-c timezone=utc"}
+    )
+    upgrade(engine)
+    return engine

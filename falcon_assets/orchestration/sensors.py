@@ -1,0 +1,91 @@
+"""Sensors: a collector per cluster, a coordinator per pipeline."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import dagster as dg
+
+from falcon_assets.catalog.store import EntityStore
+from falcon_assets.ledger.locks import try_lock, unlock
+from falcon_assets.model.cluster import Cluster
+from falcon_assets.model.process import Process
+from falcon_assets.orchestration import names
+from falcon_assets.orchestration.collector import Collector
+from falcon_assets.orchestration.coordinator import Coordinator, coordinator_lock, pipelines
+from falcon_assets.orchestration.open_ledger import open_ledger
+from falcon_assets.settings import Settings
+
+_COLLECT_SECONDS = 25.0
+"""Of the 60 that Dagster gives a tick: the last instance that is begun within it may be a large one."""
+_COLLECTOR_INTERVAL, _COORDINATOR_INTERVAL = 10, 5
+
+
+def sensors(
+    store: EntityStore, settings: Settings, jobs: Mapping[str, dg.UnresolvedAssetJobDefinition]
+) -> Iterator[dg.SensorDefinition]:
+    """All sensors of the code location, which start runs of ``jobs``; they run unless somebody turns them off."""
+    for cluster in store.clusters.values():
+        yield _collector(store, cluster, settings)
+    for pipeline, processes in pipelines(store).items():
+        yield _coordinator(store, pipeline, processes, settings, jobs)
+
+
+def _collector(store: EntityStore, cluster: Cluster, settings: Settings) -> dg.SensorDefinition:
+    collector = Collector(store, cluster, settings)
+
+    @dg.sensor(
+        name=names.op_name(cluster.name, "collector"),
+        description=f"Records what lands from outside on {cluster.name}",
+        minimum_interval_seconds=_COLLECTOR_INTERVAL,
+        default_status=dg.DefaultSensorStatus.RUNNING,
+    )
+    def evaluate(context):  # type: ignore[no-untyped-def]  # Dagster cannot resolve postponed annotations
+        found = collector.collect(open_ledger(settings, context.instance), _COLLECT_SECONDS)
+        if found.problems:
+            raise dg.Failure("\n".join(f"{feed}: {problem}" for feed, problem in found.problems.items()))
+        more = f", {found.left} feeds are left for the next tick" if found.left else ""
+        return dg.SkipReason(f"{found.recorded} instances landed{more}")
+
+    return evaluate
+
+
+def _coordinator(
+    store: EntityStore,
+    pipeline: str,
+    processes: Sequence[Process],
+    settings: Settings,
+    jobs: Mapping[str, dg.UnresolvedAssetJobDefinition],
+) -> dg.SensorDefinition:
+    coordinator = Coordinator(store, settings, processes)
+    own = [
+        jobs[names.job_name(cluster.name, process.name)]
+        for process in processes
+        for cluster, _ in store.process_clusters(process)
+    ]
+
+    @dg.sensor(
+        name=names.op_name(pipeline, "coordinator"),
+        description=f"Starts the instances of the pipeline {pipeline} when their time and their inputs have come",
+        minimum_interval_seconds=_COORDINATOR_INTERVAL,
+        default_status=dg.DefaultSensorStatus.RUNNING,
+        jobs=own,
+    )
+    def evaluate(context):  # type: ignore[no-untyped-def]  # Dagster cannot resolve postponed annotations
+        ledger = open_ledger(settings, context.instance)
+        with ledger.engine.connect() as connection:
+            if not try_lock(connection, coordinator_lock(pipeline)):
+                return dg.SkipReason("falcon run is working on this pipeline")
+            try:
+                outlook = coordinator.decide(ledger)
+            finally:
+                unlock(connection, coordinator_lock(pipeline))
+        for (process, cluster), problem in outlook.problems.items():
+            context.log.error(f"{process} on {cluster}: {problem}")
+        requests = [
+            dg.RunRequest(run_key=run.run_key, job_name=run.job_name, tags=dict(run.tags)) for run in outlook.runs
+        ]
+        waiting = sum(len(decision.waiting) for decision in outlook.decisions.values())
+        return requests or dg.SkipReason(f"nothing is ready; {waiting} instances wait")
+
+    return evaluate

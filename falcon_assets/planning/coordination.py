@@ -1,0 +1,234 @@
+"""What to do about the instances of a process now: run, skip, give up or go on waiting (source: Falcon's coordinator).
+
+Nothing here acts: one look at a situation gives one decision, and the same situation always gives the same one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from falcon_assets.model.instant import format_instant
+from falcon_assets.model.process import Process
+from falcon_assets.planning.instance_record import InstanceRecord, InstanceState
+from falcon_assets.planning.instance_rules import gives_up_at, opens_at, settled, timeout_of, timeout_text
+from falcon_assets.planning.readiness import Readiness
+from falcon_assets.planning.timeline import Timeline
+
+__all__ = ["Decision", "Launch", "Situation", "decide", "opens_at", "settled", "timeout_of"]
+
+LOOKED_AT = 1000
+"""How many pending instances one look considers, in the order of the process."""
+LONGEST_LAUNCH = 100
+"""How many instances one run may be given."""
+
+
+@dataclass(frozen=True)
+class Situation:
+    """Everything that a decision depends on; all times on the falcon clock, in UTC.
+
+    Attributes:
+        process: The process.
+        timeline: Its nominal times on the cluster.
+        readiness: What tells which inputs are missing there.
+        now: The time.
+        until: No instance after it is due; None: no such limit.
+        since: When the process last became RUNNING (scheduled or resumed); None: it is not RUNNING.
+        first_open: Index in the timeline; everything before it is settled.
+        records: What is known about instances from ``first_open`` on, by nominal time.
+        slots_in_use: How many of its ``parallel`` slots runs hold.
+        available: The available instances by the name of the feed; sets, for speed.
+        budget: How many instances may be launched at most.
+    """
+
+    process: Process
+    timeline: Timeline
+    readiness: Readiness
+    now: datetime
+    until: datetime | None
+    since: datetime | None
+    first_open: int
+    records: Mapping[datetime, InstanceRecord]
+    slots_in_use: int
+    available: Mapping[str, Collection[datetime]]
+    budget: int = 100
+
+
+@dataclass(frozen=True)
+class Launch:
+    """One run to start.
+
+    Attributes:
+        nominals: Neighbours in the timeline, oldest first.
+        slots: How many of them may run at once.
+    """
+
+    nominals: tuple[datetime, ...]
+    slots: int
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What to do now; instances are named by their nominal times, in the order of the process.
+
+    Attributes:
+        launches: Runs to start.
+        timed_out: Instances that have waited too long for inputs, each with the reason.
+        skipped: Instances that will not run because a newer one does, each with the reason.
+        waiting: Why the others that were looked at do not start now.
+        first_open: Index of the first instance that the records do not say to be settled.
+        wake_at: The earliest time after ``now`` at which the clock alone changes something; None: never.
+        retry_at: The earliest time after ``now`` at which a failed instance may be tried again; None: none waits.
+    """
+
+    launches: tuple[Launch, ...]
+    timed_out: tuple[tuple[datetime, str], ...]
+    skipped: tuple[tuple[datetime, str], ...]
+    waiting: Mapping[datetime, str]
+    first_open: int
+    wake_at: datetime | None
+    retry_at: datetime | None
+
+
+def decide(situation: Situation) -> Decision:
+    """Decides on every due instance that is neither settled nor in a run, at most :data:`LOOKED_AT` of them.
+
+    ``LAST_ONLY`` looks at all of them: of a long backlog only the newest may ever run.
+
+    Raises:
+        UnknownEntityError: a feed of a required input is not defined on the cluster.
+        ExpressionError: an input window lies beyond the years 1 to 9999.
+    """
+    look = _Look(situation)
+    due = look.due()
+    first_open = situation.first_open
+    while first_open < due and look.is_settled(situation.timeline.instance(first_open)):
+        first_open += 1
+    for index, nominal in look.pending(range(first_open, due)):
+        look.consider(index, nominal)
+    launches = look.launch()
+    return Decision(
+        launches=tuple(launches),
+        timed_out=tuple(look.timed_out),
+        skipped=tuple(look.skipped),
+        waiting=look.waiting,
+        first_open=first_open,
+        wake_at=look.wake_at(due),
+        retry_at=min(look.retries, default=None),
+    )
+
+
+@dataclass
+class _Look:
+    """One look at a situation, while it is being made."""
+
+    at: Situation
+    ready: list[tuple[int, datetime]] = field(default_factory=list)
+    timed_out: list[tuple[datetime, str]] = field(default_factory=list)
+    skipped: list[tuple[datetime, str]] = field(default_factory=list)
+    waiting: dict[datetime, str] = field(default_factory=dict)
+    alarms: set[datetime] = field(default_factory=set)
+    retries: set[datetime] = field(default_factory=set)
+
+    def due(self) -> int:
+        """How many instances of the timeline are due."""
+        at = self.at
+        horizon = at.now if at.until is None else min(at.now, at.until)
+        return at.timeline.indexes(at.timeline.start, horizon).stop
+
+    def is_settled(self, nominal: datetime) -> bool:
+        record = self.at.records.get(nominal)
+        return record is not None and settled(record, self.at.process)
+
+    def pending(self, indexes: range) -> Iterator[tuple[int, datetime]]:
+        """The instances to look at in the order of the process; those in a run or suspended get their reason here."""
+        order = self.at.process.order
+        looked_at, before = 0, None
+        for index in indexes if order == "FIFO" else reversed(indexes):
+            nominal = self.at.timeline.instance(index)
+            # A day that a zone left out makes two neighbours one: see Timeline.
+            if nominal == before or self.is_settled(nominal):
+                continue
+            before = nominal
+            reason = self._held(self.at.records.get(nominal))
+            if reason:
+                self.waiting[nominal] = reason
+                continue
+            if looked_at == LOOKED_AT and order != "LAST_ONLY":
+                return
+            looked_at += 1
+            yield index, nominal
+
+    def consider(self, index: int, nominal: datetime) -> None:
+        """Finds out what is to be said about one pending instance."""
+        at, record = self.at, self.at.records.get(nominal)
+        if at.since is None:
+            self._wait(nominal, "process is suspended")
+            return
+        opens = opens_at(record, at.process) if record else None
+        if record and opens and opens > at.now:
+            self.alarms.add(opens)
+            self.retries.add(opens)
+            outcome = "timed out" if record.state is InstanceState.TIMED_OUT else "failed"
+            self._wait(nominal, f"is tried again at {format_instant(opens)} (attempt {record.attempt} {outcome})")
+            return
+        missing = at.readiness.missing(nominal, at.available)
+        if not missing:
+            self.ready.append((index, nominal))
+            return
+        gives_up = gives_up_at(max(nominal, at.since, opens or nominal), at.process)
+        if at.now >= gives_up:
+            self.timed_out.append((nominal, f"missing after {timeout_text(at.process)}: {', '.join(missing)}"))
+        else:
+            self.alarms.add(gives_up)
+            self._wait(nominal, f"waits for {', '.join(missing)}")
+
+    def launch(self) -> list[Launch]:
+        """Shares the free slots out among stretches of ready instances."""
+        at, ready = self.at, self.ready
+        if at.process.order == "LAST_ONLY" and ready:
+            newest = format_instant(ready[0][1])
+            self.skipped += [(nominal, f"LAST_ONLY: {newest} is newer") for _, nominal in ready[1:]]
+            ready = ready[:1]
+        free, budget, taken = at.process.parallel - at.slots_in_use, at.budget, 0
+        launches = []
+        while taken < len(ready) and free > 0 and budget > 0:
+            stretch = _stretch(ready, taken, min(LONGEST_LAUNCH, budget))
+            launches.append(Launch(tuple(sorted(stretch)), min(free, len(stretch))))
+            free -= launches[-1].slots
+            budget -= len(stretch)
+            taken += len(stretch)
+        reason = f"waits for a free slot (parallel: {at.process.parallel})"
+        if free > 0:
+            reason = f"waits for its turn (at most {at.budget} instances are launched at once)"
+        for _, nominal in ready[taken:]:
+            self._wait(nominal, reason)
+        return launches
+
+    def wake_at(self, due: int) -> datetime | None:
+        """The earliest of the alarms and the next instance to become due."""
+        at = self.at
+        if at.since is None:
+            return None
+        following = {at.timeline.instance(due)} if due < at.timeline.count else set()
+        return min(self.alarms | {T for T in following if at.until is None or at.until >= T}, default=None)
+
+    def _held(self, record: InstanceRecord | None) -> str:
+        if record is None:
+            return ""
+        if record.in_flight:
+            return f"is in run {record.queued_run or record.run_id}"
+        return "is suspended" if record.state is InstanceState.SUSPENDED else ""
+
+    def _wait(self, nominal: datetime, reason: str) -> None:
+        if len(self.waiting) < LOOKED_AT or self.at.process.order != "LAST_ONLY":
+            self.waiting[nominal] = reason
+
+
+def _stretch(ready: list[tuple[int, datetime]], first: int, longest: int) -> list[datetime]:
+    """The instances from ``first`` on that are neighbours in the timeline."""
+    last = first
+    while last + 1 < min(len(ready), first + longest) and abs(ready[last + 1][0] - ready[last][0]) == 1:
+        last += 1
+    return [nominal for _, nominal in ready[first : last + 1]]

@@ -1,0 +1,53 @@
+"""What is remembered about one process instance: its state and the runs that were given it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import Enum
+
+
+class InstanceState(str, Enum):
+    """The states of a process instance (source: Apache Falcon's instance states)."""
+
+    WAITING = "WAITING"
+    READY = "READY"
+    RUNNING = "RUNNING"
+    SUCCEEDED = "SUCCEEDED"
+    FAILED = "FAILED"
+    KILLED = "KILLED"
+    SUSPENDED = "SUSPENDED"
+    TIMED_OUT = "TIMED_OUT"
+    SKIPPED = "SKIPPED"
+
+
+@dataclass(frozen=True)
+class InstanceRecord:
+    """One process instance on one cluster, as it was last seen; all times on the falcon clock, in UTC.
+
+    Attributes:
+        nominal: The nominal time, which names the instance.
+        state: Its state.
+        reason: Why it is in that state, in plain words.
+        attempt: How many runs were given it.
+        failures: FAILED or TIMED_OUT in a row, since the last success or the last request to rerun it.
+        queued_run: The run that holds it and has not started it yet.
+        run_id: The run that started it last.
+        started: When it was started last.
+        ended: When it ended last, or timed out.
+    """
+
+    nominal: datetime
+    state: InstanceState
+    reason: str = ""
+    attempt: int = 0
+    failures: int = 0
+    queued_run: str | None = None
+    run_id: str | None = None
+    started: datetime | None = None
+    ended: datetime | None = None
+
+    @property
+    def in_flight(self) -> bool:
+        """Whether a run holds it, started or not."""
+        return self.queued_run is not None or self.state is InstanceState.RUNNING

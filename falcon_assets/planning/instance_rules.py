@@ -1,0 +1,59 @@
+"""When an instance is over, when it is tried again and how long it waits: the rules of retry and timeout."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta, timezone
+
+from falcon_assets.model.process import Process
+from falcon_assets.planning.instance_record import InstanceRecord, InstanceState
+
+_SHORTEST_TIMEOUT = timedelta(minutes=30)
+_DOOMSDAY = datetime.max.replace(tzinfo=timezone.utc)
+
+
+def settled(record: InstanceRecord, process: Process) -> bool:
+    """Whether the instance needs nothing any more: over for good, and in no run."""
+    if record.in_flight:
+        return False
+    if record.state in (InstanceState.FAILED, InstanceState.TIMED_OUT):
+        return not _is_retried(record, process)
+    return record.state in (InstanceState.SUCCEEDED, InstanceState.SKIPPED, InstanceState.KILLED)
+
+
+def opens_at(record: InstanceRecord, process: Process) -> datetime | None:
+    """When the instance may be tried again; None where it is not waiting for a retry."""
+    if record.in_flight or record.ended is None or not _is_retried(record, process):
+        return None
+    doublings = max(record.failures - 1, 0) if process.retry.policy == "exp-backoff" else 0
+    return _later(record.ended, process.retry.delay.length, 1 << doublings)
+
+
+def timeout_of(process: Process) -> timedelta:
+    """How long an instance may wait for its inputs."""
+    return process.timeout.length if process.timeout else max(6 * process.frequency.length, _SHORTEST_TIMEOUT)
+
+
+def gives_up_at(waits_from: datetime, process: Process) -> datetime:
+    """When an instance that waits for inputs since ``waits_from`` has timed out."""
+    return _later(waits_from, timeout_of(process))
+
+
+def timeout_text(process: Process) -> str:
+    """That time in the words of the declaration."""
+    if process.timeout:
+        return str(process.timeout)
+    return "minutes(30)" if timeout_of(process) == _SHORTEST_TIMEOUT else f"6 x {process.frequency}"
+
+
+def _is_retried(record: InstanceRecord, process: Process) -> bool:
+    retry = process.retry
+    if retry.policy == "final" or record.failures > retry.attempts:
+        return False
+    return record.state is InstanceState.FAILED or (record.state is InstanceState.TIMED_OUT and retry.on_timeout)
+
+
+def _later(moment: datetime, wait: timedelta, times: int = 1) -> datetime:
+    try:
+        return moment + wait * times
+    except OverflowError:
+        return _DOOMSDAY

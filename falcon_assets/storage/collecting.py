@@ -1,0 +1,110 @@
+"""Instances that landed from outside, or changed since: found by listing folders, read one at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import datetime
+from typing import NamedTuple
+
+from falcon_assets.errors import FalconError, StorageError
+from falcon_assets.model.cluster import Cluster
+from falcon_assets.model.feed import Feed
+from falcon_assets.storage.availability import is_available, listed_instances
+from falcon_assets.storage.cluster_store import ClusterStore
+from falcon_assets.storage.data_version import DataVersion, fingerprint
+from falcon_assets.storage.listing import list_instance
+
+
+class Collected(NamedTuple):
+    """A complete instance as it was found."""
+
+    instance: datetime
+    """Its nominal time."""
+    path: str
+    """Where it lies, below the cluster's root."""
+    version: DataVersion
+    """What it holds."""
+    signature: str
+    """Its listing when it was read: while that stays the same, the version needs no second look."""
+    modified: datetime | None
+    """The newest modification time of its files; None where the store tells none."""
+
+
+def collect(
+    store: ClusterStore,
+    feed: Feed,
+    cluster: Cluster,
+    windows: Sequence[tuple[datetime, datetime]],
+    known: Mapping[datetime, str | None],
+    cut_off_from: datetime | None,
+) -> Iterator[Collected]:
+    """The complete instances of ``feed`` that are new or whose files changed, oldest first, read as they are asked for.
+
+    Lists the parent folders that exist, each once. Beyond that, an instance that is missing or known from before the
+    cut-off costs nothing; a known one within it costs its listing; a new one one look at its flag, and where that is
+    there, its content. What changes or goes while it is read is left for the next look, and so is what has links out
+    of the root.
+
+    Args:
+        store: Where the feed lies.
+        feed: The feed.
+        cluster: The cluster of ``store``.
+        windows: Spans of nominal times, both ends included, in which to look (:func:`planning.watch.watch_windows`).
+        known: The signatures of the instances that are recorded already; None where one is known but not its signature,
+            so that it is read once more.
+        cut_off_from: Known instances from this nominal time on may still change; None: no known one is looked at.
+
+    Raises:
+        StorageError: the feed is a table there or the store cannot be read. Where permission to read one instance is
+            missing, the others come first.
+        ExpressionError: the path template names an unknown variable.
+        UnknownEntityError: the feed is not on ``cluster``.
+    """
+    refused: StorageError | None = None
+    with _drivers_explained(store):
+        for instance, path in listed_instances(store, feed, cluster, windows):
+            if instance in known and (cut_off_from is None or instance < cut_off_from):
+                continue
+            try:
+                collected = _read(store, feed, instance, path, known.get(instance))
+            except StorageError as error:
+                if isinstance(error.__cause__, PermissionError):
+                    refused = refused or error
+                elif error.__cause__ is not None:
+                    raise
+                # Without a cause it is not the store that failed: the instance went, keeps changing or has bad links.
+                continue
+            if collected:
+                yield collected
+    if refused:
+        raise refused
+
+
+def _read(store: ClusterStore, feed: Feed, instance: datetime, path: str, seen: str | None) -> Collected | None:
+    """The instance with its version; None where it is not complete, did not change, or changed meanwhile."""
+    flag = feed.availability_flag
+    if seen is None and not is_available(store, feed, path):
+        return None
+    before = list_instance(store, path, flag)
+    if seen is not None and (before.signature == seen or not is_available(store, feed, path)):
+        return None
+    version = fingerprint(store, path, flag)
+    # The flag before the listing: a writer that sets it in between has finished, and the listing shows its files.
+    if not is_available(store, feed, path) or list_instance(store, path, flag) != before:
+        return None
+    return Collected(instance, path, version, before.signature, before.modified)
+
+
+@contextmanager
+def _drivers_explained(store: ClusterStore) -> Iterator[None]:
+    try:
+        yield
+    except FalconError:
+        raise
+    except Exception as error:
+        # Drivers raise anything, and may quote their options: neither the text nor the cause is passed on.
+        raise StorageError(
+            f"cluster {store.cluster.name!r}: cannot look for instances ({type(error).__name__}); "
+            "check that its endpoint can be reached"
+        ) from None

@@ -1,0 +1,178 @@
+"""``falcon run``: real data lands, real runs follow, and Ctrl-C leaves nothing half done."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+FALCON = str(Path(sys.executable).with_name("falcon"))
+VALIDITY = "{start: 2013-01-01T00:00Z, end: 2013-01-02T00:00Z}"
+ENTITIES = f"""
+kind: cluster
+name: primary
+interfaces: {{write: {{endpoint: data/primary}}, execute: {{endpoint: "local[2]"}}}}
+properties: {{spark.sql.shuffle.partitions: "1", spark.driver.memory: 512m}}
+---
+kind: feed
+name: raw
+frequency: hours(1)
+availability_flag: _SUCCESS
+format: json
+schema: "delay int"
+locations: {{data: "/raw/${{YEAR}}-${{MONTH}}-${{DAY}}/${{HOUR}}"}}
+clusters: [{{name: primary, validity: {VALIDITY}}}]
+---
+kind: feed
+name: hourly
+frequency: hours(1)
+availability_flag: _SUCCESS
+locations: {{data: "/hourly/${{YEAR}}-${{MONTH}}-${{DAY}}/${{HOUR}}"}}
+clusters: [{{name: primary, validity: {VALIDITY}}}]
+---
+kind: feed
+name: doubled
+frequency: hours(1)
+availability_flag: _SUCCESS
+locations: {{data: "/doubled/${{YEAR}}-${{MONTH}}-${{DAY}}/${{HOUR}}"}}
+clusters: [{{name: primary, validity: {VALIDITY}}}]
+---
+kind: process
+name: sum-up
+pipelines: [sums]
+clusters: [{{name: primary, validity: {VALIDITY}}}]
+frequency: hours(1)
+inputs: [{{name: rows, feed: raw, start: "now(0,0)", end: "now(0,0)"}}]
+outputs: [{{name: sums, feed: hourly, instance: "now(0,0)"}}]
+workflow: {{engine: spark-sql, path: sum_up.sql}}
+retry: {{policy: final}}
+schedule: true
+---
+kind: process
+name: double
+pipelines: [doubles]
+clusters: [{{name: primary, validity: {VALIDITY}}}]
+frequency: hours(1)
+inputs: [{{name: sums, feed: hourly, start: "now(0,0)", end: "now(0,0)"}}]
+outputs: [{{name: doubled, feed: doubled, instance: "now(0,0)"}}]
+workflow: {{engine: pyspark, path: double.py}}
+schedule: true
+"""
+SUM_UP = "SELECT sum(CASE WHEN delay < 0 THEN raise_error('negative') ELSE delay END) AS delay FROM rows"
+DOUBLE = """
+import time
+from pathlib import Path
+
+def run(spark, inputs, instance):
+    hold = Path({hold!r})
+    if hold.exists():
+        hold.with_name("held").touch()
+        while hold.exists():
+            time.sleep(0.05)
+    return inputs["sums"].selectExpr("delay * 2 AS delay")
+"""
+
+
+@pytest.fixture(scope="module")
+def environ(database: str, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    home = tmp_path_factory.mktemp("home")
+    root = home / "entities"
+    root.mkdir()
+    files = {"all.yaml": ENTITIES, "sum_up.sql": SUM_UP, "double.py": DOUBLE.format(hold=str(home / "hold"))}
+    for name, text in files.items():
+        (root / name).write_text(text)
+    kept = {key: value for key, value in os.environ.items() if not key.startswith(("FALCON_", "DAGSTER_"))}
+    return kept | {
+        "FALCON_HOME": str(home),
+        "FALCON_ENTITY_DEFS": str(root),
+        "FALCON_DATABASE_URL": database,
+        "FALCON_CLOCK": "2013-01-01T05:30Z",
+        "COLUMNS": "200",
+    }
+
+
+@pytest.fixture(scope="module")
+def land(environ: dict[str, str]) -> Callable[[int, int], None]:
+    def write(hour: int, delay: int) -> None:
+        folder = Path(environ["FALCON_HOME"], "data/primary/raw/2013-01-01", f"{hour:02d}")
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "part.json").write_text(json.dumps({"delay": delay}) + "\n")
+        (folder / "_SUCCESS").touch()
+
+    return write
+
+
+def falcon(environ: dict[str, str], *args: str) -> subprocess.CompletedProcess[str]:
+    cwd = environ["FALCON_HOME"]
+    return subprocess.run([FALCON, *args], env=environ, cwd=cwd, capture_output=True, text=True, check=False)
+
+
+def there(environ: dict[str, str], feed: str) -> list[str]:
+    folder = Path(environ["FALCON_HOME"], "data/primary", feed, "2013-01-01")
+    return sorted(flag.parent.name for flag in folder.glob("*/_SUCCESS"))
+
+
+def test_runs_what_is_ready_in_order_and_says_what_is_not(environ: dict[str, str], land: Callable[..., None]) -> None:
+    for hour, delay in [(0, 1), (1, 2), (2, -1), (4, 3)]:
+        land(hour, delay)
+    done = falcon(environ, "run", "--until", "2013-01-01T04:00Z")
+    assert done.stderr == ""
+    lines = [" ".join(line.split()) for line in done.stdout.splitlines()]
+    assert "4 instances landed" in lines
+    assert lines[-1] == "6 instances succeeded, 1 did not"
+    assert "sum-up on primary 2013-01-01T03:00Z: waits for rows: raw 2013-01-01T03:00Z" in lines
+    assert any(line.startswith("sum-up on primary 2013-01-01T02:00Z failed: ") for line in lines)
+    assert done.returncode == 1
+    assert there(environ, "hourly") == there(environ, "doubled") == ["00", "01", "04"]
+
+
+def test_again_there_is_nothing_to_do(environ: dict[str, str]) -> None:
+    done = falcon(environ, "run", "--process", "double", "--until", "2013-01-01T01:00Z")
+    assert done.stdout.strip() == "0 instances succeeded, 0 did not"
+    assert done.returncode == 0
+
+
+def test_unknown_names_and_instants(environ: dict[str, str]) -> None:
+    assert falcon(environ, "run", "--pipeline", "sum").stderr == (
+        "Error: no process is in a pipeline 'sum'; there is: sums, doubles\n"
+    )
+    assert falcon(environ, "run", "--process", "sumup").stderr.startswith("Error: there is no process 'sumup'")
+    assert falcon(environ, "run", "--until", "tomorrow").returncode == 1
+
+
+def test_ctrl_c_leaves_nothing_half_done(environ: dict[str, str], land: Callable[..., None]) -> None:
+    home = Path(environ["FALCON_HOME"])
+    land(3, 5)
+    hold = home / "hold"
+    hold.touch()
+    running = subprocess.Popen(
+        [FALCON, "run", "--until", "2013-01-01T03:00Z"],
+        env=environ,
+        cwd=home,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    give_up = time.monotonic() + 90
+    while not (home / "held").exists():
+        assert running.poll() is None
+        assert time.monotonic() < give_up
+        time.sleep(0.05)
+    running.send_signal(signal.SIGINT)
+    hold.unlink()
+    out, err = running.communicate(timeout=90)
+    assert "Interrupted: what was finished is recorded, the rest runs the next time." in out
+    assert err == ""
+    assert running.returncode == 130
+    done = falcon(environ, "run", "--until", "2013-01-01T03:00Z")
+    assert done.returncode == 0, done.stdout
+    assert there(environ, "hourly") == there(environ, "doubled") == ["00", "01", "03", "04"]
+    staging = home / "data/primary/.falcon/staging"
+    assert [one.name for one in staging.iterdir() if one.name != "replaced" and any(one.iterdir())] == []

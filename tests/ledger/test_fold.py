@@ -1,0 +1,238 @@
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+from sqlalchemy import Engine, select
+from sqlalchemy.exc import IntegrityError
+
+from falcon_assets.ledger.facts import Consumption, Fact, FeedInstanceAvailable, InstanceChanged, RunQueued
+from falcon_assets.ledger.fold import History, fold, rebuild
+from falcon_assets.ledger.locks import LEDGER_LOCK, lock_in_transaction
+from falcon_assets.ledger.queries import progress, set_progress
+from falcon_assets.ledger.status import Status, command, statuses
+from falcon_assets.ledger.tables import COLLECTED, FOLD
+from falcon_assets.ledger.upsert import upsert
+from falcon_assets.planning.instance_record import InstanceState
+from tests.builders import make_process
+from tests.ledger.histories import (
+    content,
+    countable_facts,
+    empty,
+    forked,
+    history_of,
+    hour,
+    ledger_engine,
+    until_waiting,
+)
+
+FACTS = countable_facts(600)
+
+
+def cursor(engine: Engine) -> int | None:
+    with engine.connect() as connection:
+        return connection.execute(select(FOLD.c.event_id)).scalar()
+
+
+def folded_once(engine: Engine) -> dict[str, list[tuple[Any, ...]]]:
+    """What one folder alone makes of the facts; the tables are empty afterwards."""
+    assert fold(engine, history_of(FACTS)) == len(FACTS)
+    alone = content(engine)
+    empty(engine)
+    return alone
+
+
+def assert_every_fact_counted_once(engine: Engine) -> None:
+    rows = content(engine)
+    assert sum(row[12] + 1 for row in rows["feed_instances"]) == len(FACTS) // 2  # its first version and the changes
+    assert sum(row[6] for row in rows["process_instances"]) == len(FACTS) // 2  # failures
+
+
+def test_threads_share_the_work(engine: Engine) -> None:
+    alone = folded_once(engine)
+    with ThreadPoolExecutor(4) as pool:
+        with engine.begin() as connection:
+            lock_in_transaction(connection, LEDGER_LOCK)
+            folders = [pool.submit(fold, engine, history_of(FACTS, [20])) for _ in range(4)]
+            until_waiting(engine, 4)
+        counts = [folder.result(30) for folder in folders]
+    assert sum(counts) == len(FACTS)
+    assert min(counts) > 0  # they took turns
+    assert_every_fact_counted_once(engine)
+    assert content(engine) == alone
+
+
+def test_processes_share_the_work(engine: Engine, database: str, tmp_path: Path) -> None:
+    alone = folded_once(engine)
+
+    def folder(name: str) -> int:
+        return (tmp_path / name).write_text(str(fold(ledger_engine(database), history_of(FACTS, [20]))))
+
+    with engine.begin() as connection:
+        lock_in_transaction(connection, LEDGER_LOCK)
+        children = [forked(lambda: folder("one")), forked(lambda: folder("two"))]
+        until_waiting(engine, 2)
+    assert [os.waitpid(child, 0)[1] for child in children] == [0, 0]
+    counts = [int((tmp_path / name).read_text()) for name in ("one", "two")]
+    assert sum(counts) == len(FACTS)
+    assert min(counts) > 0
+    assert_every_fact_counted_once(engine)
+    assert content(engine) == alone
+
+
+def failing_at(look: int, history: History) -> History:
+    looks = 0
+
+    def failing(after: int, limit: int) -> tuple[Sequence[Fact], int | None]:
+        nonlocal looks
+        looks += 1
+        if looks == look:
+            raise ConnectionError("the history is away")
+        return history(after, limit)
+
+    return failing
+
+
+def test_a_fold_that_breaks_off_is_continued(engine: Engine) -> None:
+    alone = folded_once(engine)
+    with pytest.raises(ConnectionError, match="the history is away"):
+        fold(engine, failing_at(4, history_of(FACTS, [30])))
+    assert cursor(engine) == 90
+    so_far = content(engine)
+    assert rebuild(engine, history_of(FACTS[:90])) == 90
+    assert content(engine) == so_far
+    assert fold(engine, history_of(FACTS)) == len(FACTS) - 90
+    assert content(engine) == alone
+    assert fold(engine, history_of(FACTS)) == 0
+
+
+def test_a_chunk_that_cannot_be_stored_leaves_nothing(engine: Engine) -> None:
+    # The feed instances of the second chunk are written before the process instance is refused: reason is not null.
+    refused = [
+        replace(fact, reason=cast(Any, None)) if fact.event_id == 40 and isinstance(fact, InstanceChanged) else fact
+        for fact in FACTS[:60]
+    ]
+    assert fold(engine, history_of(FACTS[:30])) == 30
+    before = content(engine)
+    with pytest.raises(IntegrityError, match="reason"):
+        fold(engine, history_of(refused, [10]))
+    assert cursor(engine) == 30
+    assert content(engine) == before
+    assert fold(engine, history_of(FACTS)) == len(FACTS) - 30
+    assert_every_fact_counted_once(engine)
+
+
+def test_a_killed_folder_leaves_a_whole_number_of_chunks(engine: Engine, database: str) -> None:
+    alone = folded_once(engine)
+
+    def dying(after: int, limit: int) -> tuple[Sequence[Fact], int | None]:
+        if after >= 50:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return history_of(FACTS, [25])(after, limit)
+
+    status = os.waitpid(forked(lambda: fold(ledger_engine(database), dying)), 0)[1]
+    assert os.WTERMSIG(status) == signal.SIGKILL
+    assert cursor(engine) == 50
+    assert fold(engine, history_of(FACTS)) == len(FACTS) - 50
+    assert content(engine) == alone
+
+
+def test_rebuild_makes_the_same_and_leaves_the_rest_alone(engine: Engine) -> None:
+    suspended = make_process()
+    looks = {column.name: hour(3) if column.nullable else "raw" for column in COLLECTED.c}
+    with engine.begin() as connection:
+        command(connection, suspended, Status.SUSPENDED, hour(1))
+        upsert(connection, COLLECTED, [looks])
+    for end in range(0, len(FACTS) + 1, 60):
+        fold(engine, history_of(FACTS[:end]))
+    folded = content(engine)
+    with engine.begin() as connection:
+        before = statuses(connection, [suspended], hour(2))
+        set_progress(connection, "primary", {("p", "hourly"): hour(2)})
+    assert rebuild(engine, history_of(FACTS, [7])) == len(FACTS)
+    assert content(engine) == folded
+    with engine.begin() as connection:
+        assert progress(connection, "primary") == {}
+        assert statuses(connection, [suspended], hour(9)) == before
+        assert [dict(row._mapping) for row in connection.execute(select(COLLECTED))] == [looks]
+
+
+def test_readers_see_the_old_projection_until_the_new_one_is_complete(engine: Engine) -> None:
+    fold(engine, history_of(FACTS[:100]))
+    old = content(engine)
+    seen = []
+    history = history_of(FACTS, [100])
+
+    def looking(after: int, limit: int) -> tuple[Sequence[Fact], int | None]:
+        seen.append(content(engine))
+        return history(after, limit)
+
+    rebuild(engine, looking)
+    assert len(seen) == 7
+    assert all(one == old for one in seen)
+    assert cursor(engine) == 600
+
+
+def test_a_rebuild_that_breaks_off_changes_nothing(engine: Engine) -> None:
+    fold(engine, history_of(FACTS))
+    old = content(engine)
+    with pytest.raises(ConnectionError):
+        rebuild(engine, failing_at(3, history_of(FACTS, [30])))
+    assert content(engine) == old
+
+
+def test_events_that_say_nothing_move_the_cursor(engine: Engine) -> None:
+    def silent(after: int, limit: int) -> tuple[Sequence[Fact], int | None]:
+        return ([], 5000) if after < 5000 else ([], None)
+
+    assert fold(engine, silent) == 0
+    assert cursor(engine) == 5000
+    assert {name for name, rows in content(engine).items() if rows} == {"fold"}
+
+
+def test_no_history(engine: Engine) -> None:
+    assert fold(engine, history_of([])) == 0
+    assert rebuild(engine, history_of([])) == 0
+    assert cursor(engine) is None
+
+
+def test_more_rows_than_one_statement_takes(engine: Engine) -> None:
+    nominals = tuple(hour(number) for number in range(2500))
+    landed = [
+        FeedInstanceAvailable(number + 2, "primary", "raw", nominal, "v1", hour(0))
+        for number, nominal in enumerate(nominals)
+    ]
+    facts: list[Fact] = [RunQueued(1, "a", "p", "primary", nominals), *landed]
+    assert fold(engine, history_of(facts)) == 2501
+    assert {name: len(rows) for name, rows in content(engine).items() if rows} == {
+        "process_instances": 2500,
+        "feed_instances": 2500,
+        "fold": 1,
+    }
+
+
+def test_a_rerun_replaces_what_was_consumed(engine: Engine) -> None:
+    def success(event_id: int, nominal: datetime, *consumed: Consumption) -> InstanceChanged:
+        state = InstanceState.SUCCEEDED
+        return InstanceChanged(event_id, "p", "primary", nominal, state, hour(9), f"run-{event_id}", "", consumed)
+
+    two = [Consumption("flights", "raw", hour(number), "v1") for number in range(2)]
+    facts = [success(1, hour(0), *two), success(2, hour(1), two[0]), success(3, hour(0), two[1])]
+    fold(engine, history_of(facts, [2]))
+    assert content(engine)["consumed"] == [
+        ("p", "primary", hour(0), "flights", "raw", hour(1), "v1"),
+        ("p", "primary", hour(1), "flights", "raw", hour(0), "v1"),
+    ]
+
+
+def test_a_reason_may_hold_what_the_database_cannot(engine: Engine) -> None:
+    changed = InstanceChanged(1, "p", "primary", hour(0), InstanceState.FAILED, hour(1), "a", "bad \x00 and \udcff")
+    assert fold(engine, history_of([changed])) == 1
+    assert content(engine)["process_instances"][0][4] == "bad  and ?"

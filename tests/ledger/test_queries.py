@@ -1,0 +1,133 @@
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+from sqlalchemy import Engine, event
+
+from falcon_assets.ledger.facts import Fact, FeedInstanceAvailable, InstanceChanged, RunQueued
+from falcon_assets.ledger.fold import fold
+from falcon_assets.ledger.queries import available, progress, records, set_progress, signatures
+from falcon_assets.planning.instance_record import InstanceRecord, InstanceState
+from tests.ledger.histories import history_of, hour
+
+S = InstanceState
+
+
+def landed(event_id: int, feed: str, number: int, cluster: str = "primary", signature: str | None = None) -> Fact:
+    return FeedInstanceAvailable(event_id, cluster, feed, hour(number), "v1", hour(50), signature=signature)
+
+
+def changed(event_id: int, process: str, number: int, state: InstanceState, cluster: str = "primary") -> Fact:
+    return InstanceChanged(event_id, process, cluster, hour(number), state, hour(50), f"run-{event_id}", "why")
+
+
+def count_statements(engine: Engine) -> list[str]:
+    statements: list[str] = []
+
+    def note(_connection: object, _cursor: object, statement: str, *_: object) -> None:
+        statements.append(statement)
+
+    event.listen(engine, "before_cursor_execute", note)
+    return statements
+
+
+@pytest.fixture
+def feeds(engine: Engine) -> Engine:
+    facts = [landed(number + 1, "raw", number, signature=f"s{number}") for number in range(6)]
+    facts += [landed(11, "raw", 3, "backup"), landed(12, "other", 2), landed(13, "other", 9)]
+    fold(engine, history_of(facts))
+    return engine
+
+
+def test_available_within_spans_ends_included(feeds: Engine) -> None:
+    minute = timedelta(minutes=1)
+    with feeds.begin() as connection:
+        found = available(
+            connection,
+            {
+                ("primary", "raw"): (hour(1), hour(3)),
+                ("backup", "raw"): (hour(3), hour(3)),
+                ("primary", "other"): (hour(2) + minute, hour(9) - minute),
+                ("primary", "unknown"): (hour(0), hour(9)),
+            },
+        )
+    assert found == {("primary", "raw"): {hour(1), hour(2), hour(3)}, ("backup", "raw"): {hour(3)}}
+    assert all(instant.utcoffset() == timedelta(0) for instant in found["primary", "raw"])
+
+
+def test_available_of_nothing(feeds: Engine) -> None:
+    with feeds.begin() as connection:
+        assert available(connection, {}) == {}
+        assert available(connection, {("primary", "raw"): (hour(3), hour(2))}) == {}
+
+
+def test_one_statement_for_many_feeds(feeds: Engine) -> None:
+    spans = {("primary", f"feed-{number}"): (hour(0), hour(1)) for number in range(3000)}
+    statements = count_statements(feeds)
+    with feeds.begin() as connection:
+        assert available(connection, {**spans, ("primary", "raw"): (hour(5), hour(9))}) == {
+            ("primary", "raw"): {hour(5)}
+        }
+    assert len(statements) == 1
+
+
+def test_signatures_within_spans_ends_included(feeds: Engine) -> None:
+    spans = {
+        ("primary", "raw"): (hour(2), hour(4)),
+        ("primary", "other"): (hour(2), hour(9)),
+        ("backup", "raw"): (hour(4), hour(9)),
+    }
+    with feeds.begin() as connection:
+        assert signatures(connection, spans) == {
+            ("primary", "raw"): {hour(2): "s2", hour(3): "s3", hour(4): "s4"},
+            ("primary", "other"): {hour(2): None, hour(9): None},
+        }
+        assert signatures(connection, {}) == {}
+
+
+def test_records_from_an_instance_on_and_what_is_in_flight(engine: Engine) -> None:
+    facts = [
+        changed(1, "p", 0, S.SUCCEEDED),
+        changed(2, "p", 1, S.RUNNING),
+        RunQueued(3, "run-3", "p", "primary", (hour(0), hour(2))),
+        changed(4, "p", 3, S.SUCCEEDED),
+        changed(5, "p", 4, S.SUCCEEDED),
+        changed(6, "p", 5, S.TIMED_OUT),
+        changed(7, "q", 0, S.FAILED),
+        changed(8, "p", 1, S.RUNNING, "backup"),
+        changed(9, "not-asked", 4, S.RUNNING),
+    ]
+    fold(engine, history_of(facts))
+    with engine.begin() as connection:
+        found = records(connection, "primary", {"p": hour(4), "q": hour(1), "unknown": hour(0)})
+    assert found == {
+        "p": {
+            hour(0): InstanceRecord(hour(0), S.SUCCEEDED, "why", 2, 0, "run-3", "run-1", None, hour(50)),
+            hour(1): InstanceRecord(hour(1), S.RUNNING, "why", 1, 0, None, "run-2", hour(50), None),
+            hour(2): InstanceRecord(hour(2), S.WAITING, "", 1, 0, "run-3"),
+            hour(4): InstanceRecord(hour(4), S.SUCCEEDED, "why", 1, 0, None, "run-5", None, hour(50)),
+            hour(5): InstanceRecord(hour(5), S.TIMED_OUT, "why", 1, 1, None, "run-6", None, hour(50)),
+        },
+        "q": {},
+        "unknown": {},
+    }
+    with engine.begin() as connection:
+        assert records(connection, "primary", {}) == {}
+        assert records(connection, "elsewhere", {"p": hour(0)}) == {"p": {}}
+
+
+def test_progress_is_remembered_by_process_and_timeline(engine: Engine) -> None:
+    with engine.begin() as connection:
+        set_progress(connection, "primary", {("p", "hourly"): hour(1), ("q", "hourly"): hour(2)})
+        set_progress(connection, "backup", {("p", "hourly"): hour(7)})
+        set_progress(connection, "primary", {("p", "hourly"): hour(3), ("p", "daily"): hour(24)})
+        set_progress(connection, "primary", {})
+    with engine.begin() as connection:
+        assert progress(connection, "primary") == {
+            ("p", "hourly"): hour(3),
+            ("p", "daily"): hour(24),
+            ("q", "hourly"): hour(2),
+        }
+        assert progress(connection, "backup") == {("p", "hourly"): hour(7)}
+        assert progress(connection, "elsewhere") == {}

@@ -1,0 +1,344 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sqlalchemy import Engine
+
+from falcon_assets.ledger.facts import (
+    Consumption,
+    Fact,
+    FeedInstanceAvailable,
+    InstanceChanged,
+    RunEnded,
+    RunEnding,
+    RunQueued,
+)
+from falcon_assets.ledger.fold import fold, rebuild
+from falcon_assets.ledger.reduce import FeedInstance, Rows
+from falcon_assets.ledger.tables import METADATA
+from falcon_assets.planning.instance_record import InstanceRecord, InstanceState
+from tests.ledger.histories import content, empty, history_of, hour
+
+T = hour(0)
+KEY = ("p", "primary", T)
+S = InstanceState
+
+
+def at(minutes: int) -> datetime:
+    return hour(100) + timedelta(minutes=minutes)
+
+
+def queued(event_id: int, run_id: str, *nominals: datetime) -> RunQueued:
+    return RunQueued(event_id, run_id, "p", "primary", nominals or (T,))
+
+
+def changed(event_id: int, state: InstanceState, run_id: str | None = None, reason: str = "") -> InstanceChanged:
+    return InstanceChanged(event_id, "p", "primary", T, state, at(event_id), run_id, reason)
+
+
+def ended(event_id: int, run_id: str, ending: RunEnding, reason: str = "") -> RunEnded:
+    return RunEnded(event_id, run_id, ending, at(event_id), reason)
+
+
+OVER = [ended(4, "a", RunEnding.FAILED)]
+
+
+def after(*facts: Fact) -> Rows:
+    rows = Rows()
+    rows.apply(facts)
+    return rows
+
+
+SUCCEEDED = (queued(1, "a"), changed(2, S.RUNNING, "a"), changed(3, S.SUCCEEDED, "a"))
+SUCCEEDED_ROW = InstanceRecord(T, S.SUCCEEDED, attempt=1, run_id="a", started=at(2), ended=at(3))
+RERUN = replace(SUCCEEDED_ROW, attempt=2)
+RERUN_STARTED = replace(RERUN, run_id="b", started=at(5), state=S.RUNNING, ended=None)
+STARTED = InstanceRecord(T, S.RUNNING, attempt=1, run_id="a", started=at(2))
+
+
+@pytest.mark.parametrize(
+    ("facts", "row"),
+    [
+        pytest.param([queued(1, "a")], InstanceRecord(T, S.WAITING, attempt=1, queued_run="a"), id="queued"),
+        pytest.param(
+            [queued(1, "a"), queued(2, "a")], InstanceRecord(T, S.WAITING, attempt=1, queued_run="a"), id="queued-twice"
+        ),
+        pytest.param([queued(1, "a"), changed(2, S.RUNNING, "a")], STARTED, id="started"),
+        pytest.param([queued(1, "a"), changed(2, S.RUNNING, "a"), queued(3, "a")], STARTED, id="queued-after-start"),
+        pytest.param(
+            [queued(1, "a"), changed(2, S.RUNNING, "a"), changed(3, S.RUNNING, "a")],
+            replace(STARTED, started=at(3)),
+            id="started-twice-by-one-run",
+        ),
+        pytest.param([*SUCCEEDED], SUCCEEDED_ROW, id="succeeded"),
+        pytest.param([*SUCCEEDED, queued(4, "a")], SUCCEEDED_ROW, id="queued-after-success"),
+        pytest.param([changed(2, S.RUNNING, "a")], STARTED, id="manual-run"),
+        pytest.param(
+            [changed(2, S.RUNNING, "a"), changed(3, S.SUCCEEDED, "a")], SUCCEEDED_ROW, id="manual-run-succeeded"
+        ),
+        pytest.param(
+            [queued(1, "a"), changed(2, S.RUNNING, "m")],
+            InstanceRecord(T, S.RUNNING, attempt=2, queued_run="a", run_id="m", started=at(2)),
+            id="manual-run-beside-a-queued-one",
+        ),
+        pytest.param(
+            [queued(1, "a"), changed(2, S.RUNNING, "a"), changed(3, S.FAILED, "a", "boom")],
+            InstanceRecord(T, S.FAILED, "boom", 1, 1, None, "a", at(2), at(3)),
+            id="failed-once",
+        ),
+        pytest.param(
+            [changed(1, S.FAILED, "a", "boom"), queued(2, "b"), changed(3, S.RUNNING, "b")],
+            InstanceRecord(T, S.RUNNING, "", 2, 1, None, "b", at(3), None),
+            id="retry-keeps-the-count",
+        ),
+        pytest.param(
+            [changed(1, S.FAILED, "a"), changed(2, S.FAILED, "b", "again")],
+            InstanceRecord(T, S.FAILED, "again", 2, 2, None, "b", None, at(2)),
+            id="failed-twice",
+        ),
+        pytest.param(
+            [changed(1, S.FAILED, "a"), changed(2, S.TIMED_OUT, None, "raw is missing")],
+            InstanceRecord(T, S.TIMED_OUT, "raw is missing", 1, 2, None, "a", None, at(2)),
+            id="timed-out-after-a-failure",
+        ),
+        pytest.param(
+            [changed(1, S.SKIPPED, None, "LAST_ONLY")],
+            InstanceRecord(T, S.SKIPPED, "LAST_ONLY", ended=at(1)),
+            id="skipped",
+        ),
+        pytest.param(
+            [changed(1, S.FAILED, "a", "boom"), changed(2, S.SUCCEEDED, "b")],
+            InstanceRecord(T, S.SUCCEEDED, "", 2, 0, None, "b", None, at(2)),
+            id="success-resets-the-count",
+        ),
+        pytest.param(
+            [changed(1, S.FAILED, "a", "boom"), ended(2, "a", RunEnding.FAILED, "the run failed")],
+            InstanceRecord(T, S.FAILED, "boom", 1, 1, None, "a", None, at(1)),
+            id="run-failed-after-its-instance-did",
+        ),
+        pytest.param([*SUCCEEDED, ended(4, "a", RunEnding.KILLED)], SUCCEEDED_ROW, id="run-killed-after-success"),
+        pytest.param(
+            [queued(1, "a"), changed(2, S.RUNNING, "a"), ended(3, "x", RunEnding.KILLED)], STARTED, id="another-run"
+        ),
+        pytest.param(
+            [queued(1, "a"), ended(2, "a", RunEnding.FAILED, "why")],
+            InstanceRecord(T, S.FAILED, "why", attempt=1, failures=1, ended=at(2)),
+            id="run-failed-before-it-began-anything",
+        ),
+        pytest.param(
+            [queued(1, "a"), ended(2, "a", RunEnding.KILLED, "why")],
+            InstanceRecord(T, S.KILLED, "why", attempt=1, ended=at(2)),
+            id="queued-run-killed",
+        ),
+        pytest.param(
+            [queued(1, "a"), changed(2, S.RUNNING, "a"), ended(3, "a", RunEnding.FAILED, "why")],
+            replace(STARTED, state=S.FAILED, reason="why", failures=1, ended=at(3)),
+            id="running-run-failed",
+        ),
+        pytest.param(
+            [queued(1, "a"), changed(2, S.RUNNING, "a"), ended(3, "a", RunEnding.KILLED, "why")],
+            replace(STARTED, state=S.KILLED, reason="why", ended=at(3)),
+            id="running-run-killed",
+        ),
+        pytest.param(
+            [queued(1, "a"), changed(2, S.RUNNING, "a"), changed(3, S.WAITING, "a", "interrupted"), *OVER],
+            replace(STARTED, state=S.WAITING, reason="interrupted", ended=at(3)),
+            id="running-run-interrupted",
+        ),
+        pytest.param([*SUCCEEDED, queued(4, "b")], replace(RERUN, queued_run="b"), id="rerun-queued"),
+        *(
+            pytest.param([*SUCCEEDED, queued(4, "b"), ended(5, "b", ending)], RERUN, id=f"rerun-queued-{ending.value}")
+            for ending in RunEnding
+        ),
+        pytest.param(
+            [*SUCCEEDED, queued(4, "b"), changed(5, S.RUNNING, "b"), ended(6, "b", RunEnding.FAILED, "died")],
+            replace(RERUN_STARTED, state=S.FAILED, reason="died", failures=1, ended=at(6)),
+            id="rerun-started-died",
+        ),
+        pytest.param(
+            [*SUCCEEDED, queued(4, "b"), changed(5, S.RUNNING, "b"), ended(6, "b", RunEnding.KILLED, "by ann")],
+            replace(RERUN_STARTED, state=S.KILLED, reason="by ann", ended=at(6)),
+            id="rerun-started-killed",
+        ),
+        pytest.param(
+            [changed(2, S.RUNNING, "a"), queued(3, "b"), ended(4, "b", RunEnding.KILLED, "by ann")],
+            replace(STARTED, attempt=2),
+            id="queued-run-killed-while-another-one-computes",
+        ),
+    ],
+)
+def test_process_instance(facts: list[Fact], row: InstanceRecord) -> None:
+    rows = after(*facts)
+    assert rows.processes == {KEY: row}
+    assert rows.feeds == {}
+
+
+def test_what_a_failed_run_had_not_begun_is_open_again() -> None:
+    begun = [queued(1, "a", hour(0), hour(1)), changed(2, S.RUNNING, "a"), ended(3, "a", RunEnding.FAILED, "killed")]
+    assert after(*begun).processes["p", "primary", hour(1)] == InstanceRecord(hour(1), S.WAITING, attempt=1)
+
+
+def test_every_instance_of_an_ended_run_and_no_other() -> None:
+    rows = after(queued(1, "a", hour(0), hour(1)), queued(2, "b", hour(2)), ended(3, "a", RunEnding.KILLED, "by ann"))
+    killed = InstanceRecord(hour(0), S.KILLED, "by ann", attempt=1, ended=at(3))
+    assert rows.processes == {
+        ("p", "primary", hour(0)): killed,
+        ("p", "primary", hour(1)): replace(killed, nominal=hour(1)),
+        ("p", "primary", hour(2)): InstanceRecord(hour(2), S.WAITING, attempt=1, queued_run="b"),
+    }
+    assert rows.events == {("p", "primary", hour(0)): 3, ("p", "primary", hour(1)): 3, ("p", "primary", hour(2)): 2}
+
+
+def test_consumed_is_what_the_last_success_read() -> None:
+    first, second = Consumption("flights", "raw", T, "v1"), Consumption("flights", "raw", T, "v2")
+    success = changed(1, S.SUCCEEDED, "a")
+    facts = [replace(success, consumed=(first,)), replace(success, event_id=2, run_id="b", consumed=(second,))]
+    assert after(*facts).consumed == {KEY: (second,)}
+    assert after(*facts, changed(3, S.FAILED, "c")).consumed == {KEY: (second,)}
+
+
+LANDED = FeedInstanceAvailable(1, "primary", "raw", T, "v1", at(1), bytes=10, records=2, files=1, signature="s1")
+LANDED_ROW = FeedInstance("v1", at(1), at(1), 1, 10, 2, 1, "s1")
+NEWER = FeedInstanceAvailable(2, "primary", "raw", T, "v2", at(2), bytes=11, run_id="a")
+NEWER_ROW = FeedInstance("v2", at(1), at(2), 2, 11, previous_version="v1", changes=1, run_id="a")
+
+
+@pytest.mark.parametrize(
+    ("facts", "row"),
+    [
+        pytest.param([LANDED], LANDED_ROW, id="landed"),
+        pytest.param([LANDED, NEWER], NEWER_ROW, id="version-changed"),
+        pytest.param(
+            [LANDED, replace(LANDED, event_id=2, at=at(2), signature="s2")],
+            replace(LANDED_ROW, event_id=2, signature="s2"),
+            id="same-version",
+        ),
+        pytest.param(
+            [LANDED, NEWER, replace(NEWER, event_id=3, at=at(3))],
+            replace(NEWER_ROW, event_id=3),
+            id="changed-then-same",
+        ),
+        pytest.param(
+            [LANDED, NEWER, replace(LANDED, event_id=3, at=at(3))],
+            FeedInstance("v1", at(1), at(3), 3, 10, 2, 1, "s1", "v2", 2),
+            id="changed-back",
+        ),
+    ],
+)
+def test_feed_instance(facts: list[Fact], row: FeedInstance) -> None:
+    rows = after(*facts)
+    assert rows.feeds == {("primary", "raw", T): row}
+    assert rows.processes == {}
+
+
+NOMINALS = st.integers(0, 3).map(hour)
+RUNS = st.sampled_from(["a", "b", "c"])
+CLUSTERS = st.sampled_from(["primary", "backup"])
+VERSIONS = st.sampled_from(["v1", "v2"])
+CONSUMED = st.lists(
+    st.builds(Consumption, st.sampled_from(["x", "y"]), st.just("raw"), NOMINALS, st.none() | VERSIONS),
+    max_size=3,
+    unique_by=lambda one: (one.input, one.instance),
+).map(tuple)
+FACT: st.SearchStrategy[Fact] = st.one_of(
+    st.builds(
+        FeedInstanceAvailable,
+        event_id=st.just(0),
+        cluster=CLUSTERS,
+        feed=st.just("raw"),
+        instance=NOMINALS,
+        version=VERSIONS,
+        at=NOMINALS,
+        bytes=st.none() | st.integers(0, 2**63 - 1),
+        signature=st.none() | VERSIONS,
+        run_id=st.none() | RUNS,
+    ),
+    st.builds(
+        InstanceChanged,
+        event_id=st.just(0),
+        process=st.just("p"),
+        cluster=CLUSTERS,
+        nominal=NOMINALS,
+        state=st.sampled_from(InstanceState),
+        at=NOMINALS,
+        run_id=st.none() | RUNS,
+        reason=st.sampled_from(["", "why"]),
+        consumed=CONSUMED,
+    ),
+    st.builds(
+        RunQueued,
+        event_id=st.just(0),
+        run_id=RUNS,
+        process=st.just("p"),
+        cluster=CLUSTERS,
+        nominals=st.lists(NOMINALS, max_size=4, unique=True).map(tuple),
+    ),
+    st.builds(RunEnded, event_id=st.just(0), run_id=RUNS, ending=st.sampled_from(RunEnding), at=NOMINALS),
+)
+HISTORIES = st.lists(st.tuples(FACT, st.integers(1, 5)), max_size=40).map(
+    lambda steps: [
+        replace(fact, event_id=sum(step for _, step in steps[: index + 1])) for index, (fact, _) in enumerate(steps)
+    ]
+)
+SIZES = st.lists(st.integers(1, 9), min_size=1, max_size=5)
+
+
+@given(HISTORIES, SIZES)
+def test_any_chunking_gives_the_same_rows(facts: list[Fact], sizes: list[int]) -> None:
+    at_once, in_chunks, history, place = after(*facts), Rows(), history_of(facts, sizes), 0
+    while True:
+        chunk, last = history(place, 1000)
+        if last is None:
+            break
+        part = Rows(feeds=in_chunks.feeds, processes=in_chunks.processes)
+        part.apply(chunk)
+        in_chunks.consumed.update(part.consumed)
+        in_chunks.events.update(part.events)
+        place = last
+    assert in_chunks == at_once
+
+
+@settings(max_examples=40, deadline=None)
+@given(HISTORIES, SIZES, SIZES)
+def test_any_chunking_stores_the_same_rows(
+    ledger: Engine, facts: list[Fact], sizes: list[int], other_sizes: list[int]
+) -> None:
+    empty(ledger)
+    assert fold(ledger, history_of(facts, sizes)) == len(facts)
+    folded = content(ledger)
+    assert rebuild(ledger, history_of(facts)) == len(facts)
+    assert content(ledger) == folded
+    assert rebuild(ledger, history_of(facts, other_sizes)) == len(facts)
+    assert content(ledger) == folded
+    assert folded == expected_content(after(*facts), facts[-1].event_id if facts else None)
+
+
+def expected_content(rows: Rows, cursor: int | None) -> dict[str, list[tuple[object, ...]]]:
+    """The rows of a fold of all facts at once, in memory, as they are to be stored."""
+    values: dict[str, list[dict[str, object]]] = {
+        "feed_instances": [
+            {"cluster": key[0], "feed": key[1], "instance": key[2], "state": "AVAILABLE", **vars(row)}
+            for key, row in rows.feeds.items()
+        ],
+        "process_instances": [
+            {"process": key[0], "cluster": key[1], **vars(row), "state": row.state.value, "event_id": rows.events[key]}
+            for key, row in rows.processes.items()
+        ],
+        "consumed": [
+            {"process": key[0], "cluster": key[1], "nominal": key[2], **vars(one)}
+            for key, consumed in rows.consumed.items()
+            for one in consumed
+        ],
+        "fold": [] if cursor is None else [{"only": True, "event_id": cursor}],
+        "progress": [],
+    }
+    return {
+        name: sorted(
+            (tuple(row[column.name] for column in METADATA.tables[f"falcon.{name}"].c) for row in found), key=repr
+        )
+        for name, found in values.items()
+    }

@@ -1,0 +1,146 @@
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from alembic import command
+from alembic.autogenerate import compare_metadata
+from alembic.config import Config
+from alembic.migration import MigrationContext
+from sqlalchemy import Engine, inspect, text
+
+import falcon_assets.ledger
+from falcon_assets.ledger.fold import fold
+from falcon_assets.ledger.locks import LEDGER_LOCK, lock_in_transaction
+from falcon_assets.ledger.tables import METADATA, SCHEMA
+from falcon_assets.ledger.upgrade import upgrade
+from tests.ledger.histories import content, countable_facts, forked, history_of, ledger_engine, until_waiting
+
+TABLES = {table.name for table in METADATA.sorted_tables} | {"alembic_version"}
+
+
+@pytest.fixture
+def engine(database: str) -> Iterator[Engine]:
+    """No schema ``falcon`` there; a table of somebody else's is."""
+    made = ledger_engine(database)
+    with made.begin() as connection:
+        connection.execute(text(f"DROP SCHEMA IF EXISTS {SCHEMA} CASCADE"))
+        connection.execute(text("DROP SCHEMA IF EXISTS others CASCADE"))
+        connection.execute(text("CREATE SCHEMA others"))
+        for schema in ("others", "public"):  # of the same names as ours
+            connection.execute(text(f"DROP TABLE IF EXISTS {schema}.alembic_version, {schema}.fold"))
+            connection.execute(text(f"CREATE TABLE {schema}.fold (own text)"))
+            connection.execute(text(f"CREATE TABLE {schema}.alembic_version AS SELECT 'theirs' AS version_num"))
+    yield made
+    made.dispose()
+
+
+def schemas(engine: Engine) -> dict[str, set[str]]:
+    found = inspect(engine)
+    names = set(found.get_schema_names()) - {"information_schema"}
+    return {name: set(found.get_table_names(name)) for name in names}
+
+
+def objects(engine: Engine) -> list[tuple[object, ...]]:
+    """The tables, indexes and columns of our schema; a table made anew has another oid."""
+    statement = text(
+        "SELECT c.oid, c.relname, c.relkind, a.attname, a.atttypid, a.attnotnull FROM pg_class c "
+        "JOIN pg_attribute a ON a.attrelid = c.oid WHERE c.relnamespace = to_regnamespace(:schema) "
+        "ORDER BY c.oid, a.attnum"
+    )
+    with engine.connect() as connection:
+        return [tuple(row) for row in connection.execute(statement, {"schema": SCHEMA})]
+
+
+def downgrade(engine: Engine) -> None:
+    with engine.begin() as connection:
+        config = Config()
+        config.set_main_option("script_location", str(Path(falcon_assets.ledger.__file__).parent / "migrations"))
+        config.attributes["connection"] = connection
+        command.downgrade(config, "base")
+
+
+def differences(engine: Engine) -> list[object]:
+    """What autogenerate would put into the next migration."""
+    options = {
+        "include_schemas": True,
+        "include_name": lambda name, kind, parents: name == SCHEMA if kind == "schema" else True,
+        "version_table_schema": SCHEMA,
+        "compare_type": True,
+        "compare_server_default": True,
+    }
+    with engine.connect() as connection:
+        found: list[object] = compare_metadata(MigrationContext.configure(connection, opts=options), METADATA)
+        return found
+
+
+def test_the_migrations_make_the_tables_of_the_code(engine: Engine) -> None:
+    assert len(differences(engine)) >= len(METADATA.tables)
+    upgrade(engine)
+    assert differences(engine) == []
+
+
+def test_a_difference_would_be_seen(engine: Engine) -> None:
+    upgrade(engine)
+    with engine.begin() as connection:
+        connection.execute(text("DROP INDEX falcon.ix_consumed_feed"))
+        connection.execute(text("ALTER TABLE falcon.fold ALTER event_id TYPE integer"))
+        connection.execute(text("COMMENT ON COLUMN falcon.fold.only IS 'else'"))
+    assert len(differences(engine)) == 3
+
+
+def test_other_schemas_are_left_alone(engine: Engine) -> None:
+    before = schemas(engine)
+    upgrade(engine)
+    assert schemas(engine) == {**before, SCHEMA: TABLES}
+    assert before == {"public": {"fold", "alembic_version"}, "others": {"fold", "alembic_version"}}
+    downgrade(engine)
+    assert schemas(engine) == {**before, SCHEMA: {"alembic_version"}}
+    with engine.connect() as connection:
+        for schema in before:
+            assert connection.execute(text(f"SELECT * FROM {schema}.alembic_version")).all() == [("theirs",)]
+
+
+def test_a_second_upgrade_does_nothing(engine: Engine) -> None:
+    upgrade(engine)
+    fold(engine, history_of(countable_facts(20)))
+    made, rows = objects(engine), content(engine)
+    upgrade(engine)
+    assert objects(engine) == made
+    assert content(engine) == rows
+
+
+def test_two_processes_at_once(engine: Engine, database: str) -> None:
+    with engine.begin() as connection:
+        lock_in_transaction(connection, LEDGER_LOCK)
+        children = [forked(lambda: upgrade(ledger_engine(database))) for _ in range(2)]
+        until_waiting(engine, 2)
+    assert [os.waitpid(child, 0)[1] for child in children] == [0, 0]
+    assert differences(engine) == []
+    with engine.connect() as connection:
+        assert connection.execute(text("SELECT version_num FROM falcon.alembic_version")).all() == [("0001",)]
+
+
+def test_down_and_up_again(engine: Engine) -> None:
+    facts = countable_facts(20)
+    upgrade(engine)
+    fold(engine, history_of(facts))
+    rows = content(engine)
+    downgrade(engine)
+    assert schemas(engine)[SCHEMA] == {"alembic_version"}
+    upgrade(engine)
+    assert differences(engine) == []
+    assert {name for name, found in content(engine).items() if found} == set()
+    fold(engine, history_of(facts))
+    assert content(engine) == rows
+
+
+def test_an_upgrade_that_fails_leaves_nothing(engine: Engine) -> None:
+    with engine.begin() as connection:
+        connection.execute(text("CREATE SCHEMA falcon"))
+        connection.execute(text("CREATE TABLE falcon.progress (in_the_way text)"))  # the last one of the migration
+    with pytest.raises(Exception, match='relation "progress" already exists'):
+        upgrade(engine)
+    assert schemas(engine)[SCHEMA] == {"progress"}
