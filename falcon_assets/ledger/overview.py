@@ -31,12 +31,12 @@ def overview(connection: Connection) -> Overview:
     counted = union_all(
         *(select(literal(name).label("name"), func.count()).select_from(table) for name, table in _TABLES.items())
     )
-    rows = dict(connection.execute(counted).tuples().all())
+    rows = {name: count for name, count in connection.execute(counted)}
     table = PROCESS_INSTANCES.c
     key = (table.process, table.cluster)
     by_state = select(*key, table.state, func.count()).group_by(*key, table.state).order_by(*key)
     instances: dict[tuple[str, str], dict[InstanceState, int]] = {}
-    for process, cluster, state, count in connection.execute(by_state).tuples():
+    for process, cluster, state, count in connection.execute(by_state):
         instances.setdefault((process, cluster), {})[InstanceState(state)] = count
     event_id = connection.execute(select(FOLD.c.event_id)).scalar() or 0
     return Overview(event_id, {name: rows[name] for name in _TABLES}, instances)

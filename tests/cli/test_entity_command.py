@@ -167,11 +167,16 @@ def test_of_two_commands_at_once_one_finds_it_done_and_an_error_exits_with_1(
     call: Callable[..., Result], ledger: Engine, settings: Settings
 ) -> None:
     """Both processes have to wait for the row; then the second one sees what the first one did."""
+
+    def start(*arguments: str) -> subprocess.Popen[str]:
+        command = (FALCON, "entity", "suspend", *arguments)
+        return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=settings.home)
+
     call("schedule", "raw")
     with ledger.begin() as holder:
         holder.execute(select(ENTITY_STATUS).where(ENTITY_STATUS.c.name == "raw").with_for_update())
-        command = (FALCON, "entity", "suspend", "raw")
-        both = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=settings.home) for _ in range(2)]
+        both = [start("raw") for _ in range(2)]
+        wrong = start("both", "--kind", "feed")
         until_blocked(ledger, 2)
     said = sorted(one.communicate(timeout=20)[0] for one in both)
     assert said == [
@@ -179,10 +184,9 @@ def test_of_two_commands_at_once_one_finds_it_done_and_an_error_exits_with_1(
         "feed raw is SUSPENDED now, it was RUNNING\n",
     ]
     assert [one.returncode for one in both] == [0, 0]
-    command = (FALCON, "entity", "schedule", "raw")
-    result = subprocess.run(command, capture_output=True, text=True, cwd=settings.home, check=False)
-    message = "Error: feed 'raw': what is SUSPENDED cannot be scheduled (use resume)\n"
-    assert (result.returncode, result.stdout, result.stderr) == (1, "", message)
+    out, err = wrong.communicate(timeout=20)
+    message = "Error: feed 'both': what is SUBMITTED cannot be suspended\n"
+    assert (wrong.returncode, out, err) == (1, "", message)
 
 
 def until_blocked(engine: Engine, number: int) -> None:
