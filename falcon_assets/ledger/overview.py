@@ -31,7 +31,7 @@ def overview(connection: Connection) -> Overview:
     counted = union_all(
         *(select(literal(name).label("name"), func.count()).select_from(table) for name, table in _TABLES.items())
     )
-    rows = {name: count for name, count in connection.execute(counted)}
+    rows = {row[0]: row[1] for row in connection.execute(counted)}
     table = PROCESS_INSTANCES.c
     key = (table.process, table.cluster)
     by_state = select(*key, table.state, func.count()).group_by(*key, table.state).order_by(*key)

@@ -37,9 +37,23 @@ def start_connect(endpoint: str, confs: dict[str, str]) -> SparkSession:
     builder = SparkSession.builder.remote(endpoint)
     for key, value in confs.items():
         builder = builder.config(key, value)
-    session: Any = builder.create()
+    try:
+        session: Any = builder.create()
+    except PySparkException:
+        _forget_refused()
+        raise
     session.client.set_retry_policies([DefaultPolicy(max_retries=_RETRIES)])  # children get Spark's own, ten minutes
     return cast(SparkSession, session)
+
+
+def _forget_refused() -> None:
+    """Closes the session that a server refused: PySpark keeps it as the active one, and would ask it for minutes."""
+    from pyspark.sql.connect.session import SparkSession as ConnectSession  # noqa: PLC0415 - as above
+
+    for session in (ConnectSession.getActiveSession(), ConnectSession._get_default_session()):
+        if session is not None:
+            session.release_session_on_close = False
+            session.stop()
 
 
 def is_served(session: Any) -> bool:

@@ -178,13 +178,13 @@ def test_of_two_commands_at_once_one_finds_it_done_and_an_error_exits_with_1(
         both = [start("raw") for _ in range(2)]
         wrong = start("both", "--kind", "feed")
         until_blocked(ledger, 2)
-    said = sorted(one.communicate(timeout=20)[0] for one in both)
+    said = sorted(one.communicate(timeout=60)[0] for one in both)
     assert said == [
         "feed raw is SUSPENDED already (since 2013-01-03T06:00:00Z, commanded): nothing to do\n",
         "feed raw is SUSPENDED now, it was RUNNING\n",
     ]
     assert [one.returncode for one in both] == [0, 0]
-    out, err = wrong.communicate(timeout=20)
+    out, err = wrong.communicate(timeout=60)
     message = "Error: feed 'both': what is SUBMITTED cannot be suspended\n"
     assert (wrong.returncode, out, err) == (1, "", message)
 
@@ -194,7 +194,7 @@ def until_blocked(engine: Engine, number: int) -> None:
     statement = text(
         "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
     )
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 60
     while time.monotonic() < deadline:
         with engine.connect() as connection:
             if connection.execute(statement).scalar_one() == number:
