@@ -74,6 +74,6 @@ def _write(
 ) -> None:
     rows = [
         {"kind": kind, "name": name, "status": one.status.value, "since": one.since, "commanded": one.commanded}
-        for (kind, name), one in changed.items()
+        for (kind, name), one in sorted(changed.items())
     ]
     upsert(connection, ENTITY_STATUS, rows, where)
