@@ -88,7 +88,7 @@ class Decision:
     waiting: Mapping[datetime, str]
     first_open: int
     wake_at: datetime | None
-    retry_at: datetime | None
+    retry_at: datetime | None = None
 
 
 def decide(situation: Situation) -> Decision:
