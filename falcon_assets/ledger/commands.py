@@ -75,5 +75,4 @@ def obey(connection: Connection, entity: Feed | Process, asked: Command, now: da
         raise EntityStatusError(f"{entity.kind} {entity.name!r}: {error}") from None
     if status is before.status:
         return Outcome(before, before)
-    command(connection, entity, status, now)
-    return Outcome(before, EntityStatus(status, now, commanded=True))
+    return Outcome(before, command(connection, entity, status, now))

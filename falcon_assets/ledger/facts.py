@@ -25,6 +25,8 @@ class FeedInstanceAvailable:
     files: int | None = None
     signature: str | None = None
     run_id: str | None = None
+    late: bool = False
+    """Whether a late rerun published it."""
 
 
 @dataclass(frozen=True)
@@ -54,13 +56,18 @@ class InstanceChanged:
 
 @dataclass(frozen=True)
 class RunQueued:
-    """A run that a coordinator made for some instances of a process is there."""
+    """A run that a coordinator made for some instances of a process is there.
+
+    ``attempts`` says for each of the instances which attempt the coordinator meant the run to be; none: the next one.
+    Of several runs for one attempt the first one has the instance, and the others are not for it.
+    """
 
     event_id: int
     run_id: str
     process: str
     cluster: str
     nominals: tuple[datetime, ...]
+    attempts: tuple[int, ...] = ()
 
 
 class RunEnding(str, Enum):
@@ -81,4 +88,17 @@ class RunEnded:
     reason: str = ""
 
 
-Fact: TypeAlias = FeedInstanceAvailable | InstanceChanged | RunQueued | RunEnded
+@dataclass(frozen=True)
+class CameTooLate:
+    """A version of a feed instance came after its cut-off, and a process instance that had read it does not rerun."""
+
+    event_id: int
+    process: str
+    cluster: str
+    nominal: datetime
+    feed: str
+    instance: datetime
+    version: str
+
+
+Fact: TypeAlias = FeedInstanceAvailable | InstanceChanged | RunQueued | RunEnded | CameTooLate

@@ -8,9 +8,10 @@ from typing import Any, TypeAlias
 
 from sqlalchemy import ColumnElement, Connection, Engine, delete, or_, select, tuple_
 
-from falcon_assets.ledger.facts import Fact, FeedInstanceAvailable, InstanceChanged, RunEnded, RunQueued
+from falcon_assets.ledger.facts import CameTooLate, Fact, FeedInstanceAvailable, InstanceChanged, RunEnded, RunQueued
 from falcon_assets.ledger.locks import LEDGER_LOCK, lock_in_transaction
-from falcon_assets.ledger.reduce import FeedInstance, FeedKey, ProcessKey, Rows
+from falcon_assets.ledger.reduce import Consumed, FeedInstance, FeedKey, ProcessKey, Rows
+from falcon_assets.ledger.staleness import mark_stale
 from falcon_assets.ledger.tables import CONSUMED, FEED_INSTANCES, FOLD, PROCESS_INSTANCES, PROJECTION
 from falcon_assets.ledger.upsert import parts, upsert
 from falcon_assets.planning.instance_record import InstanceRecord, InstanceState
@@ -68,6 +69,7 @@ def _load(connection: Connection, facts: Sequence[Fact]) -> Rows:
     feeds = {(one.cluster, one.feed, one.instance) for one in facts if isinstance(one, FeedInstanceAvailable)}
     processes = {(one.process, one.cluster, one.nominal) for one in facts if isinstance(one, InstanceChanged)}
     queued = [one for one in facts if isinstance(one, RunQueued)]
+    too_late = [one for one in facts if isinstance(one, CameTooLate)]
     processes |= {(one.process, one.cluster, nominal) for one in queued for nominal in one.nominals}
     runs = {one.run_id for one in facts if isinstance(one, RunEnded)}
     rows = Rows()
@@ -82,8 +84,21 @@ def _load(connection: Connection, facts: Sequence[Fact]) -> Rows:
     wanted += [or_(*(column.in_(part) for column in of_run)) for part in parts(runs)]
     for condition in wanted:
         for row in connection.execute(select(PROCESS_INSTANCES).where(condition)):
-            rows.processes[row.process, row.cluster, row.nominal] = record_of(row)
+            process = (row.process, row.cluster, row.nominal)
+            rows.processes[process] = record_of(row)
+            if row.started_event is not None:
+                rows.started[process] = row.started_event
+    _load_consumed(connection, rows, {(one.process, one.cluster, one.nominal) for one in too_late})
     return rows
+
+
+def _load_consumed(connection: Connection, rows: Rows, keys: set[ProcessKey]) -> None:
+    names = [one.name for one in fields(Consumed)]
+    for part in parts(keys):
+        for row in connection.execute(select(CONSUMED).where(tuple_(*_READER).in_(part))):
+            key = (row.process, row.cluster, row.nominal)
+            one = Consumed(**{name: row._mapping[name] for name in names})
+            rows.consumed[key] = (*rows.consumed.get(key, ()), one)
 
 
 def record_of(row: Any) -> InstanceRecord:
@@ -93,21 +108,25 @@ def record_of(row: Any) -> InstanceRecord:
 
 
 _RECORD = [one.name for one in fields(InstanceRecord)]
+_READER = (CONSUMED.c.process, CONSUMED.c.cluster, CONSUMED.c.nominal)
 
 
 def _store(connection: Connection, rows: Rows) -> None:
     upsert(connection, FEED_INSTANCES, [_feed_values(key, row) for key, row in rows.feeds.items()])
-    changed = [_process_values(key, rows.processes[key], event) for key, event in rows.events.items()]
+    changed = [
+        {**_process_values(key, rows.processes[key], event), "started_event": rows.started.get(key)}
+        for key, event in rows.events.items()
+    ]
     upsert(connection, PROCESS_INSTANCES, changed)
-    own = (CONSUMED.c.process, CONSUMED.c.cluster, CONSUMED.c.nominal)
     for part in parts(rows.consumed):
-        connection.execute(delete(CONSUMED).where(tuple_(*own).in_(part)))
+        connection.execute(delete(CONSUMED).where(tuple_(*_READER).in_(part)))
     values = [
-        {"process": key[0], "cluster": key[1], "nominal": key[2], **asdict(one)}
+        {"process": key[0], "cluster": key[1], "nominal": key[2], **asdict(one), "stale": False}
         for key, consumed in rows.consumed.items()
         for one in consumed
     ]
     upsert(connection, CONSUMED, values)
+    mark_stale(connection, rows.feeds, rows.consumed)
 
 
 def _feed_values(key: FeedKey, row: FeedInstance) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Collection
 
 from sqlalchemy import Connection, text
 
@@ -23,6 +24,21 @@ def try_lock(connection: Connection, name: str) -> bool:
 def unlock(connection: Connection, name: str) -> None:
     """Gives the lock of :func:`try_lock` back."""
     connection.execute(text("SELECT pg_advisory_unlock(:key)"), {"key": _key(name)})
+
+
+def held(connection: Connection, names: Collection[str]) -> set[str]:
+    """Those of the locks that some connection to this database holds."""
+    keys = {_key(name): name for name in names}
+    # PostgreSQL shows the two halves of the key, as unsigned numbers.
+    found = connection.execute(
+        text(
+            "SELECT (classid::bigint << 32) | objid::bigint AS key FROM pg_locks WHERE locktype = 'advisory' "
+            "AND objsubid = 1 AND granted AND database = (SELECT oid FROM pg_database WHERE datname = "
+            "current_database()) AND ((classid::bigint << 32) | objid::bigint) = ANY(:keys)"
+        ),
+        {"keys": list(keys)},
+    )
+    return {keys[key] for key in found.scalars()}
 
 
 def _key(name: str) -> int:

@@ -2,14 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
-from sqlalchemy import ColumnElement, Connection, DateTime, Text, Values, and_, column, func, or_, select, values
+from sqlalchemy import (
+    ARRAY,
+    Column,
+    ColumnElement,
+    Connection,
+    DateTime,
+    Integer,
+    TableClause,
+    TableValuedAlias,
+    Text,
+    and_,
+    column,
+    exists,
+    func,
+    literal,
+    or_,
+    select,
+    text,
+    true,
+    union_all,
+)
 
 from falcon_assets.ledger.fold import record_of
-from falcon_assets.ledger.tables import COLLECTED, FEED_INSTANCES, PROCESS_INSTANCES, PROGRESS
+from falcon_assets.ledger.tables import COLLECTED, FEED_INSTANCES, OPEN, PROCESS_INSTANCES, PROGRESS
 from falcon_assets.ledger.upsert import upsert
 from falcon_assets.planning.instance_record import InstanceRecord, InstanceState
 
@@ -17,20 +37,16 @@ Name: TypeAlias = tuple[str, str]
 """An entity on a cluster: (cluster, feed) or (cluster, process)."""
 
 _INSTANT = DateTime(timezone=True)
+_RUNS = TableClause("runs", column("run_id", Text))
+"""Dagster's own table of runs, in the same database."""
 
 
 def available(connection: Connection, spans: Mapping[Name, tuple[datetime, datetime]]) -> dict[Name, set[datetime]]:
     """The available instances of feeds, each within its span (both ends included)."""
     if not spans:
         return {}
-    asked = _asked(spans)
-    table = FEED_INSTANCES.c
-    statement = (
-        select(table.cluster, table.feed, func.array_agg(table.instance))
-        .join_from(asked, FEED_INSTANCES, _within(asked))
-        .group_by(table.cluster, table.feed)
-    )
-    return {(cluster, feed): set(found) for cluster, feed, found in connection.execute(statement)}
+    found = _within_spans(connection, spans, FEED_INSTANCES.c.instance)
+    return {(cluster, feed): set(instances) for cluster, feed, instances in found if instances}
 
 
 def signatures(
@@ -39,37 +55,82 @@ def signatures(
     """The signatures of the available instances of feeds, each within its span (both ends included)."""
     if not spans:
         return {}
-    asked = _asked(spans)
-    table = FEED_INSTANCES.c
-    statement = (
-        select(table.cluster, table.feed, func.array_agg(table.instance), func.array_agg(table.signature))
-        .join_from(asked, FEED_INSTANCES, _within(asked))
-        .group_by(table.cluster, table.feed)
-    )
-    found = connection.execute(statement)
-    return {(cluster, feed): dict(zip(*aggregated, strict=True)) for cluster, feed, *aggregated in found}
+    found = _within_spans(connection, spans, FEED_INSTANCES.c.instance, FEED_INSTANCES.c.signature)
+    return {
+        (cluster, feed): dict(zip(*aggregated, strict=True)) for cluster, feed, *aggregated in found if all(aggregated)
+    }
 
 
 def records(
-    connection: Connection, cluster: str, open_from: Mapping[str, datetime]
+    connection: Connection,
+    cluster: str,
+    open_from: Mapping[str, datetime],
+    attempts: Mapping[str, int] | None = None,
 ) -> dict[str, dict[datetime, InstanceRecord]]:
-    """The records of processes on a cluster, each from an instance on, and all that are in flight before it."""
+    """The records of processes on a cluster, each from an instance on, and of those before it that are not over.
+
+    Those are in flight, or wait again after a run that a person started; or they failed in it, no more often than
+    ``attempts`` says (process -> how often it is tried again; without an entry never).
+    """
     if not open_from:
         return {}
-    asked = values(column("process", Text), column("first", _INSTANT), name="asked").data(list(open_from.items()))
-    table = PROCESS_INSTANCES.c
-    in_flight = or_(table.queued_run.is_not(None), table.state == InstanceState.RUNNING.value)
-    statement = select(PROCESS_INSTANCES).join_from(
-        asked,
-        PROCESS_INSTANCES,
-        and_(
-            table.cluster == cluster, table.process == asked.c.process, or_(table.nominal >= asked.c.first, in_flight)
-        ),
+    tried = [(attempts or {}).get(process, 0) for process in open_from]
+    asked = _asked(
+        process=_texts(open_from), first=_instants(open_from.values()), attempts=literal(tried, ARRAY(Integer))
     )
+    table = PROCESS_INSTANCES.c
+    own = and_(table.cluster == cluster, table.process == asked.c.process)
+    not_over = or_(
+        table.queued_run.is_not(None),
+        table.state.in_([InstanceState.RUNNING.value, InstanceState.WAITING.value]),
+        and_(table.state == InstanceState.FAILED.value, table.failures <= asked.c.attempts),
+    )
+    # Process by process (OFFSET 0: PostgreSQL is not to join the tables as a whole instead), each part by its index:
+    # what is settled is not read, however much it is.
+    is_open = select(PROCESS_INSTANCES).where(own, table.nominal >= asked.c.first).offset(0).lateral("open")
+    earlier = select(PROCESS_INSTANCES).where(own, table.nominal < asked.c.first, not_over, text(f"({OPEN})")).offset(0)
+    before = earlier.lateral("before")
+    statement = union_all(*(select(part).select_from(asked).join(part, true()) for part in (is_open, before)))
     found: dict[str, dict[datetime, InstanceRecord]] = {name: {} for name in open_from}
     for row in connection.execute(statement):
         found[row.process][row.nominal] = record_of(row)
     return found
+
+
+def some_records(
+    connection: Connection, process: str, cluster: str, nominals: Sequence[datetime]
+) -> dict[datetime, InstanceRecord]:
+    """The records of those instances of a process; nothing about those that no run was given."""
+    table = PROCESS_INSTANCES.c
+    own = and_(table.process == process, table.cluster == cluster, table.nominal.in_(nominals))
+    return {row.nominal: record_of(row) for row in connection.execute(select(PROCESS_INSTANCES).where(own))}
+
+
+def begun(connection: Connection, run_ids: Sequence[str]) -> dict[str, set[Name]]:
+    """Run -> the (process, cluster) of which it is computing instances."""
+    table = PROCESS_INSTANCES.c
+    statement = (
+        select(table.run_id, table.process, table.cluster)
+        .where(table.run_id.in_(run_ids), table.state == InstanceState.RUNNING.value)
+        .distinct()
+    )
+    found: dict[str, set[Name]] = {}
+    for run_id, process, cluster in connection.execute(statement):
+        found.setdefault(run_id, set()).add((process, cluster))
+    return found
+
+
+def in_flight_without_run(connection: Connection, processes: Sequence[str]) -> dict[Name, list[datetime]]:
+    """(process, cluster) -> instances that are in flight in a run that is not in Dagster any more."""
+    own = PROCESS_INSTANCES.c
+    in_flight = or_(own.queued_run.is_not(None), own.state == InstanceState.RUNNING.value)
+    run = _RUNS.c.run_id == func.coalesce(own.queued_run, own.run_id)
+    statement = (
+        select(own.process, own.cluster, func.array_agg(own.nominal))
+        .where(own.process.in_(processes), text(f"({OPEN})"), in_flight, ~exists().select_from(_RUNS).where(run))
+        .group_by(own.process, own.cluster)
+    )
+    return {(process, cluster): sorted(nominals) for process, cluster, nominals in connection.execute(statement)}
 
 
 def progress(connection: Connection, cluster: str) -> dict[tuple[str, str], datetime]:
@@ -91,7 +152,7 @@ def set_progress(connection: Connection, cluster: str, first_open: Mapping[tuple
 def looks(connection: Connection, cluster: str) -> dict[str, datetime]:
     """Feed -> when its collector last looked through all that was due."""
     statement = select(COLLECTED.c.feed, COLLECTED.c.looked_at).where(COLLECTED.c.cluster == cluster)
-    return dict(connection.execute(statement).tuples().all())
+    return {row.feed: row.looked_at for row in connection.execute(statement)}
 
 
 def set_looks(connection: Connection, cluster: str, looked_at: Mapping[str, datetime]) -> None:
@@ -101,22 +162,41 @@ def set_looks(connection: Connection, cluster: str, looked_at: Mapping[str, date
     )
 
 
-def _asked(spans: Mapping[Name, tuple[datetime, datetime]]) -> Values:
-    columns = (column("cluster", Text), column("feed", Text), column("first", _INSTANT), column("last", _INSTANT))
-    return values(*columns, name="asked").data([(*name, *span) for name, span in spans.items()])
-
-
-def _within(asked: Values) -> ColumnElement[bool]:
+def _within_spans(
+    connection: Connection, spans: Mapping[Name, tuple[datetime, datetime]], *columns: Column[Any]
+) -> Iterable[Sequence[Any]]:
+    """(cluster, feed, all values of each column in its span) of each feed; None where there are none."""
+    clusters, feeds = zip(*spans, strict=True)
+    first, last = zip(*spans.values(), strict=True)
+    asked = _asked(cluster=_texts(clusters), feed=_texts(feeds), first=_instants(first), last=_instants(last))
     table = FEED_INSTANCES.c
-    return and_(
-        table.cluster == asked.c.cluster,
-        table.feed == asked.c.feed,
-        table.instance.between(asked.c.first, asked.c.last),
+    values = (
+        select(*(func.array_agg(column).label(column.name) for column in columns))
+        .where(
+            table.cluster == asked.c.cluster,
+            table.feed == asked.c.feed,
+            table.instance.between(asked.c.first, asked.c.last),
+        )
+        .lateral("found")
     )
+    return connection.execute(select(asked.c.cluster, asked.c.feed, *values.c).join_from(asked, values, true())).all()
+
+
+def _asked(**columns: ColumnElement[Any]) -> TableValuedAlias:
+    """Rows of arrays: VALUES would be compiled anew in every tick, row by row."""
+    return func.unnest(*columns.values()).table_valued(*columns).render_derived(name="asked")
+
+
+def _texts(items: Iterable[str]) -> ColumnElement[Any]:
+    return literal(list(items), ARRAY(Text))
+
+
+def _instants(items: Iterable[datetime]) -> ColumnElement[Any]:
+    return literal(list(items), ARRAY(_INSTANT))
 
 
 def counts(connection: Connection, run_id: str) -> dict[InstanceState, int]:
     """How many of the instances that a run has started are in which state."""
     table = PROCESS_INSTANCES.c
     statement = select(table.state, func.count()).where(table.run_id == run_id).group_by(table.state)
-    return {InstanceState(state): count for state, count in connection.execute(statement).tuples()}
+    return {InstanceState(state): count for state, count in connection.execute(statement)}

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from itertools import zip_longest
 from typing import TypeAlias
 
 from falcon_assets.ledger.facts import (
-    Consumption,
+    CameTooLate,
     Fact,
     FeedInstanceAvailable,
     InstanceChanged,
@@ -24,6 +25,7 @@ ProcessKey: TypeAlias = tuple[str, str, datetime]
 """Process, cluster, nominal time."""
 
 _FAILING = (InstanceState.FAILED, InstanceState.TIMED_OUT)
+_OVER = (InstanceState.SUCCEEDED, InstanceState.SKIPPED, InstanceState.KILLED)
 
 
 @dataclass(frozen=True)
@@ -41,6 +43,20 @@ class FeedInstance:
     previous_version: str | None = None
     changes: int = 0
     run_id: str | None = None
+    version_event: int = 0
+    late: bool = False
+
+
+@dataclass(frozen=True)
+class Consumed:
+    """A row of ``falcon.consumed`` without the key of its process instance, and without what follows from it."""
+
+    input: str
+    feed: str
+    instance: datetime
+    version: str | None
+    read_event: int
+    too_late: str | None = None
 
 
 @dataclass
@@ -50,14 +66,17 @@ class Rows:
     Attributes:
         feeds: Feed instances.
         processes: Process instances.
-        consumed: What process instances consumed, of those only that succeeded in these facts.
+        consumed: What process instances consumed, of those only that succeeded in these facts or that these facts say
+            something came too late for.
         events: The latest event about each process instance of these facts.
+        started: The event by which each process instance started last.
     """
 
     feeds: dict[FeedKey, FeedInstance] = field(default_factory=dict)
     processes: dict[ProcessKey, InstanceRecord] = field(default_factory=dict)
-    consumed: dict[ProcessKey, tuple[Consumption, ...]] = field(default_factory=dict)
+    consumed: dict[ProcessKey, tuple[Consumed, ...]] = field(default_factory=dict)
     events: dict[ProcessKey, int] = field(default_factory=dict)
+    started: dict[ProcessKey, int] = field(default_factory=dict)
 
     def apply(self, facts: Iterable[Fact]) -> None:
         """Changes the rows by the facts, which come in the order of history."""
@@ -68,6 +87,8 @@ class Rows:
                 self._changed(fact)
             elif isinstance(fact, RunQueued):
                 self._queued(fact)
+            elif isinstance(fact, CameTooLate):
+                self._came_too_late(fact)
             else:
                 self._ended(fact)
 
@@ -84,9 +105,18 @@ class Rows:
             files=fact.files,
             signature=fact.signature,
             run_id=fact.run_id,
+            version_event=fact.event_id,
+            late=fact.late,
         )
         if row is not None and row.version == fact.version:
-            new = replace(new, seen_at=row.seen_at, previous_version=row.previous_version, changes=row.changes)
+            new = replace(
+                new,
+                seen_at=row.seen_at,
+                previous_version=row.previous_version,
+                changes=row.changes,
+                version_event=row.version_event,
+                late=row.late,
+            )
         elif row is not None:
             new = replace(new, previous_version=row.version, changes=row.changes + 1)
         self.feeds[key] = new
@@ -98,21 +128,42 @@ class Rows:
             row = _taken(row, fact.run_id)
         if fact.state is InstanceState.RUNNING:
             row = replace(row, started=fact.at, ended=None)
+            self.started[key] = fact.event_id
         else:
             row = replace(row, ended=fact.at)
         if fact.state is InstanceState.SUCCEEDED:
             row = replace(row, failures=0)
-            self.consumed[key] = fact.consumed
+            # What a run reads, it reads after it said that it starts.
+            read = self.started.get(key, 0)
+            self.consumed[key] = tuple(
+                Consumed(one.input, one.feed, one.instance, one.version, read) for one in fact.consumed
+            )
         elif fact.state in _FAILING:
             row = replace(row, failures=row.failures + 1)
+        elif fact.state is InstanceState.WAITING and fact.run_id is None:
+            row = replace(row, queued_run=None)  # a coordinator takes it from a run that is not there any more
         self._put(key, replace(row, state=fact.state, reason=fact.reason), fact.event_id)
 
     def _queued(self, fact: RunQueued) -> None:
-        for nominal in fact.nominals:
+        for nominal, meant in zip_longest(fact.nominals, fact.attempts):
             key = (fact.process, fact.cluster, nominal)
             row = self.processes.get(key) or _pending(nominal)
+            if meant is not None and row.attempt >= meant:
+                continue  # this run said so before, or another run was given the attempt
             if fact.run_id not in (row.queued_run, row.run_id):  # a run says twice that it is there: queued and started
-                self._put(key, replace(row, queued_run=fact.run_id, attempt=row.attempt + 1), fact.event_id)
+                row = replace(row, queued_run=fact.run_id, attempt=meant or row.attempt + 1)
+                if row.state in _OVER:  # to be run again: what becomes of the run is what becomes of the instance
+                    row = replace(row, state=InstanceState.WAITING, reason="")
+                self._put(key, row, fact.event_id)
+
+    def _came_too_late(self, fact: CameTooLate) -> None:
+        key = (fact.process, fact.cluster, fact.nominal)
+        about = (fact.feed, fact.instance)
+        if key in self.consumed:
+            self.consumed[key] = tuple(
+                replace(one, too_late=fact.version) if (one.feed, one.instance) == about else one
+                for one in self.consumed[key]
+            )
 
     def _ended(self, fact: RunEnded) -> None:
         began = any(row.run_id == fact.run_id for row in self.processes.values())
@@ -141,9 +192,9 @@ def _taken(row: InstanceRecord, run_id: str) -> InstanceRecord:
 def _dropped(row: InstanceRecord, fact: RunEnded, began: bool) -> InstanceRecord:
     """An instance whose turn did not come.
 
-    What succeeded stays so, and what another run is computing is that run's. Else: where a person killed the run, it is
-    killed too; where the run failed before it ``began`` any instance, it failed, or the same would be tried for ever;
-    where other instances had their turn, it is what it was before.
+    What another run is computing is that run's, and what another run finished meanwhile stays so. Else: where a person
+    killed the run, it is killed too; where the run failed before it ``began`` any instance, it failed, or the same
+    would be tried for ever; where other instances had their turn, it is what it was before.
     """
     row = replace(row, queued_run=None)
     if row.state in (InstanceState.SUCCEEDED, InstanceState.RUNNING) or (began and fact.ending is RunEnding.FAILED):

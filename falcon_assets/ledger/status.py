@@ -60,11 +60,12 @@ def statuses(
     return found
 
 
-def command(connection: Connection, entity: Feed | Process, status: Status, now: datetime) -> None:
+def command(connection: Connection, entity: Feed | Process, status: Status, now: datetime) -> EntityStatus:
     """Gives the entity a status that its definition no longer changes."""
     before = statuses(connection, [entity], now)[entity.kind, entity.name]
-    since = before.since if before.status is status else now
-    _write(connection, {(entity.kind, entity.name): EntityStatus(status, since, commanded=True)})
+    after = EntityStatus(status, before.since if before.status is status else now, commanded=True)
+    _write(connection, {(entity.kind, entity.name): after})
+    return after
 
 
 def _write(

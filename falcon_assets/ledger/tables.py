@@ -1,11 +1,12 @@
 """The tables of the ledger, in the PostgreSQL schema ``falcon``; the migrations create them.
 
-Everything but ``entity_status`` is a projection of Dagster's history: ``falcon ledger rebuild`` makes it anew.
+Everything but ``entity_status``, ``reruns`` and ``collected`` is a projection of Dagster's history: ``falcon ledger
+rebuild`` makes it anew.
 """
 
 from __future__ import annotations
 
-from sqlalchemy import BigInteger, Boolean, Column, DateTime, Index, Integer, MetaData, Table, Text
+from sqlalchemy import JSON, BigInteger, Boolean, Column, DateTime, Index, Integer, MetaData, Table, Text, text
 
 SCHEMA = "falcon"
 METADATA = MetaData(schema=SCHEMA)
@@ -29,6 +30,8 @@ FEED_INSTANCES = Table(
     Column("changes", Integer, nullable=False, comment="how often the version changed after the first one"),
     Column("run_id", Text, comment="the run that published it; null: it landed from outside"),
     Column("event_id", BigInteger, nullable=False, comment="of Dagster's latest event about it"),
+    Column("version_event", BigInteger, nullable=False, comment="of Dagster's event that brought the present version"),
+    Column("late", Boolean, nullable=False, comment="whether a late rerun published the present version"),
 )
 """One row per available feed instance on a cluster."""
 Index("ix_feed_instances_event", FEED_INSTANCES.c.event_id)
@@ -42,17 +45,20 @@ PROCESS_INSTANCES = Table(
     Column("state", Text, nullable=False),
     Column("reason", Text, nullable=False),
     Column("attempt", Integer, nullable=False, comment="how many runs it was given to"),
-    Column("failures", Integer, nullable=False, comment="in a row, since it succeeded last"),
+    Column("failures", Integer, nullable=False, comment="FAILED or TIMED_OUT in a row"),
     Column("queued_run", Text, comment="the run that carries it and has not started it yet"),
     Column("run_id", Text, comment="the run that started it last"),
     Column("started", _INSTANT),
     Column("ended", _INSTANT),
     Column("event_id", BigInteger, nullable=False, comment="of Dagster's latest event about it"),
+    Column("started_event", BigInteger, comment="of Dagster's event by which it started last"),
 )
 """One row per process instance that a run was given, or that timed out or was skipped. Others are pending."""
 Index("ix_process_instances_queued_run", PROCESS_INSTANCES.c.queued_run)
 Index("ix_process_instances_run", PROCESS_INSTANCES.c.run_id)
 Index("ix_process_instances_event", PROCESS_INSTANCES.c.event_id)
+OPEN = text("queued_run IS NOT NULL OR state NOT IN ('SUCCEEDED', 'SKIPPED', 'KILLED')")
+Index("ix_process_instances_open", PROCESS_INSTANCES.c.cluster, PROCESS_INSTANCES.c.process, postgresql_where=OPEN)
 
 CONSUMED = Table(
     "consumed",
@@ -64,9 +70,13 @@ CONSUMED = Table(
     Column("feed", Text, nullable=False),
     Column("instance", _INSTANT, primary_key=True),
     Column("version", Text, comment="null: it was not there (an optional input)"),
+    Column("read_event", BigInteger, nullable=False, comment="of Dagster's event after which it was read; 0: unknown"),
+    Column("too_late", Text, comment="a later version that was said to have come too late"),
+    Column("stale", Boolean, nullable=False, comment="whether there is another version now, not said to be too late"),
 )
 """What each process instance read when it succeeded last."""
 Index("ix_consumed_feed", CONSUMED.c.cluster, CONSUMED.c.feed, CONSUMED.c.instance)
+Index("ix_consumed_stale", CONSUMED.c.cluster, CONSUMED.c.process, CONSUMED.c.input, postgresql_where=CONSUMED.c.stale)
 
 FOLD = Table(
     "fold",
@@ -86,6 +96,20 @@ ENTITY_STATUS = Table(
     Column("commanded", Boolean, nullable=False, comment="by a person; false: by schedule: in the definition"),
 )
 """What is scheduled. Dagster has no place for it, so a rebuild leaves it alone."""
+
+RERUNS = Table(
+    "reruns",
+    METADATA,
+    Column("process", Text, primary_key=True),
+    Column("cluster", Text, primary_key=True),
+    Column("nominal", _INSTANT, primary_key=True),
+    Column("kind", Text, nullable=False, comment="late: its input changed"),
+    Column("cause", JSON, nullable=False, comment="late: the changes, as the record of the rerun shows them"),
+    Column("attempt", Integer, nullable=False, comment="of the instance when it was asked for"),
+    Column("failures", Integer, nullable=False, comment="of the instance when it was asked for"),
+    Column("requested_at", _INSTANT, nullable=False, comment="on the falcon clock"),
+)
+"""Requests to run instances again. Dagster has no place for them, so a rebuild leaves them alone."""
 
 COLLECTED = Table(
     "collected",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 import dagster as dg
@@ -20,6 +20,7 @@ from falcon_assets.model.expression import Kind
 from falcon_assets.model.instant import format_instant
 from falcon_assets.model.process import Input, Process
 from falcon_assets.orchestration import names, run_tags
+from falcon_assets.orchestration.cluster_reruns import ClusterReruns, look_at_reruns
 from falcon_assets.orchestration.event_metadata import instance_state
 from falcon_assets.orchestration.open_ledger import Ledger
 from falcon_assets.orchestration.partitions import key_of
@@ -136,7 +137,8 @@ class Coordinator:
             status = statuses(connection, self.processes, now)
         for cluster, members in self._members.items():
             with ledger.engine.begin() as connection:
-                look = _Look(connection, cluster, members, status, unfinished, now, until)
+                reruns = look_at_reruns(connection, self.store, cluster, [one.process.name for one in members])
+                look = _Look(connection, cluster, members, status, unfinished, now, until, reruns)
                 for member in members:
                     key = (member.process.name, cluster)
                     try:
@@ -160,6 +162,7 @@ class Coordinator:
         said = f"attempt {attempts[0]}" if len(set(attempts)) == 1 else f"attempts {_digest(attempts)}"
         times = " to ".join(map(format_instant, dict.fromkeys((launch.nominals[0], launch.nominals[-1]))))
         tags = run_tags.launch_tags(process, cluster, member.partitions, launch, self.settings.clock.tag)
+        tags[run_tags.ATTEMPTS] = " ".join(map(str, attempts))
         return PlannedRun(member, launch, f"{process} on {cluster}, {times}, {said}", tags)
 
     def _record(self, instance: dg.DagsterInstance, member: Member, decision: Decision, now: datetime) -> None:
@@ -185,13 +188,20 @@ class _Look:
         unfinished: Collection[dg.DagsterRun],
         now: datetime,
         until: datetime | None,
+        reruns: ClusterReruns,
     ) -> None:
         self._connection, self._cluster, self._status, self._now, self._until = connection, cluster, status, now, until
         self._progress = queries.progress(connection, cluster)
         self._first = {one.process.name: self._first_open(one) for one in members}
         self._members = {one.process.name: one for one in members}
-        self._records = queries.records(connection, cluster, self._first)
-        self._available = queries.available(connection, self._spans(members))
+        self._reruns = reruns
+        retries = [one.process for one in members if one.process.retry.policy != "final"]
+        attempts = {process.name: process.retry.attempts for process in retries}
+        found = queries.records(connection, cluster, self._first, attempts)
+        self._records = {name: {**reruns.records.get(name, {}), **records} for name, records in found.items()}
+        self._available = queries.available(connection, self._spans(members, self._first, self._horizon))
+        for key, more in queries.available(connection, self._earlier_spans(members)).items():
+            self._available.setdefault(key, set()).update(more)
         self._runs: dict[str, list[dg.DagsterRun]] = {}
         for run in unfinished:
             if run.tags.get(run_tags.CLUSTER) == cluster and run_tags.NOMINAL_TIMES in run.tags:
@@ -204,11 +214,12 @@ class _Look:
         records = dict(self._records[process.name])
         for run in self._runs.get(process.name, ()):
             for nominal in run_tags.nominals_of(run.tags):
-                if nominal < self._first[process.name]:
+                if nominal < self._first[process.name] and nominal not in records:
                     continue  # The run has finished it already, and does not hold a slot for it.
                 # A run that exists and has said nothing yet: its launcher was stopped in between.
-                if nominal not in records or not (records[nominal].in_flight or records[nominal].run_id == run.run_id):
-                    records[nominal] = InstanceRecord(nominal, InstanceState.WAITING, queued_run=run.run_id)
+                record = records.get(nominal) or InstanceRecord(nominal, InstanceState.WAITING)
+                if not (record.in_flight or record.run_id == run.run_id):
+                    records[nominal] = replace(record, queued_run=run.run_id)
         return Situation(
             process=process,
             timeline=timeline,
@@ -221,6 +232,8 @@ class _Look:
             slots_in_use=self._slots(process, records),
             available={one.feed: self._available.get((self._cluster, one.feed), set()) for one in process.inputs},
             budget=min(budget, 100) if budget > 0 else 0,
+            requests=self._reruns.requests.get(process.name, {}),
+            holds=self._reruns.holds,
         )
 
     def remember(self, decisions: Mapping[tuple[str, str], Decision]) -> None:
@@ -241,21 +254,36 @@ class _Look:
         held = Counter(one.queued_run or one.run_id or "" for one in records.values() if one.in_flight)
         return sum(min(count, granted.get(run_id, process.parallel)) for run_id, count in held.items())
 
-    def _spans(self, members: Collection[Member]) -> dict[queries.Name, tuple[datetime, datetime]]:
-        """Between which times the availability of each input feed matters."""
+    @property
+    def _horizon(self) -> datetime:
+        return min(self._now, self._until or self._now)
+
+    def _earlier_spans(self, members: Collection[Member]) -> dict[queries.Name, tuple[datetime, datetime]]:
+        """The same for instances that are pending again before the first one that is open."""
+        again = {
+            name: [nominal for nominal in records if nominal < self._first[name]]
+            for name, records in self._records.items()
+        }
+        first = {name: min(nominals) for name, nominals in again.items() if nominals}
+        last = max((max(again[name]) for name in first), default=self._now)
+        return self._spans([one for one in members if one.process.name in first], first, last)
+
+    def _spans(
+        self, members: Collection[Member], first: Mapping[str, datetime], last: datetime
+    ) -> dict[queries.Name, tuple[datetime, datetime]]:
+        """Between which times the availability of each input feed matters, for instances between two times."""
         spans: dict[queries.Name, tuple[datetime, datetime]] = {}
         for member in members:
             for one in member.process.inputs:
-                span = self._span(member, one)
+                span = self._span(member, one, first[member.process.name], last)
                 key = (self._cluster, one.feed)
                 spans[key] = (min(spans[key][0], span[0]), max(spans[key][1], span[1])) if key in spans else span
         return spans
 
-    def _span(self, member: Member, one: Input) -> tuple[datetime, datetime]:
+    def _span(self, member: Member, one: Input, first: datetime, last: datetime) -> tuple[datetime, datetime]:
         feed = feed_timeline(member.readiness.feeds[one.feed], self._cluster)
         if one.start.call.kind is Kind.INSTANCES:
             return feed.start, feed.end
-        first, last = self._first[member.process.name], min(self._now, self._until or self._now)
         try:
             start = first + expression_bounds(one.start.call)[0] - 2 * feed.frequency.length
             return max(start, feed.start), min(last + expression_bounds(one.end.call)[1], feed.end)

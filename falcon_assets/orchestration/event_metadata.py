@@ -9,7 +9,7 @@ from typing import Any
 import dagster as dg
 
 from falcon_assets.model.instant import format_instant
-from falcon_assets.planning.instance_record import InstanceState
+from falcon_assets.planning.instance_record import InstanceState, LateChange
 
 PROCESS = "process"
 NOMINAL_TIME = "nominal_time"
@@ -21,6 +21,11 @@ REASON = "reason"
 SIGNATURE = "signature"
 INSTANCE = "instance"
 INPUTS = "inputs"
+LATE = "late"
+"""On what a late rerun published: which inputs had changed, from which version to which."""
+TOO_LATE = "too_late"
+"""The version of an input instance that came after its cut-off; nothing is run again for it."""
+FEED = "feed"
 
 
 def instance_state(
@@ -38,6 +43,25 @@ def instance_state(
         partition=partition,
         description=f"{process} {format_instant(nominal)}: {state.value}" + (f": {reason}" if reason else ""),
         metadata=state_metadata(process, nominal, state, at) | ({REASON: reason} if reason else {}),
+    )
+
+
+def too_late(
+    key: dg.AssetKey, partition: str, process: str, nominal: datetime, change: LateChange, at: datetime, said: str
+) -> dg.AssetObservation:
+    """An input of a succeeded process instance changed after its cut-off: an observation on its first output."""
+    return dg.AssetObservation(
+        asset_key=key,
+        partition=partition,
+        description=said,
+        metadata={
+            PROCESS: process,
+            NOMINAL_TIME: format_instant(nominal),
+            TOO_LATE: change.after,
+            FEED: change.feed,
+            INSTANCE: format_instant(change.instance),
+            AT: at.isoformat(timespec="milliseconds"),
+        },
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import datetime
@@ -15,22 +15,32 @@ from pyspark.sql import SparkSession
 
 from falcon_assets.catalog.store import EntityStore
 from falcon_assets.errors import FalconError
+from falcon_assets.ledger import reruns
 from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.instant import format_instant
 from falcon_assets.model.process import Process
 from falcon_assets.orchestration import names, run_tags
 from falcon_assets.orchestration.event_metadata import instance_state
+from falcon_assets.orchestration.instance_fence import InstanceFence, instance_fence
 from falcon_assets.orchestration.instance_run import InstanceResult, InstanceRunner, ReadyInstance
 from falcon_assets.orchestration.materialization import materializations
+from falcon_assets.orchestration.open_ledger import open_ledger
 from falcon_assets.orchestration.partitions import instant_of_key, key_of
-from falcon_assets.planning.instance_record import InstanceState
+from falcon_assets.planning.instance_record import InstanceState, LateChange
 from falcon_assets.planning.process_partitions import ProcessPartitions
 from falcon_assets.settings import Settings
 from falcon_assets.spark.engines.programs import stop_programs
 from falcon_assets.storage.cluster_store import ClusterStore
 
-Said: TypeAlias = "SimpleQueue[tuple[datetime, InstanceResult | Exception | None]]"
+Said: TypeAlias = "SimpleQueue[tuple[datetime, InstanceResult | Exception | LeftAlone | None]]"
 """What the instances of a run say, in the order in which they do: that they start (None), and what they came to."""
+
+
+@dataclass(frozen=True)
+class LeftAlone:
+    """An instance that this run does not compute, because another one dealt with it."""
+
+    why: str
 
 
 @dataclass(frozen=True)
@@ -64,17 +74,29 @@ class ProcessExecution:
         Raises:
             dagster.Failure: one or more instances failed; names them and why. The others are done.
         """
-        nominals = self._nominals(context.partition_keys)
+        with instance_fence(context, self.settings, self.process.name, self.cluster.name) as fence:
+            self._run(context, session, fence)
+
+    def _run(
+        self, context: dg.AssetExecutionContext, session: Callable[[], SparkSession], fence: InstanceFence
+    ) -> None:
+        asked = self._nominals(context.partition_keys)
+        others = fence.others(asked)
+        for nominal, why in others.items():
+            context.log.info(f"{self.process.name} {format_instant(nominal)} is left alone: {why}")
+        nominals = [nominal for nominal in asked if nominal not in others]
         failures: dict[datetime, str] = {}
-        ready = list(self._prepare(nominals, failures))
+        ready = list(self._prepare(nominals, self._late(context, nominals), failures))
         for nominal, reason in failures.items():
             self._record_state(context, nominal, InstanceState.FAILED, reason)
         slots = min(self.process.parallel, int(context.run.tags.get(run_tags.SLOTS, self.process.parallel)))
         said: Said = SimpleQueue()
         running: set[datetime] = set()
         try:
-            for nominal, outcome in self._outcomes(ready, session, slots, said):
+            for nominal, outcome in self._outcomes(ready, session, slots, said, fence):
                 self._hear(context, nominal, outcome, running, failures)
+                if outcome is not None:
+                    fence.give_back(nominal)
         except BaseException:
             self._broken_off(context, said, running, failures)
             raise
@@ -88,22 +110,46 @@ class ProcessExecution:
         instants = [instant for key in keys if (instant := instant_of_key(key)) is not None]
         return sorted(map(self.partitions.nominal_of, instants), reverse=self.process.order != "FIFO")
 
-    def _prepare(self, nominals: Sequence[datetime], failures: dict[datetime, str]) -> Iterator[ReadyInstance]:
+    def _late(
+        self, context: dg.AssetExecutionContext, nominals: Sequence[datetime]
+    ) -> Mapping[datetime, tuple[LateChange, ...]]:
+        """The changes for which instances run again; none in a run that is not there for late data."""
+        if run_tags.LATE not in context.run.tags:
+            return {}
+        with open_ledger(self.settings, context.instance).engine.connect() as connection:
+            found = reruns.requests_of(connection, self.process.name, self.cluster.name, nominals)
+        return {nominal: request.changes for nominal, request in found.items()}
+
+    def _prepare(
+        self,
+        nominals: Sequence[datetime],
+        late: Mapping[datetime, tuple[LateChange, ...]],
+        failures: dict[datetime, str],
+    ) -> Iterator[ReadyInstance]:
         """The instances that can run; why the others cannot goes to ``failures``. No Spark is started for it."""
         for nominal in nominals:
             try:
-                yield self._runner.prepare(nominal)
+                yield self._runner.prepare(nominal, late.get(nominal, ()))
             except FalconError as error:
                 failures[nominal] = str(error)
 
     def _outcomes(
-        self, ready: Sequence[ReadyInstance], session: Callable[[], SparkSession], slots: int, said: Said
-    ) -> Iterator[tuple[datetime, InstanceResult | Exception | None]]:
+        self,
+        ready: Sequence[ReadyInstance],
+        session: Callable[[], SparkSession],
+        slots: int,
+        said: Said,
+        fence: InstanceFence,
+    ) -> Iterator[tuple[datetime, InstanceResult | Exception | LeftAlone | None]]:
         """Starts (None), results and failures as they come; nothing is started once the run is interrupted."""
 
         def work(one: ReadyInstance) -> None:
-            said.put((one.plan.nominal, None))
             try:
+                why = fence.take(one.plan.nominal)
+                if why is not None:
+                    said.put((one.plan.nominal, LeftAlone(why)))
+                    return
+                said.put((one.plan.nominal, None))
                 said.put((one.plan.nominal, self._runner.run(one, session)))
             except Exception as error:
                 said.put((one.plan.nominal, error))
@@ -120,6 +166,7 @@ class ProcessExecution:
             except BaseException:
                 # The run is interrupted: what waits is dropped, and programs do not outlive it.
                 pool.shutdown(wait=False, cancel_futures=True)
+                fence.hold.let_go()
                 stop_programs()
                 raise
 
@@ -127,7 +174,7 @@ class ProcessExecution:
         self,
         context: dg.AssetExecutionContext,
         nominal: datetime,
-        outcome: InstanceResult | Exception | None,
+        outcome: InstanceResult | Exception | LeftAlone | None,
         running: set[datetime],
         failures: dict[datetime, str],
     ) -> None:
@@ -137,6 +184,9 @@ class ProcessExecution:
             self._record_state(context, nominal, InstanceState.RUNNING)
             return
         running.discard(nominal)
+        if isinstance(outcome, LeftAlone):
+            context.log.info(f"{self.process.name} {format_instant(nominal)} is left alone: {outcome.why}")
+            return
         if isinstance(outcome, InstanceResult):
             self._record(context, outcome)
             return

@@ -12,6 +12,7 @@ import dagster as dg
 from sqlalchemy import Engine, text
 
 from falcon_assets.ledger.facts import (
+    CameTooLate,
     Consumption,
     Fact,
     FeedInstanceAvailable,
@@ -108,11 +109,14 @@ def _facts(event_id: int, entry: dg.EventLogEntry, runs: Mapping[str, Mapping[st
         return
     tags = runs.get(entry.run_id, {})
     seen = _clock(tags).at(datetime.fromtimestamp(entry.timestamp, timezone.utc))
-    if event.event_type in _QUEUED:
-        nominals = run_tags.nominals_of(tags)
-        if nominals:
-            yield RunQueued(event_id, entry.run_id, tags[run_tags.PROCESS], tags[run_tags.CLUSTER], nominals)
-    elif event.event_type in _ENDINGS:
+    if event.event_type in _QUEUED or event.event_type in _ENDINGS:
+        nominals, attempts = run_tags.nominals_of(tags), run_tags.attempts_of(tags)
+        # A run that ends before it was queued (canceled, or its launcher was killed) was an attempt all the same:
+        # Dagster starts no second run with its key.
+        if nominals and (attempts or event.event_type in _QUEUED):
+            process, cluster = tags[run_tags.PROCESS], tags[run_tags.CLUSTER]
+            yield RunQueued(event_id, entry.run_id, process, cluster, nominals, attempts)
+    if event.event_type in _ENDINGS:
         yield RunEnded(event_id, entry.run_id, _ENDINGS[event.event_type], seen, _why(entry))
     elif entry.asset_materialization is not None:
         yield from _asset_facts(event_id, entry.asset_materialization, entry.run_id, seen, landed=True)
@@ -160,6 +164,17 @@ def _asset_facts(
             files=said.get("files"),
             signature=said.get(meta.SIGNATURE),
             run_id=run,
+            late=meta.LATE in said,
+        )
+    elif meta.TOO_LATE in said:
+        yield CameTooLate(
+            event_id=event_id,
+            process=said[meta.PROCESS],
+            cluster=cluster,
+            nominal=parse_instant(said[meta.NOMINAL_TIME]),
+            feed=said[meta.FEED],
+            instance=parse_instant(said[meta.INSTANCE]),
+            version=said[meta.TOO_LATE],
         )
     if meta.STATE in said:
         yield InstanceChanged(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 
@@ -15,6 +15,8 @@ from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.feed import Feed
 from falcon_assets.model.instant import format_instant
 from falcon_assets.model.process import Process
+from falcon_assets.planning.instance_record import LateChange
+from falcon_assets.planning.lateness import late_workflow
 from falcon_assets.planning.paths import InstancePaths
 from falcon_assets.planning.process_instance import InputPlan, OutputPlan, ProcessInstance, plan_process_instance
 from falcon_assets.spark.dataset import InputData, OutputData
@@ -58,6 +60,7 @@ class InstanceResult:
         outputs: One per output of the process, in its order.
         application_id: Of the Spark application that computed it.
         seconds: From the first look at the inputs to the last published output.
+        late: The changes of inputs for which it was run again, up to the versions that it read.
     """
 
     nominal: datetime
@@ -65,14 +68,16 @@ class InstanceResult:
     outputs: tuple[PublishedOutput, ...]
     application_id: str
     seconds: float
+    late: tuple[LateChange, ...] = ()
 
 
 @dataclass(frozen=True)
 class ReadyInstance:
-    """A planned instance whose required inputs are there."""
+    """A planned instance whose required inputs are there; ``late`` as in :class:`InstanceResult`, as it was asked."""
 
     plan: ProcessInstance
     available: Mapping[str, tuple[tuple[datetime, str], ...]]
+    late: tuple[LateChange, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -86,8 +91,10 @@ class InstanceRunner:
     entity_root: Path
     user: str
 
-    def prepare(self, nominal: datetime) -> ReadyInstance:
+    def prepare(self, nominal: datetime, late: tuple[LateChange, ...] = ()) -> ReadyInstance:
         """Plans the instance and looks whether its inputs are there; touches no Spark.
+
+        ``late``: the changes for which it is run again; they choose the workflow.
 
         Raises:
             UnknownInstanceError: ``nominal`` is no instance of the process.
@@ -101,7 +108,7 @@ class InstanceRunner:
         if missing:
             subject = f"{self.process.name} on {self.cluster.name} at {format_instant(nominal)}"
             raise MissingInputsError(subject, missing)
-        return ReadyInstance(plan, available)
+        return ReadyInstance(plan, available, late)
 
     def run(self, ready: ReadyInstance, session: Callable[[], SparkSession]) -> InstanceResult:
         """Reads, computes and publishes; ``session`` is asked when Spark is needed.
@@ -130,7 +137,7 @@ class InstanceRunner:
                     nominal=plan.nominal,
                     timezone=self.process.timezone,
                     user=self.user,
-                    workflow=self.process.workflow,
+                    workflow=late_workflow(self.process, ready.late),
                     entity_root=self.entity_root,
                     inputs=tuple(self._input_data(one, ready.available[one.name]) for one in plan.inputs),
                     outputs=tuple(
@@ -146,7 +153,8 @@ class InstanceRunner:
                 PublishedOutput(output, publication.commit(output.name), result.records[output.name])
                 for output in plan.outputs
             )
-        return InstanceResult(plan.nominal, inputs, outputs, result.application_id, time.monotonic() - started)
+        seconds = time.monotonic() - started
+        return InstanceResult(plan.nominal, inputs, outputs, result.application_id, seconds, _read(ready.late, inputs))
 
     def _is_available(self, feed: Feed, instance: datetime) -> bool:
         return is_available(self.store, feed, InstancePaths(feed, self.cluster).data(instance))
@@ -174,3 +182,11 @@ class InstanceRunner:
 
     def _input_data(self, one: InputPlan, available: tuple[tuple[datetime, str], ...]) -> InputData:
         return InputData(one.name, one.feed, tuple(self.store.url(path) for _, path in available), one.partition)
+
+
+def _read(late: tuple[LateChange, ...], inputs: Mapping[str, tuple[ConsumedInstance, ...]]) -> tuple[LateChange, ...]:
+    """The changes up to the versions that were read: they may be newer than what was asked for."""
+    versions = {
+        (name, one.instance): one.version.version for name, read in inputs.items() for one in read if one.version
+    }
+    return tuple(replace(one, after=versions.get((one.input, one.instance), one.after)) for one in late)

@@ -8,6 +8,7 @@ from typing import Any
 
 import dagster as dg
 
+from falcon_assets.ledger.reruns import cause_of
 from falcon_assets.model.instant import format_instant
 from falcon_assets.orchestration import event_metadata as meta
 from falcon_assets.orchestration import names
@@ -45,6 +46,7 @@ def materializations(
                 "duration_seconds": round(result.seconds, 3),
                 "spark_application_id": result.application_id,
                 "inputs": dg.MetadataValue.json(_inputs(result)),
+                **({meta.LATE: dg.MetadataValue.json(cause_of(result.late))} if result.late else {}),
             },
             tags={DATA_VERSION_TAG: output.version.version},
         )

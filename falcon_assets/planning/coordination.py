@@ -5,15 +5,16 @@ Nothing here acts: one look at a situation gives one decision, and the same situ
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
 from falcon_assets.model.instant import format_instant
 from falcon_assets.model.process import Process
-from falcon_assets.planning.instance_record import InstanceRecord, InstanceState
-from falcon_assets.planning.instance_rules import gives_up_at, opens_at, settled, timeout_of, timeout_text
+from falcon_assets.planning.instance_record import LATE, InstanceRecord, InstanceState, RerunRequest
+from falcon_assets.planning.instance_rules import gives_up_at, opens_at, reopened, settled, timeout_of, timeout_text
 from falcon_assets.planning.readiness import Readiness
+from falcon_assets.planning.rerun_holds import RerunHolds
 from falcon_assets.planning.timeline import Timeline
 
 __all__ = ["Decision", "Launch", "Situation", "decide", "opens_at", "settled", "timeout_of"]
@@ -35,11 +36,15 @@ class Situation:
         now: The time.
         until: No instance after it is due; None: no such limit.
         since: When the process last became RUNNING (scheduled or resumed); None: it is not RUNNING.
-        first_open: Index in the timeline; everything before it is settled.
-        records: What is known about instances from ``first_open`` on, by nominal time.
+        first_open: Index in the timeline; everything before it is settled, but for what ``records`` and ``requests``
+            say of it.
+        records: What is known, by nominal time: about instances from ``first_open`` on, about those before it that are
+            not settled, and about those in ``requests``.
         slots_in_use: How many of its ``parallel`` slots runs hold.
         available: The available instances by the name of the feed; sets, for speed.
         budget: How many instances may be launched at most.
+        requests: The requests to rerun instances that are alive, by nominal time.
+        holds: What reruns of other processes are about to replace: instances that read it wait for them.
     """
 
     process: Process
@@ -53,6 +58,8 @@ class Situation:
     slots_in_use: int
     available: Mapping[str, Collection[datetime]]
     budget: int = 100
+    requests: Mapping[datetime, RerunRequest] = field(default_factory=dict)
+    holds: RerunHolds = field(default_factory=RerunHolds)
 
 
 @dataclass(frozen=True)
@@ -62,10 +69,12 @@ class Launch:
     Attributes:
         nominals: Neighbours in the timeline, oldest first.
         slots: How many of them may run at once.
+        late: Whether it runs them again because of late data.
     """
 
     nominals: tuple[datetime, ...]
     slots: int
+    late: bool = False
 
 
 @dataclass(frozen=True)
@@ -105,7 +114,8 @@ def decide(situation: Situation) -> Decision:
     first_open = situation.first_open
     while first_open < due and look.is_settled(situation.timeline.instance(first_open)):
         first_open += 1
-    for index, nominal in look.pending(range(first_open, due)):
+    again, following = look.pending_before(min(first_open, due)), range(first_open, due)
+    for index, nominal in look.pending([*again, *following] if again else following):
         look.consider(index, nominal)
     launches = look.launch()
     return Decision(
@@ -130,6 +140,12 @@ class _Look:
     waiting: dict[datetime, str] = field(default_factory=dict)
     alarms: set[datetime] = field(default_factory=set)
     retries: set[datetime] = field(default_factory=set)
+    records: Mapping[datetime, InstanceRecord] = field(init=False)
+
+    def __post_init__(self) -> None:
+        at = self.at
+        pending = ((T, at.records.get(T) or InstanceRecord(T, InstanceState.WAITING)) for T in at.requests)
+        self.records = {**at.records, **{T: reopened(at.requests[T], record) for T, record in pending}}
 
     def due(self) -> int:
         """How many instances of the timeline are due."""
@@ -138,10 +154,19 @@ class _Look:
         return at.timeline.indexes(at.timeline.start, horizon).stop
 
     def is_settled(self, nominal: datetime) -> bool:
-        record = self.at.records.get(nominal)
+        record = self.records.get(nominal)
         return record is not None and settled(record, self.at.process)
 
-    def pending(self, indexes: range) -> Iterator[tuple[int, datetime]]:
+    def pending_before(self, first_open: int) -> list[int]:
+        """Indexes of older instances that are pending again: reruns, and what a person ran and failed."""
+        timeline = self.at.timeline
+        if first_open <= 0:
+            return []
+        first = timeline.instance(first_open)
+        again = [T for T in self.records if first > T and not self.is_settled(T) and timeline.contains(T)]
+        return sorted(map(timeline.index_at_or_before, again))
+
+    def pending(self, indexes: Sequence[int]) -> Iterator[tuple[int, datetime]]:
         """The instances to look at in the order of the process; those in a run or suspended get their reason here."""
         order = self.at.process.order
         looked_at, before = 0, None
@@ -151,7 +176,7 @@ class _Look:
             if nominal == before or self.is_settled(nominal):
                 continue
             before = nominal
-            reason = self._held(self.at.records.get(nominal))
+            reason = self._held(self.records.get(nominal))
             if reason:
                 self.waiting[nominal] = reason
                 continue
@@ -162,7 +187,7 @@ class _Look:
 
     def consider(self, index: int, nominal: datetime) -> None:
         """Finds out what is to be said about one pending instance."""
-        at, record = self.at, self.at.records.get(nominal)
+        at, record = self.at, self.records.get(nominal)
         if at.since is None:
             self._wait(nominal, "process is suspended")
             return
@@ -175,9 +200,14 @@ class _Look:
             return
         missing = at.readiness.missing(nominal, at.available)
         if not missing:
-            self.ready.append((index, nominal))
+            held = at.holds.reason(at.process, at.readiness.cluster_name, at.readiness.feeds, nominal, at.available)
+            if held:
+                self._wait(nominal, held)
+            else:
+                self.ready.append((index, nominal))
             return
-        gives_up = gives_up_at(max(nominal, at.since, opens or nominal), at.process)
+        asked = at.requests[nominal].requested_at if nominal in at.requests else nominal
+        gives_up = gives_up_at(max(nominal, at.since, opens or nominal, asked), at.process)
         if at.now >= gives_up:
             self.timed_out.append((nominal, f"missing after {timeout_text(at.process)}: {', '.join(missing)}"))
         else:
@@ -187,15 +217,17 @@ class _Look:
     def launch(self) -> list[Launch]:
         """Shares the free slots out among stretches of ready instances."""
         at, ready = self.at, self.ready
-        if at.process.order == "LAST_ONLY" and ready:
-            newest = format_instant(ready[0][1])
-            self.skipped += [(nominal, f"LAST_ONLY: {newest} is newer") for _, nominal in ready[1:]]
-            ready = ready[:1]
+        first_runs = [one for one in ready if one[1] not in at.requests]
+        if at.process.order == "LAST_ONLY" and first_runs:
+            newest = format_instant(first_runs[0][1])
+            self.skipped += [(nominal, f"LAST_ONLY: {newest} is newer") for _, nominal in first_runs[1:]]
+            # What has run before is asked for by name: it is neither too old nor in the way of others.
+            ready = [one for one in ready if one is first_runs[0] or one[1] in at.requests]
         free, budget, taken = at.process.parallel - at.slots_in_use, at.budget, 0
         launches = []
         while taken < len(ready) and free > 0 and budget > 0:
-            stretch = _stretch(ready, taken, min(LONGEST_LAUNCH, budget))
-            launches.append(Launch(tuple(sorted(stretch)), min(free, len(stretch))))
+            stretch = self._stretch(ready, taken, min(LONGEST_LAUNCH, budget))
+            launches.append(Launch(tuple(sorted(stretch)), min(free, len(stretch)), self._is_late(stretch[0])))
             free -= launches[-1].slots
             budget -= len(stretch)
             taken += len(stretch)
@@ -221,14 +253,21 @@ class _Look:
             return f"is in run {record.queued_run or record.run_id}"
         return "is suspended" if record.state is InstanceState.SUSPENDED else ""
 
+    def _is_late(self, nominal: datetime) -> bool:
+        request = self.at.requests.get(nominal)
+        return request is not None and request.kind == LATE
+
+    def _stretch(self, ready: list[tuple[int, datetime]], first: int, longest: int) -> list[datetime]:
+        """The instances from ``first`` on that are neighbours in the timeline, all of them late reruns or none."""
+        last, late = first, self._is_late(ready[first][1])
+        while (
+            last + 1 < min(len(ready), first + longest)
+            and abs(ready[last + 1][0] - ready[last][0]) == 1
+            and self._is_late(ready[last + 1][1]) is late
+        ):
+            last += 1
+        return [nominal for _, nominal in ready[first : last + 1]]
+
     def _wait(self, nominal: datetime, reason: str) -> None:
         if len(self.waiting) < LOOKED_AT or self.at.process.order != "LAST_ONLY":
             self.waiting[nominal] = reason
-
-
-def _stretch(ready: list[tuple[int, datetime]], first: int, longest: int) -> list[datetime]:
-    """The instances from ``first`` on that are neighbours in the timeline."""
-    last = first
-    while last + 1 < min(len(ready), first + longest) and abs(ready[last + 1][0] - ready[last][0]) == 1:
-        last += 1
-    return [nominal for _, nominal in ready[first : last + 1]]

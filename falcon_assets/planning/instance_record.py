@@ -1,4 +1,4 @@
-"""What is remembered about one process instance: its state and the runs that were given it."""
+"""What is remembered about one process instance: its state, the runs that were given it, a request to rerun it."""
 
 from __future__ import annotations
 
@@ -51,3 +51,45 @@ class InstanceRecord:
     def in_flight(self) -> bool:
         """Whether a run holds it, started or not."""
         return self.queued_run is not None or self.state is InstanceState.RUNNING
+
+
+@dataclass(frozen=True)
+class LateChange:
+    """An input instance that is not what was read any more.
+
+    Attributes:
+        input: Name of the input.
+        feed: Its feed.
+        instance: The feed instance.
+        before: The version that was read; None: it was not there.
+        after: The version that is there now.
+    """
+
+    input: str
+    feed: str
+    instance: datetime
+    before: str | None
+    after: str
+
+
+LATE = "late"
+"""The kind of request that late data makes."""
+
+
+@dataclass(frozen=True)
+class RerunRequest:
+    """A request to run an instance once more; alive until the instance has run for it, retries included.
+
+    Attributes:
+        kind: Who asked: :data:`LATE`.
+        attempt: The attempt of the instance when it was asked for: a later one serves the request.
+        failures: Its failures at that time; those of the rerun are counted from there.
+        requested_at: When, on the falcon clock, in UTC.
+        changes: What changed, where late data is the cause.
+    """
+
+    kind: str
+    attempt: int
+    failures: int
+    requested_at: datetime
+    changes: tuple[LateChange, ...] = ()

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 
 from falcon_assets.model.process import Process
-from falcon_assets.planning.instance_record import InstanceRecord, InstanceState
+from falcon_assets.planning.instance_record import InstanceRecord, InstanceState, RerunRequest
 
 _SHORTEST_TIMEOUT = timedelta(minutes=30)
 _DOOMSDAY = datetime.max.replace(tzinfo=timezone.utc)
@@ -25,7 +26,21 @@ def opens_at(record: InstanceRecord, process: Process) -> datetime | None:
     if record.in_flight or record.ended is None or not _is_retried(record, process):
         return None
     doublings = max(record.failures - 1, 0) if process.retry.policy == "exp-backoff" else 0
-    return _later(record.ended, process.retry.delay.length, 1 << doublings)
+    return later(record.ended, process.retry.delay.length, 1 << doublings)
+
+
+def is_alive(request: RerunRequest, record: InstanceRecord, process: Process) -> bool:
+    """Whether the request stands: until the instance is over again, by a later attempt or because it timed out."""
+    return not (_has_begun(request, record) and settled(_counted_anew(request, record), process))
+
+
+def reopened(request: RerunRequest, record: InstanceRecord) -> InstanceRecord:
+    """The record as a decision sees it while the request is alive: pending again, with retry attempts of its own."""
+    if _has_begun(request, record):
+        return _counted_anew(request, record)
+    if record.in_flight:
+        return record
+    return replace(record, state=InstanceState.WAITING, reason="", failures=0)
 
 
 def timeout_of(process: Process) -> timedelta:
@@ -35,7 +50,7 @@ def timeout_of(process: Process) -> timedelta:
 
 def gives_up_at(waits_from: datetime, process: Process) -> datetime:
     """When an instance that waits for inputs since ``waits_from`` has timed out."""
-    return _later(waits_from, timeout_of(process))
+    return later(waits_from, timeout_of(process))
 
 
 def timeout_text(process: Process) -> str:
@@ -52,8 +67,21 @@ def _is_retried(record: InstanceRecord, process: Process) -> bool:
     return record.state is InstanceState.FAILED or (record.state is InstanceState.TIMED_OUT and retry.on_timeout)
 
 
-def _later(moment: datetime, wait: timedelta, times: int = 1) -> datetime:
+def later(moment: datetime, wait: timedelta, times: int = 1) -> datetime:
+    """That many waits after a moment; the last moment of the year 9999 where that lies beyond it."""
     try:
         return moment + wait * times
     except OverflowError:
         return _DOOMSDAY
+
+
+def _has_begun(request: RerunRequest, record: InstanceRecord) -> bool:
+    """Whether something became of the request: an attempt, or it has waited for its inputs in vain."""
+    if record.attempt > request.attempt:
+        return True
+    timed_out_at = record.ended if record.state is InstanceState.TIMED_OUT else None
+    return timed_out_at is not None and timed_out_at > request.requested_at
+
+
+def _counted_anew(request: RerunRequest, record: InstanceRecord) -> InstanceRecord:
+    return replace(record, failures=max(record.failures - request.failures, 0))

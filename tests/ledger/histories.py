@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import os
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import datetime, timedelta, timezone
 from itertools import cycle
 from typing import Any
 
 from sqlalchemy import Engine, create_engine, select, text
 
-from falcon_assets.ledger.facts import Fact, FeedInstanceAvailable, InstanceChanged
+from falcon_assets.ledger.facts import CameTooLate, Consumption, Fact, FeedInstanceAvailable, InstanceChanged
 from falcon_assets.ledger.fold import History
 from falcon_assets.ledger.tables import METADATA, PROJECTION
 from falcon_assets.planning.instance_record import InstanceState
+from tests.waiting import wait_until
 
 Content = dict[str, list[tuple[Any, ...]]]
 START = datetime(2013, 1, 1, tzinfo=timezone.utc)
@@ -55,6 +54,31 @@ def countable_facts(number: int) -> list[Fact]:
     return facts
 
 
+def landed_again(number: int) -> list[Fact]:
+    """Facts after which every second of that many consumptions is stale, and every fourth was said to be too late."""
+    facts: list[Fact] = []
+
+    def at(event_id: int) -> datetime:
+        return START + timedelta(seconds=event_id)
+
+    for place in range(number):
+        facts.append(
+            FeedInstanceAvailable(len(facts) + 1, "primary", "raw", hour(place), "v1", at(len(facts)), late=False)
+        )
+        read = (Consumption("rows", "raw", hour(place), "v1"), Consumption("more", "other", hour(place), None))
+        for state, consumed in ((InstanceState.RUNNING, ()), (InstanceState.SUCCEEDED, read)):
+            event_id, run = len(facts) + 1, f"run-{place}"
+            facts.append(InstanceChanged(event_id, "p", "primary", hour(place), state, at(event_id), run, "", consumed))
+    for place in range(0, number, 2):
+        event_id = len(facts) + 1
+        facts.append(
+            FeedInstanceAvailable(event_id, "primary", "raw", hour(place), "v2", at(event_id), late=place % 3 == 0)
+        )
+        if place % 4 == 0:
+            facts.append(CameTooLate(event_id + 1, "p", "primary", hour(place), "raw", hour(place), "v2"))
+    return facts
+
+
 def content(engine: Engine) -> Content:
     """All columns of all rows of the projection."""
     with engine.connect() as connection:
@@ -76,21 +100,9 @@ def until_waiting(engine: Engine, number: int) -> None:
         "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted "
         "AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"
     )
-    deadline = time.monotonic() + 20
-    while time.monotonic() < deadline:
+
+    def waiting() -> bool:
         with engine.connect() as connection:
-            if connection.execute(statement).scalar_one() == number:
-                return
-    raise AssertionError(f"there are never {number} waiting")
+            return connection.execute(statement).scalar_one() == number
 
-
-def forked(work: Callable[[], object]) -> int:
-    """The id of a child that does ``work``; its status is 0 unless it is killed or fails."""
-    child = os.fork()
-    if child == 0:
-        try:
-            work()
-            os._exit(0)
-        finally:
-            os._exit(1)  # an error must not go on as a second pytest
-    return child
+    wait_until(waiting, 20, f"{number} that wait")

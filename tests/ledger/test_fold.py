@@ -5,7 +5,7 @@ import signal
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, cast
 
@@ -26,12 +26,13 @@ from tests.ledger.histories import (
     content,
     countable_facts,
     empty,
-    forked,
     history_of,
     hour,
+    landed_again,
     ledger_engine,
     until_waiting,
 )
+from tests.processes import forked
 
 FACTS = countable_facts(600)
 
@@ -227,9 +228,69 @@ def test_a_rerun_replaces_what_was_consumed(engine: Engine) -> None:
     facts = [success(1, hour(0), *two), success(2, hour(1), two[0]), success(3, hour(0), two[1])]
     fold(engine, history_of(facts, [2]))
     assert content(engine)["consumed"] == [
-        ("p", "primary", hour(0), "flights", "raw", hour(1), "v1"),
-        ("p", "primary", hour(1), "flights", "raw", hour(0), "v1"),
+        ("p", "primary", hour(0), "flights", "raw", hour(1), "v1", 0, None, False),
+        ("p", "primary", hour(1), "flights", "raw", hour(0), "v1", 0, None, False),
     ]
+
+
+def stale(engine: Engine) -> dict[tuple[str, int], bool]:
+    return {(row[3], (row[2] - hour(0)) // timedelta(hours=1)): row[9] for row in content(engine)["consumed"]}
+
+
+def test_what_changed_after_it_was_read_is_stale(engine: Engine) -> None:
+    facts = landed_again(12)
+    assert fold(engine, history_of(facts, [7, 1, 3])) == len(facts)
+    assert {place for (name, place), is_stale in stale(engine).items() if name == "rows" and is_stale} == {2, 6, 10}
+    assert not any(is_stale for (name, _), is_stale in stale(engine).items() if name == "more")
+    assert {row[2]: row[16] for row in content(engine)["feed_instances"] if row[16]} == {hour(0): True, hour(6): True}
+    before = content(engine)
+    assert rebuild(engine, history_of(facts, [5])) == len(facts)
+    assert content(engine) == before
+
+
+def test_what_comes_where_nothing_was_is_stale(engine: Engine) -> None:
+    facts = landed_again(2)
+    after = facts[-1].event_id + 1
+    fold(engine, history_of([*facts, FeedInstanceAvailable(after, "primary", "other", hour(1), "v1", hour(3))]))
+    assert stale(engine) == {("rows", 0): False, ("rows", 1): False, ("more", 0): False, ("more", 1): True}
+
+
+def test_another_version_after_one_that_was_too_late_is_stale_again(engine: Engine) -> None:
+    facts = landed_again(1)
+    after = facts[-1].event_id + 1
+    fold(engine, history_of([*facts, FeedInstanceAvailable(after, "primary", "raw", hour(0), "v3", hour(3))]))
+    assert stale(engine)["rows", 0]
+
+
+def test_what_was_read_before_the_collector_saw_it_is_not_stale(engine: Engine) -> None:
+    read = (Consumption("rows", "raw", hour(0), "v2"),)
+    facts: list[Fact] = [
+        FeedInstanceAvailable(1, "primary", "raw", hour(0), "v1", hour(1)),
+        InstanceChanged(2, "p", "primary", hour(0), InstanceState.RUNNING, hour(1), "a"),
+        InstanceChanged(3, "p", "primary", hour(0), InstanceState.SUCCEEDED, hour(1), "a", "", read),
+        FeedInstanceAvailable(4, "primary", "raw", hour(0), "v2", hour(1)),
+        FeedInstanceAvailable(5, "primary", "raw", hour(0), "v3", hour(1)),
+    ]
+    found = []
+    for end in (3, 4, 5):
+        fold(engine, history_of(facts[:end]))
+        found.append(stale(engine)["rows", 0])
+    assert found == [False, False, True]
+
+
+def test_a_rerun_that_reads_the_present_version_is_not_stale(engine: Engine) -> None:
+    facts = landed_again(3)
+    after = facts[-1].event_id
+    read = (Consumption("rows", "raw", hour(2), "v2"),)
+    facts += [
+        RunQueued(after + 1, "b", "p", "primary", (hour(2),)),
+        InstanceChanged(after + 2, "p", "primary", hour(2), InstanceState.RUNNING, hour(9), "b"),
+        InstanceChanged(after + 3, "p", "primary", hour(2), InstanceState.SUCCEEDED, hour(9), "b", "", read),
+    ]
+    fold(engine, history_of(facts[:-1]))
+    assert stale(engine)["rows", 2]
+    fold(engine, history_of(facts))
+    assert not stale(engine)["rows", 2]
 
 
 def test_a_reason_may_hold_what_the_database_cannot(engine: Engine) -> None:

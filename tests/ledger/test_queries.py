@@ -97,13 +97,17 @@ def test_records_from_an_instance_on_and_what_is_in_flight(engine: Engine) -> No
         changed(7, "q", 0, S.FAILED),
         changed(8, "p", 1, S.RUNNING, "backup"),
         changed(9, "not-asked", 4, S.RUNNING),
+        changed(10, "r", 0, S.WAITING),
+        changed(11, "r", 1, S.FAILED),
+        changed(12, "r", 2, S.TIMED_OUT),
+        changed(13, "r", 3, S.KILLED),
     ]
     fold(engine, history_of(facts))
     with engine.begin() as connection:
         found = records(connection, "primary", {"p": hour(4), "q": hour(1), "unknown": hour(0)})
     assert found == {
         "p": {
-            hour(0): InstanceRecord(hour(0), S.SUCCEEDED, "why", 2, 0, "run-3", "run-1", None, hour(50)),
+            hour(0): InstanceRecord(hour(0), S.WAITING, "", 2, 0, "run-3", "run-1", None, hour(50)),
             hour(1): InstanceRecord(hour(1), S.RUNNING, "why", 1, 0, None, "run-2", hour(50), None),
             hour(2): InstanceRecord(hour(2), S.WAITING, "", 1, 0, "run-3"),
             hour(4): InstanceRecord(hour(4), S.SUCCEEDED, "why", 1, 0, None, "run-5", None, hour(50)),
@@ -115,6 +119,8 @@ def test_records_from_an_instance_on_and_what_is_in_flight(engine: Engine) -> No
     with engine.begin() as connection:
         assert records(connection, "primary", {}) == {}
         assert records(connection, "elsewhere", {"p": hour(0)}) == {"p": {}}
+        assert list(records(connection, "primary", {"r": hour(9)})["r"]) == [hour(0)]
+        assert sorted(records(connection, "primary", {"r": hour(9)}, {"r": 1})["r"]) == [hour(0), hour(1)]
 
 
 def test_progress_is_remembered_by_process_and_timeline(engine: Engine) -> None:

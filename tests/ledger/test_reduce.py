@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from sqlalchemy import Engine
 
 from falcon_assets.ledger.facts import (
+    CameTooLate,
     Consumption,
     Fact,
     FeedInstanceAvailable,
@@ -18,7 +19,7 @@ from falcon_assets.ledger.facts import (
     RunQueued,
 )
 from falcon_assets.ledger.fold import fold, rebuild
-from falcon_assets.ledger.reduce import FeedInstance, Rows
+from falcon_assets.ledger.reduce import Consumed, FeedInstance, Rows
 from falcon_assets.ledger.tables import METADATA
 from falcon_assets.planning.instance_record import InstanceRecord, InstanceState
 from tests.ledger.histories import content, empty, history_of, hour
@@ -149,10 +150,21 @@ STARTED = InstanceRecord(T, S.RUNNING, attempt=1, run_id="a", started=at(2))
             replace(STARTED, state=S.WAITING, reason="interrupted", ended=at(3)),
             id="running-run-interrupted",
         ),
-        pytest.param([*SUCCEEDED, queued(4, "b")], replace(RERUN, queued_run="b"), id="rerun-queued"),
-        *(
-            pytest.param([*SUCCEEDED, queued(4, "b"), ended(5, "b", ending)], RERUN, id=f"rerun-queued-{ending.value}")
-            for ending in RunEnding
+        pytest.param([*SUCCEEDED, queued(4, "b")], replace(RERUN, state=S.WAITING, queued_run="b"), id="rerun-queued"),
+        pytest.param(
+            [*SUCCEEDED, queued(4, "b"), ended(5, "b", RunEnding.FAILED, "no worker")],
+            replace(RERUN, state=S.FAILED, reason="no worker", failures=1, ended=at(5)),
+            id="rerun-queued-failed",
+        ),
+        pytest.param(
+            [*SUCCEEDED, queued(4, "b"), ended(5, "b", RunEnding.KILLED, "by ann")],
+            replace(RERUN, state=S.KILLED, reason="by ann", ended=at(5)),
+            id="rerun-queued-killed",
+        ),
+        pytest.param(
+            [queued(1, "b"), changed(2, S.RUNNING, "a"), changed(3, S.SUCCEEDED, "a"), ended(4, "b", RunEnding.KILLED)],
+            RERUN,
+            id="queued-run-killed-after-another-one-finished-it",
         ),
         pytest.param(
             [*SUCCEEDED, queued(4, "b"), changed(5, S.RUNNING, "b"), ended(6, "b", RunEnding.FAILED, "died")],
@@ -197,14 +209,33 @@ def test_consumed_is_what_the_last_success_read() -> None:
     first, second = Consumption("flights", "raw", T, "v1"), Consumption("flights", "raw", T, "v2")
     success = changed(1, S.SUCCEEDED, "a")
     facts = [replace(success, consumed=(first,)), replace(success, event_id=2, run_id="b", consumed=(second,))]
-    assert after(*facts).consumed == {KEY: (second,)}
-    assert after(*facts, changed(3, S.FAILED, "c")).consumed == {KEY: (second,)}
+    rows = {KEY: (Consumed("flights", "raw", T, "v2", 0),)}
+    assert after(*facts).consumed == rows
+    assert after(*facts, changed(3, S.FAILED, "c")).consumed == rows
+
+
+def test_what_a_run_read_it_read_after_it_started() -> None:
+    read = replace(changed(6, S.SUCCEEDED, "a"), consumed=(Consumption("flights", "raw", T, "v1"),))
+    rows = after(changed(4, S.RUNNING, "a"), read)
+    assert rows.started == {KEY: 4}
+    assert rows.consumed == {KEY: (Consumed("flights", "raw", T, "v1", 4),)}
+
+
+def test_what_came_too_late_is_remembered_until_it_is_read_again() -> None:
+    read = (Consumption("flights", "raw", T, "v1"), Consumption("more", "raw", T, "v1"))
+    success = replace(changed(1, S.SUCCEEDED, "a"), consumed=read)
+    said = CameTooLate(2, "p", "primary", T, "raw", T, "v2")
+    others = [replace(said, feed="other"), replace(said, instance=hour(1)), replace(said, nominal=hour(1))]
+    assert [one.too_late for one in after(success, said, *others).consumed[KEY]] == ["v2", "v2"]
+    assert [one.too_late for one in after(success, *others).consumed[KEY]] == [None, None]
+    assert [one.too_late for one in after(success, said, success).consumed[KEY]] == [None, None]
+    assert after(said).consumed == {}
 
 
 LANDED = FeedInstanceAvailable(1, "primary", "raw", T, "v1", at(1), bytes=10, records=2, files=1, signature="s1")
-LANDED_ROW = FeedInstance("v1", at(1), at(1), 1, 10, 2, 1, "s1")
+LANDED_ROW = FeedInstance("v1", at(1), at(1), 1, 10, 2, 1, "s1", version_event=1)
 NEWER = FeedInstanceAvailable(2, "primary", "raw", T, "v2", at(2), bytes=11, run_id="a")
-NEWER_ROW = FeedInstance("v2", at(1), at(2), 2, 11, previous_version="v1", changes=1, run_id="a")
+NEWER_ROW = FeedInstance("v2", at(1), at(2), 2, 11, previous_version="v1", changes=1, run_id="a", version_event=2)
 
 
 @pytest.mark.parametrize(
@@ -224,8 +255,21 @@ NEWER_ROW = FeedInstance("v2", at(1), at(2), 2, 11, previous_version="v1", chang
         ),
         pytest.param(
             [LANDED, NEWER, replace(LANDED, event_id=3, at=at(3))],
-            FeedInstance("v1", at(1), at(3), 3, 10, 2, 1, "s1", "v2", 2),
+            FeedInstance("v1", at(1), at(3), 3, 10, 2, 1, "s1", "v2", 2, version_event=3),
             id="changed-back",
+        ),
+        pytest.param(
+            [LANDED, replace(NEWER, late=True)], replace(NEWER_ROW, late=True), id="published-by-a-late-rerun"
+        ),
+        pytest.param(
+            [LANDED, replace(LANDED, event_id=2, late=True)],
+            replace(LANDED_ROW, event_id=2),
+            id="same-version-by-a-late-rerun",
+        ),
+        pytest.param(
+            [LANDED, replace(NEWER, late=True), replace(LANDED, event_id=3, at=at(3))],
+            FeedInstance("v1", at(1), at(3), 3, 10, 2, 1, "s1", "v2", 2, version_event=3),
+            id="changed-after-a-late-rerun",
         ),
     ],
 )
@@ -256,6 +300,17 @@ FACT: st.SearchStrategy[Fact] = st.one_of(
         bytes=st.none() | st.integers(0, 2**63 - 1),
         signature=st.none() | VERSIONS,
         run_id=st.none() | RUNS,
+        late=st.booleans(),
+    ),
+    st.builds(
+        CameTooLate,
+        event_id=st.just(0),
+        process=st.just("p"),
+        cluster=CLUSTERS,
+        nominal=NOMINALS,
+        feed=st.just("raw"),
+        instance=NOMINALS,
+        version=VERSIONS,
     ),
     st.builds(
         InstanceChanged,
@@ -294,9 +349,8 @@ def test_any_chunking_gives_the_same_rows(facts: list[Fact], sizes: list[int]) -
         chunk, last = history(place, 1000)
         if last is None:
             break
-        part = Rows(feeds=in_chunks.feeds, processes=in_chunks.processes)
+        part = Rows(in_chunks.feeds, in_chunks.processes, in_chunks.consumed, started=in_chunks.started)
         part.apply(chunk)
-        in_chunks.consumed.update(part.consumed)
         in_chunks.events.update(part.events)
         place = last
     assert in_chunks == at_once
@@ -317,6 +371,14 @@ def test_any_chunking_stores_the_same_rows(
     assert folded == expected_content(after(*facts), facts[-1].event_id if facts else None)
 
 
+def is_stale(read: Consumed, there: FeedInstance | None) -> bool:
+    return (
+        there is not None
+        and there.version not in (read.version, read.too_late)
+        and there.version_event > read.read_event
+    )
+
+
 def expected_content(rows: Rows, cursor: int | None) -> dict[str, list[tuple[object, ...]]]:
     """The rows of a fold of all facts at once, in memory, as they are to be stored."""
     values: dict[str, list[dict[str, object]]] = {
@@ -325,11 +387,17 @@ def expected_content(rows: Rows, cursor: int | None) -> dict[str, list[tuple[obj
             for key, row in rows.feeds.items()
         ],
         "process_instances": [
-            {"process": key[0], "cluster": key[1], **vars(row), "state": row.state.value, "event_id": rows.events[key]}
+            {
+                **{"process": key[0], "cluster": key[1], **vars(row), "state": row.state.value},
+                **{"event_id": rows.events[key], "started_event": rows.started.get(key)},
+            }
             for key, row in rows.processes.items()
         ],
         "consumed": [
-            {"process": key[0], "cluster": key[1], "nominal": key[2], **vars(one)}
+            {
+                **{"process": key[0], "cluster": key[1], "nominal": key[2], **vars(one)},
+                "stale": is_stale(one, rows.feeds.get((key[1], one.feed, one.instance))),
+            }
             for key, consumed in rows.consumed.items()
             for one in consumed
         ],

@@ -16,7 +16,8 @@ from falcon_assets.ledger.fold import fold
 from falcon_assets.ledger.locks import LEDGER_LOCK, lock_in_transaction
 from falcon_assets.ledger.tables import METADATA, SCHEMA
 from falcon_assets.ledger.upgrade import upgrade
-from tests.ledger.histories import content, countable_facts, forked, history_of, ledger_engine, until_waiting
+from tests.ledger.histories import content, countable_facts, history_of, ledger_engine, until_waiting
+from tests.processes import forked
 
 TABLES = {table.name for table in METADATA.sorted_tables} | {"alembic_version"}
 
@@ -120,7 +121,7 @@ def test_two_processes_at_once(engine: Engine, database: str) -> None:
     assert [os.waitpid(child, 0)[1] for child in children] == [0, 0]
     assert differences(engine) == []
     with engine.connect() as connection:
-        assert connection.execute(text("SELECT version_num FROM falcon.alembic_version")).all() == [("0001",)]
+        assert connection.execute(text("SELECT version_num FROM falcon.alembic_version")).all() == [("0002",)]
 
 
 def test_down_and_up_again(engine: Engine) -> None:
@@ -140,7 +141,7 @@ def test_down_and_up_again(engine: Engine) -> None:
 def test_an_upgrade_that_fails_leaves_nothing(engine: Engine) -> None:
     with engine.begin() as connection:
         connection.execute(text("CREATE SCHEMA falcon"))
-        connection.execute(text("CREATE TABLE falcon.progress (in_the_way text)"))  # the last one of the migration
-    with pytest.raises(Exception, match='relation "progress" already exists'):
+        connection.execute(text("CREATE TABLE falcon.reruns (in_the_way text)"))  # the last one of the migrations
+    with pytest.raises(Exception, match='relation "reruns" already exists'):
         upgrade(engine)
-    assert schemas(engine)[SCHEMA] == {"progress"}
+    assert schemas(engine)[SCHEMA] == {"reruns"}

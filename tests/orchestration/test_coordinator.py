@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -13,7 +13,7 @@ import pytest
 from dagster._core.events import AssetObservationData
 from sqlalchemy import select
 
-from falcon_assets.catalog.store import EntityStore, load_entities
+from falcon_assets.catalog.store import load_entities
 from falcon_assets.ledger.locks import try_lock, unlock
 from falcon_assets.ledger.status import Status, command
 from falcon_assets.ledger.tables import CONSUMED, FEED_INSTANCES, FOLD, PROCESS_INSTANCES
@@ -21,12 +21,12 @@ from falcon_assets.model.instant import format_instant, parse_instant
 from falcon_assets.orchestration.code_location import build_definitions
 from falcon_assets.orchestration.coordinator import Coordinator, Outlook, PlannedRun, coordinator_lock
 from falcon_assets.orchestration.event_metadata import instance_state
-from falcon_assets.orchestration.open_ledger import Ledger, open_ledger
-from falcon_assets.planning.clock import Clock
+from falcon_assets.orchestration.open_ledger import open_ledger
 from falcon_assets.planning.coordination import Decision
 from falcon_assets.planning.instance_record import InstanceState
 from falcon_assets.settings import Settings
 from falcon_assets.spark.session import stop_sessions
+from tests.orchestration.ledger_world import LedgerWorld
 
 CLUSTER = """
 kind: cluster
@@ -99,16 +99,8 @@ def hours(nominals: Any) -> list[int]:
 
 
 @dataclass(frozen=True)
-class World:
+class World(LedgerWorld):
     """The entities, their history and the ways to make some."""
-
-    store: EntityStore
-    settings: Settings
-    instance: dg.DagsterInstance
-    ledger: Ledger
-
-    def at(self, time: str) -> Settings:
-        return replace(self.settings, clock=Clock(origin=parse_instant(f"2013-01-01T{time}Z")))
 
     def look(self, process: str, time: str, **limits: Any) -> tuple[Outlook, Decision]:
         """What is decided about a process at a time of that day."""
@@ -215,6 +207,7 @@ def test_neighbours_whose_inputs_landed_run_once_and_in_one_run(world: World) ->
         "falcon/process": "neighbours",
         "falcon/cluster": "primary",
         "falcon/nominal_times": "2013-01-01T00:00Z 2013-01-01T01:00Z 2013-01-01T02:00Z",
+        "falcon/attempts": "1 1 1",
         "falcon/slots": "2",
         "falcon/clock": "2013-01-01T02:30:00Z",
         "dagster/asset_partition_range_start": "2013-01-01T00:00Z",

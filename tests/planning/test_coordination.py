@@ -18,8 +18,10 @@ from falcon_assets.planning.coordination import (
     settled,
     timeout_of,
 )
-from falcon_assets.planning.instance_record import InstanceRecord, InstanceState
+from falcon_assets.planning.instance_record import LATE, InstanceRecord, InstanceState, RerunRequest
+from falcon_assets.planning.instance_rules import is_alive
 from falcon_assets.planning.readiness import Readiness
+from falcon_assets.planning.rerun_holds import RerunHolds
 from falcon_assets.planning.timeline import process_timeline
 from tests.builders import make_feed, make_process
 
@@ -519,3 +521,119 @@ def test_the_clock_changes_nothing_before_the_time_to_wake_up(now: Situation, mi
         later = min(later, found.wake_at - timedelta(minutes=1))
     if later > now.now:
         assert decide(replace(now, now=later)) == found
+
+
+def request(at_time: str = "05:00", attempt: int = 1, failures: int = 0, kind: str = LATE) -> RerunRequest:
+    return RerunRequest(kind, attempt, failures, at(at_time))
+
+
+def done(*times: str) -> list[InstanceRecord]:
+    return [record(time, "SUCCEEDED", attempt=1, run_id="r") for time in times]
+
+
+ALL = ("00:00", "01:00", "02:00", "03:00", "04:00")
+
+
+def asked(*times: str, **overrides) -> Situation:
+    """Everything has run, and those times are asked to run again."""
+    requests = {at(time): request() for time in times}
+    return replace(situation(now="05:00", records=done(*ALL), until="04:00", **overrides), requests=requests)
+
+
+def test_what_is_asked_for_runs_again():
+    assert decide(asked("01:00", "03:00")).launches == (Launch((at("01:00"),), 1, late=True),)
+    assert decide(asked("01:00", "02:00", "04:00", parallel=3)).launches == (
+        Launch((at("01:00"), at("02:00")), 2, late=True),
+        Launch((at("04:00"),), 1, late=True),
+    )
+
+
+def test_also_before_the_first_open_one():
+    found = decide(asked("01:00", "02:00", first_open=5, parallel=2))
+    assert found.launches == (Launch((at("01:00"), at("02:00")), 2, late=True),)
+    assert found.first_open == 5
+    assert decide(asked("01:00", first_open=5, since=None)).waiting == {at("01:00"): "process is suspended"}
+    outside = replace(asked("01:00", first_open=5), requests={at("01:30"): request()})
+    assert decide(outside).launches == ()
+
+
+def test_what_a_person_ran_and_failed_before_the_first_open_one_is_tried_again():
+    failed = record("01:00", "FAILED", attempt=2, failures=1, ended=at("04:30"))
+    found = decide(situation(now="04:40", records=[failed, *done("02:00", "03:00", "04:00")], first_open=5))
+    assert launched(found) == [(["01:00"], 1)]
+
+
+def test_late_reruns_and_first_runs_do_not_share_a_run():
+    first = replace(
+        situation(now="04:30", records=done("00:00", "02:00"), parallel=9),
+        requests={at("00:00"): request(), at("02:00"): request(kind="person")},
+    )
+    assert decide(first).launches == (
+        Launch((at("00:00"),), 1, late=True),
+        Launch((at("01:00"), at("02:00"), at("03:00"), at("04:00")), 4),
+    )
+
+
+def test_reruns_obey_slots_order_and_budget():
+    assert named(decide(asked("01:00", "02:00", slots_in_use=1)).waiting) == {"01:00": SLOT, "02:00": SLOT}
+    assert launched(decide(asked("01:00", "03:00", order="LIFO"))) == [(["03:00"], 1)]
+    assert launched(decide(asked("01:00", "02:00", budget=1))) == [(["01:00"], 1)]
+
+
+def test_last_only_neither_skips_reruns_nor_lets_them_skip_others():
+    mixed = situation(now="04:30", records=done("00:00", "01:00"), order="LAST_ONLY", parallel=9)
+    found = decide(replace(mixed, requests={at("01:00"): request()}))
+    assert launched(found) == [(["04:00"], 1), (["01:00"], 1)]
+    assert set(named(found.skipped)) == {"02:00", "03:00"}
+    assert launched(decide(asked("01:00", "03:00", order="LAST_ONLY", parallel=2))) == [(["03:00"], 1), (["01:00"], 1)]
+
+
+def test_a_rerun_has_retries_of_its_own():
+    failed = record("01:00", "FAILED", attempt=7, failures=6, ended=at("04:30"))
+    before = replace(
+        situation(now="04:35", records=[failed], until="01:00", first_open=1),
+        requests={at("01:00"): request(attempt=6, failures=5)},
+    )
+    assert named(decide(before).waiting) == {"01:00": "is tried again at 2013-01-01T04:40Z (attempt 7 failed)"}
+    assert decide(replace(before, now=at("04:40"))).launches == (Launch((at("01:00"),), 1, late=True),)
+    # One that nobody has begun does not wait for a retry.
+    fresh = replace(before, requests={at("01:00"): request(attempt=7, failures=6)})
+    assert decide(fresh).launches == (Launch((at("01:00"),), 1, late=True),)
+
+
+def test_a_rerun_waits_for_its_inputs_from_the_time_it_is_asked_for():
+    without = replace(asked("01:00", timeout="hours(2)"), available={})
+    assert named(decide(without).waiting) == {"01:00": "waits for flights: raw-flights 2013-01-01T01:00Z"}
+    assert named(decide(replace(without, now=at("07:00"))).timed_out) == {
+        "01:00": "missing after hours(2): flights: raw-flights 2013-01-01T01:00Z"
+    }
+
+
+def test_an_instance_waits_for_the_reruns_of_what_it_reads():
+    holds = RerunHolds(
+        {"raw-flights": {at("01:00"): ("collect", at("00:30")), at("02:00"): ("hourly-delays", at("02:00"))}}
+    )
+    found = decide(replace(situation(now="02:30", parallel=9), holds=holds))
+    assert launched(found) == [(["00:00"], 1), (["02:00"], 1)]
+    assert named(found.waiting) == {"01:00": "waits for the late rerun of collect 2013-01-01T00:30Z"}
+
+
+@pytest.mark.parametrize(
+    ("state", "known", "alive"),
+    [
+        ("SUCCEEDED", {"attempt": 2}, True),
+        ("FAILED", {"attempt": 2, "failures": 9}, True),
+        ("WAITING", {"attempt": 3, "queued_run": "r"}, True),
+        ("RUNNING", {"attempt": 3, "run_id": "r"}, True),
+        ("WAITING", {"attempt": 3}, True),
+        ("FAILED", {"attempt": 3, "failures": 6}, True),
+        ("FAILED", {"attempt": 6, "failures": 9}, False),
+        ("SUCCEEDED", {"attempt": 3}, False),
+        ("KILLED", {"attempt": 3}, False),
+        ("TIMED_OUT", {"attempt": 2, "ended": at("04:00")}, True),
+        ("TIMED_OUT", {"attempt": 2, "ended": at("06:00")}, False),
+    ],
+)
+def test_a_request_is_alive_until_the_instance_is_over_again(state, known, alive):
+    asked_for = request(attempt=2, failures=5)
+    assert is_alive(asked_for, record("00:00", state, **known), make_process()) is alive

@@ -1,0 +1,37 @@
+"""Which consumed versions are stale: another one is there now. Kept up by the fold, so that a look costs nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from sqlalchemy import ColumnElement, Connection, and_, tuple_, update
+
+from falcon_assets.ledger.reduce import FeedKey, ProcessKey
+from falcon_assets.ledger.tables import CONSUMED, FEED_INSTANCES
+from falcon_assets.ledger.upsert import parts
+
+
+def mark_stale(connection: Connection, feeds: Collection[FeedKey], readers: Collection[ProcessKey]) -> None:
+    """Brings ``consumed.stale`` up to date, where these feed instances or these process instances are concerned.
+
+    Stale: the present version is another one than what was read (nothing at all included), it was seen after the
+    reading began, and nobody said that it came too late. Where it was seen before that, what was read is newer still,
+    and the collector has yet to see it.
+    """
+    read = (CONSUMED.c.cluster, CONSUMED.c.feed, CONSUMED.c.instance)
+    reader = (CONSUMED.c.process, CONSUMED.c.cluster, CONSUMED.c.nominal)
+    for part in parts(feeds):
+        _mark(connection, tuple_(*read).in_(part))
+    for another in parts(readers):
+        _mark(connection, tuple_(*reader).in_(another))
+
+
+def _mark(connection: Connection, concerned: ColumnElement[bool]) -> None:
+    read, there = CONSUMED.c, FEED_INSTANCES.c
+    stale = and_(
+        there.version.is_distinct_from(read.version),
+        there.version.is_distinct_from(read.too_late),
+        there.version_event > read.read_event,
+    )
+    same = and_(there.cluster == read.cluster, there.feed == read.feed, there.instance == read.instance)
+    connection.execute(update(CONSUMED).values(stale=stale).where(same, concerned, read.stale.is_distinct_from(stale)))

@@ -1,0 +1,62 @@
+"""The reruns that are asked for on a cluster, as coordinators see them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import partial
+
+from sqlalchemy import Connection
+
+from falcon_assets.catalog.store import EntityStore
+from falcon_assets.ledger import reruns
+from falcon_assets.orchestration.late_inputs import late_inputs
+from falcon_assets.planning.instance_record import InstanceRecord, RerunRequest
+from falcon_assets.planning.instance_rules import is_alive
+from falcon_assets.planning.rerun_holds import RerunHolds, rerun_holds
+from falcon_assets.planning.timeline import process_timeline
+
+
+@dataclass(frozen=True)
+class ClusterReruns:
+    """The requests on a cluster that are alive.
+
+    Attributes:
+        requests: Process -> nominal time -> the request.
+        records: Process -> nominal time -> what is known about the instance.
+        holds: What waits for them.
+    """
+
+    requests: Mapping[str, Mapping[datetime, RerunRequest]] = field(default_factory=dict)
+    records: Mapping[str, Mapping[datetime, InstanceRecord]] = field(default_factory=dict)
+    holds: RerunHolds = field(default_factory=RerunHolds)
+
+
+def look_at_reruns(connection: Connection, store: EntityStore, cluster: str, own: Collection[str]) -> ClusterReruns:
+    """The requests that are alive; those of processes in ``own`` that are not any more are deleted.
+
+    Raises:
+        ExpressionError: an output of one of the instances lies beyond the years 1 to 9999.
+    """
+    found = reruns.requested(connection, cluster)
+    if not found:
+        return ClusterReruns()
+    alive = [one for one in found if _is_alive(one, store, cluster)]
+    reruns.forget(connection, cluster, [one for one in found if one not in alive and one.process in own])
+    requests: dict[str, dict[datetime, RerunRequest]] = {}
+    records: dict[str, dict[datetime, InstanceRecord]] = {}
+    for one in alive:
+        requests.setdefault(one.process, {})[one.nominal] = one.request
+        records.setdefault(one.process, {})[one.nominal] = one.record
+    watched = [key for key in late_inputs(store, store.processes.values()) if key[0] == cluster]
+    asked = [(one.process, one.nominal) for one in alive]
+    late_readers = partial(reruns.late_readers, connection, cluster, watched)
+    return ClusterReruns(requests, records, rerun_holds(asked, store.processes, store.feeds, cluster, late_readers))
+
+
+def _is_alive(one: reruns.Requested, store: EntityStore, cluster: str) -> bool:
+    process = store.processes.get(one.process)
+    if process is None or process.on(cluster) is None:
+        return False
+    return process_timeline(process, cluster).contains(one.nominal) and is_alive(one.request, one.record, process)

@@ -1,0 +1,111 @@
+"""Who waits for reruns: feed instances that are about to be replaced, so that what reads them runs once, after them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import TypeAlias
+
+from falcon_assets.model.expression import Kind
+from falcon_assets.model.feed import Feed
+from falcon_assets.model.instant import format_instant
+from falcon_assets.model.process import Input, Process
+from falcon_assets.planning.inputs import input_instances, latest_instances, output_instance
+from falcon_assets.planning.timeline import feed_timeline
+
+Rerun: TypeAlias = tuple[str, datetime]
+"""A process and the nominal time of its instance."""
+FeedInstance: TypeAlias = tuple[str, datetime]
+"""A feed and its instance."""
+
+_DEEPEST = 100
+"""How many steps down the graph a change is followed; only a process that reads its own output goes so deep."""
+
+
+@dataclass(frozen=True)
+class RerunHolds:
+    """The feed instances on a cluster that reruns are about to replace.
+
+    Attributes:
+        by_feed: Feed -> its instance -> the rerun that replaces it.
+    """
+
+    by_feed: Mapping[str, Mapping[datetime, Rerun]] = field(default_factory=dict)
+
+    def reason(
+        self,
+        process: Process,
+        cluster_name: str,
+        feeds: Mapping[str, Feed],
+        nominal: datetime,
+        available: Mapping[str, Collection[datetime]],
+    ) -> str:
+        """Why that instance of the process waits; "" where it reads nothing that is about to be replaced.
+
+        Raises:
+            UnknownEntityError: a feed that is about to be replaced is not on the cluster.
+            ExpressionError: an input window lies beyond the years 1 to 9999.
+        """
+        for declared in process.inputs:
+            held = self.by_feed.get(declared.feed)
+            if held:
+                window = _window(declared, feeds[declared.feed], cluster_name, process.timezone, nominal, available)
+                rerun = next((held[one] for one in window if one in held), None)
+                if rerun is not None and rerun != (process.name, nominal):
+                    return f"waits for the late rerun of {rerun[0]} {format_instant(rerun[1])}"
+        return ""
+
+
+def rerun_holds(
+    reruns: Iterable[Rerun],
+    processes: Mapping[str, Process],
+    feeds: Mapping[str, Feed],
+    cluster_name: str,
+    late_consumers: Callable[[Collection[FeedInstance]], Iterable[Rerun]],
+) -> RerunHolds:
+    """What these reruns are about to replace on a cluster, and the reruns that will follow from them.
+
+    Args:
+        reruns: What is to run again.
+        processes: The processes by name; reruns of others are passed over.
+        feeds: The feeds by name.
+        cluster_name: The cluster.
+        late_consumers: The process instances that read one of the feed instances as a late input: they run again when
+            it changes.
+
+    Raises:
+        ExpressionError: an output lies beyond the years 1 to 9999.
+    """
+    by_feed: dict[str, dict[datetime, Rerun]] = {}
+    found: set[Rerun] = set()
+    following = sorted(set(reruns))
+    for _ in range(_DEEPEST):
+        replaced: set[FeedInstance] = set()
+        for process_name, nominal in following:
+            process = processes.get(process_name)
+            for declared in process.outputs if process else ():
+                timeline = feed_timeline(feeds[declared.feed], cluster_name)
+                instance = output_instance(declared, timeline, nominal, process.timezone if process else "UTC")
+                if instance is not None:
+                    by_feed.setdefault(declared.feed, {}).setdefault(instance, (process_name, nominal))
+                    replaced.add((declared.feed, instance))
+        found.update(following)
+        following = sorted(set(late_consumers(replaced)) - found) if replaced else []
+        if not following:
+            break
+    return RerunHolds(by_feed)
+
+
+def _window(
+    declared: Input,
+    feed: Feed,
+    cluster_name: str,
+    timezone: str,
+    nominal: datetime,
+    available: Mapping[str, Collection[datetime]],
+) -> list[datetime]:
+    timeline = feed_timeline(feed, cluster_name)
+    if declared.start.call.kind is Kind.TIME:
+        return input_instances(declared, timeline, nominal, timezone)
+    return latest_instances(declared, timeline, nominal, available.get(declared.feed, ())) or []

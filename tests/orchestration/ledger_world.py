@@ -1,0 +1,27 @@
+"""Entities, their history and the ledger, at any time of 2013-01-01."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import dagster as dg
+
+from falcon_assets.catalog.store import EntityStore
+from falcon_assets.model.instant import parse_instant
+from falcon_assets.orchestration.open_ledger import Ledger
+from falcon_assets.planning.clock import Clock
+from falcon_assets.settings import Settings
+
+
+@dataclass(frozen=True)
+class LedgerWorld:
+    """What tests of decisions share."""
+
+    store: EntityStore
+    settings: Settings
+    instance: dg.DagsterInstance
+    ledger: Ledger
+
+    def at(self, time: str) -> Settings:
+        """The settings with a clock that stands still at that time of the day."""
+        return replace(self.settings, clock=Clock(origin=parse_instant(f"2013-01-01T{time}Z")))

@@ -1,0 +1,46 @@
+"""Other processes: the programs under test, what they are told, and children of the test itself."""
+
+from __future__ import annotations
+
+import os
+import socket
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+CHECKOUT = Path(__file__).parents[1]
+BIN = Path(sys.executable).parent
+"""Where the programs of this environment are."""
+FALCON = str(BIN / "falcon")
+
+
+def environ_with(**given: str) -> dict[str, str]:
+    """This process's environment without the settings of falcon and Dagster, but with these."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("FALCON_", "DAGSTER_"))}
+    return kept | given
+
+
+def free_port() -> int:
+    """A TCP port on loopback that nobody listens at."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def listens(port: int) -> bool:
+    """Whether somebody does."""
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+def forked(work: Callable[[], object]) -> int:
+    """The id of a child that does ``work``; its status is 0 unless it is killed or fails."""
+    child = os.fork()
+    if child == 0:
+        try:
+            work()
+            os._exit(0)
+        finally:
+            os._exit(1)  # an error must not go on as a second pytest
+    return child
