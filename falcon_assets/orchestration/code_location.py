@@ -15,6 +15,7 @@ from falcon_assets.orchestration.feed_specs import feed_spec
 from falcon_assets.orchestration.process_assets import ProcessAssets
 from falcon_assets.orchestration.resources import spark_resources
 from falcon_assets.orchestration.sensors import sensors
+from falcon_assets.orchestration.setup_mark import SETUP, setup_mark
 from falcon_assets.planning.timeline import feed_timeline
 from falcon_assets.settings import Settings
 
@@ -38,6 +39,7 @@ def build_definitions(store: EntityStore, settings: Settings) -> dg.Definitions:
         sensors=list(sensors(store, settings, {job.name: job for job in jobs})),
         resources=spark_resources(store.clusters.values(), settings),
         executor=dg.in_process_executor,
+        metadata={SETUP: setup_mark(settings)},
     )
 
 

@@ -15,10 +15,14 @@ from falcon_assets.catalog.store import EntityStore
 from falcon_assets.errors import FalconError, SettingsError
 from falcon_assets.ledger import queries
 from falcon_assets.ledger.locks import try_lock, unlock
+from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.process import Process
 from falcon_assets.orchestration import run_tags
 from falcon_assets.orchestration.collector import Collector
 from falcon_assets.orchestration.coordinator import Coordinator, Outlook, PlannedRun, coordinator_lock
+from falcon_assets.orchestration.dead_runs import DeadRuns
+from falcon_assets.orchestration.deleted_runs import free_instances_of_deleted_runs
+from falcon_assets.orchestration.late_arrival import LateArrival
 from falcon_assets.orchestration.open_ledger import Ledger
 from falcon_assets.planning.instance_record import InstanceState
 from falcon_assets.settings import Settings
@@ -75,13 +79,23 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Foreground:
-    """Runs processes in this process, one Dagster run after the other, with one warm Spark session per cluster."""
+    """Runs processes in this process, one Dagster run after the other, with one warm Spark session per cluster.
+
+    Attributes:
+        store: The entities.
+        settings: The clock, and where everything lies.
+        definitions: The code location.
+        ledger: What is known.
+        display: Whom to tell.
+        prepare: Called with its cluster before a run starts; an error that it raises ends everything before that run.
+    """
 
     store: EntityStore
     settings: Settings
     definitions: dg.Definitions
     ledger: Ledger
     display: Display
+    prepare: Callable[[Cluster], None]
 
     def run(self, processes: Sequence[Process], until: datetime | None) -> Outcome:
         """Runs what is ready, and what becomes ready by that, retries included.
@@ -99,12 +113,15 @@ class Foreground:
         ]
         collectors = [Collector(self.store, cluster, self.settings) for cluster in clusters]
         coordinator = Coordinator(self.store, self.settings, processes)
+        late_arrival = LateArrival(self.store, self.settings, processes)
         touched: dict[tuple[str, str], set[datetime]] = {}
         with self._alone(sorted({process.pipelines[0] for process in processes})):
-            self._end_orphans()
+            DeadRuns(processes, foreground=True).end_all(self.ledger)
+            free_instances_of_deleted_runs(self.ledger, self.store, self.settings, processes)
             while True:
                 for collector in collectors:
                     self._collect(collector)
+                late_arrival.decide(self.ledger)
                 outlook = coordinator.decide(self.ledger, until=until, budget=_ADMITTED_AT_ONCE)
                 if outlook.problems:
                     raise FalconError("\n".join(f"{name}: {why}" for (name, _), why in outlook.problems.items()))
@@ -148,6 +165,7 @@ class Foreground:
         job = self.definitions.resolve_job_def(run.job_name)
         tags = {**run.tags, run_tags.FOREGROUND: "true", "dagster/run_key": run.run_key}
         self.display.started(run)
+        self.prepare(run.member.cluster)
         quiet = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
         with self._watched(run):
             try:
@@ -193,15 +211,10 @@ class Foreground:
         if not retries or (clock.origin is not None and not clock.runs):
             return False
         self.display.waits(min(retries))
+        # In short steps: the falcon clock may run faster than the real one, or be set anew for all processes.
         while self.settings.now() < min(retries):
             time.sleep(_POLL_SECONDS)
         return True
-
-    def _end_orphans(self) -> None:
-        """Ends runs of an earlier ``falcon run`` that was killed: as this one holds its locks, it cannot be alive."""
-        filters = dg.RunsFilter(tags={run_tags.FOREGROUND: "true"}, statuses=[dg.DagsterRunStatus.STARTED])
-        for run in self.ledger.instance.get_runs(filters):
-            self.ledger.instance.report_run_failed(run, "falcon run was killed while it worked on this")
 
     @contextmanager
     def _alone(self, pipelines: Sequence[str]) -> Iterator[None]:
@@ -214,6 +227,7 @@ class Foreground:
                 while not try_lock(connection, name):
                     if time.monotonic() > give_up:
                         raise SettingsError(f"another falcon run is working on the pipeline {pipeline!r}: wait for it")
+                    # Asked for again and again: a statement that waits for a lock could not be given up in time.
                     time.sleep(_POLL_SECONDS)
                 stack.callback(unlock, connection, name)
             connection.commit()

@@ -24,6 +24,7 @@ from falcon_assets.orchestration.dagster_storage_internals import (
 )
 from falcon_assets.orchestration.partitions import instant_of_key, key_of_instant, timeline_of_dynamic
 from falcon_assets.orchestration.postgres import database_url
+from falcon_assets.orchestration.reconnecting import wait_out_restarts
 from falcon_assets.planning.timeline import Timeline
 from falcon_assets.settings import load_settings
 
@@ -118,6 +119,7 @@ class FalconStorage(DagsterStorage, ConfigurableClass):
             where = sqlalchemy.make_url(url).render_as_string(hide_password=True)
             reason = str(error.orig).strip().splitlines()[0]
             raise SettingsError(f"the database {where} cannot be reached: {reason}") from error
+        wait_out_restarts(engine)
         self._runs = PooledRunStorage(engine, url)
         self._events = PooledEventLogStorage(engine, url)
         self._schedules = PooledScheduleStorage(engine, url)

@@ -12,6 +12,7 @@ from falcon_assets.ledger.fold import fold, rebuild
 from falcon_assets.ledger.upgrade import upgrade
 from falcon_assets.orchestration.history import DagsterHistory
 from falcon_assets.orchestration.postgres import database_url
+from falcon_assets.orchestration.reconnecting import wait_out_restarts
 from falcon_assets.settings import Settings
 
 
@@ -51,4 +52,4 @@ def _engine(url: str) -> sqlalchemy.Engine:
         url, pool_size=2, max_overflow=8, pool_pre_ping=True, connect_args={"options": "-c timezone=utc"}
     )
     upgrade(engine)
-    return engine
+    return wait_out_restarts(engine)

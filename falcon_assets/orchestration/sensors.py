@@ -1,4 +1,4 @@
-"""Sensors: a collector per cluster, a coordinator per pipeline."""
+"""Sensors: a collector per cluster, a coordinator per pipeline, and one for its late data."""
 
 from __future__ import annotations
 
@@ -13,12 +13,15 @@ from falcon_assets.model.process import Process
 from falcon_assets.orchestration import names
 from falcon_assets.orchestration.collector import Collector
 from falcon_assets.orchestration.coordinator import Coordinator, coordinator_lock, pipelines
+from falcon_assets.orchestration.dead_runs import DeadRuns
+from falcon_assets.orchestration.deleted_runs import free_instances_of_deleted_runs
+from falcon_assets.orchestration.late_arrival import late_arrival_sensors
+from falcon_assets.orchestration.looking import INTERVAL_SECONDS, looks
 from falcon_assets.orchestration.open_ledger import open_ledger
 from falcon_assets.settings import Settings
 
 _COLLECT_SECONDS = 25.0
 """Of the 60 that Dagster gives a tick: the last instance that is begun within it may be a large one."""
-_COLLECTOR_INTERVAL, _COORDINATOR_INTERVAL = 10, 5
 
 
 def sensors(
@@ -29,6 +32,7 @@ def sensors(
         yield _collector(store, cluster, settings)
     for pipeline, processes in pipelines(store).items():
         yield _coordinator(store, pipeline, processes, settings, jobs)
+    yield from late_arrival_sensors(store, settings)
 
 
 def _collector(store: EntityStore, cluster: Cluster, settings: Settings) -> dg.SensorDefinition:
@@ -37,15 +41,18 @@ def _collector(store: EntityStore, cluster: Cluster, settings: Settings) -> dg.S
     @dg.sensor(
         name=names.op_name(cluster.name, "collector"),
         description=f"Records what lands from outside on {cluster.name}",
-        minimum_interval_seconds=_COLLECTOR_INTERVAL,
+        minimum_interval_seconds=INTERVAL_SECONDS,
         default_status=dg.DefaultSensorStatus.RUNNING,
     )
     def evaluate(context):  # type: ignore[no-untyped-def]  # Dagster cannot resolve postponed annotations
-        found = collector.collect(open_ledger(settings, context.instance), _COLLECT_SECONDS)
-        if found.problems:
-            raise dg.Failure("\n".join(f"{feed}: {problem}" for feed, problem in found.problems.items()))
+        recorded = 0
+        for _ in looks(settings.clock):
+            found = collector.collect(open_ledger(settings, context.instance), _COLLECT_SECONDS)
+            recorded += found.recorded
+            if found.problems:
+                raise dg.Failure("\n".join(f"{feed}: {problem}" for feed, problem in found.problems.items()))
         more = f", {found.left} feeds are left for the next tick" if found.left else ""
-        return dg.SkipReason(f"{found.recorded} instances landed{more}")
+        return dg.SkipReason(f"{recorded} instances landed{more}")
 
     return evaluate
 
@@ -58,6 +65,7 @@ def _coordinator(
     jobs: Mapping[str, dg.UnresolvedAssetJobDefinition],
 ) -> dg.SensorDefinition:
     coordinator = Coordinator(store, settings, processes)
+    dead_runs = DeadRuns(processes)
     own = [
         jobs[names.job_name(cluster.name, process.name)]
         for process in processes
@@ -67,19 +75,26 @@ def _coordinator(
     @dg.sensor(
         name=names.op_name(pipeline, "coordinator"),
         description=f"Starts the instances of the pipeline {pipeline} when their time and their inputs have come",
-        minimum_interval_seconds=_COORDINATOR_INTERVAL,
+        minimum_interval_seconds=INTERVAL_SECONDS,
         default_status=dg.DefaultSensorStatus.RUNNING,
         jobs=own,
     )
     def evaluate(context):  # type: ignore[no-untyped-def]  # Dagster cannot resolve postponed annotations
         ledger = open_ledger(settings, context.instance)
-        with ledger.engine.connect() as connection:
-            if not try_lock(connection, coordinator_lock(pipeline)):
-                return dg.SkipReason("falcon run is working on this pipeline")
-            try:
-                outlook = coordinator.decide(ledger)
-            finally:
-                unlock(connection, coordinator_lock(pipeline))
+        for _ in looks(settings.clock):
+            with ledger.engine.connect() as connection:
+                if not try_lock(connection, coordinator_lock(pipeline)):
+                    return dg.SkipReason("falcon run is working on this pipeline")
+                try:
+                    dead = dead_runs.end(ledger)
+                    free_instances_of_deleted_runs(ledger, store, settings, processes)
+                    outlook = coordinator.decide(ledger)
+                finally:
+                    unlock(connection, coordinator_lock(pipeline))
+            for run_id in dead:
+                context.log.warning(f"the run {run_id} was ended: its worker is gone")
+            if outlook.runs:
+                break
         for (process, cluster), problem in outlook.problems.items():
             context.log.error(f"{process} on {cluster}: {problem}")
         requests = [

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,15 +13,15 @@ import dagster as dg
 import pytest
 from sqlalchemy import select
 
-from falcon_assets.catalog.store import EntityStore, load_entities
+from falcon_assets.catalog.store import load_entities
 from falcon_assets.ledger import queries
 from falcon_assets.ledger.tables import FEED_INSTANCES
 from falcon_assets.model.instant import format_instant, parse_instant
 from falcon_assets.orchestration.code_location import build_definitions
 from falcon_assets.orchestration.collector import Collection, Collector
-from falcon_assets.orchestration.open_ledger import Ledger, open_ledger
-from falcon_assets.planning.clock import Clock
+from falcon_assets.orchestration.open_ledger import open_ledger
 from falcon_assets.settings import Settings
+from tests.orchestration.ledger_world import LedgerWorld
 
 CLUSTER = """
 kind: cluster
@@ -67,16 +67,8 @@ def entities() -> Iterator[str]:
 
 
 @dataclass(frozen=True)
-class World:
+class World(LedgerWorld):
     """Clusters with folders, and what is known about them."""
-
-    store: EntityStore
-    settings: Settings
-    instance: dg.DagsterInstance
-    ledger: Ledger
-
-    def at(self, time: str) -> Settings:
-        return replace(self.settings, clock=Clock(origin=parse_instant(f"2013-01-01T{time}Z")))
 
     def collect(self, cluster: str, time: str, budget_seconds: float = 60) -> Collection:
         return Collector(self.store, self.store.cluster(cluster), self.at(time)).collect(self.ledger, budget_seconds)
@@ -208,7 +200,9 @@ def test_a_feed_that_cannot_be_looked_at_is_reported_and_the_others_go_on(world:
     closed.symlink_to(closed)  # even root cannot list it
     found = world.collect("refused", "00:30")
     assert (found.recorded, found.left) == (1, 0)
-    problem = f"cluster 'refused': cannot list /closed: Too many levels of symbolic links ({closed})"
+    problem = (
+        f"cluster 'refused': cannot list /closed/2013-01-01: Too many levels of symbolic links ({closed}/2013-01-01)"
+    )
     assert found.problems == {"closed": problem}
     assert world.looked_at("refused") == {"open": "00:30Z"}
 
@@ -248,7 +242,8 @@ def test_the_sensor_fails_with_what_it_could_not_look_at(world: World) -> None:
         sensor.evaluate_tick(context)
     closed = world.settings.home / "data/refused/closed"
     assert failed.value.description == (
-        f"closed: cluster 'refused': cannot list /closed: Too many levels of symbolic links ({closed})"
+        "closed: cluster 'refused': cannot list /closed/2013-01-01: Too many levels of symbolic links "
+        f"({closed}/2013-01-01)"
     )
 
 

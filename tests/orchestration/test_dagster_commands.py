@@ -6,7 +6,6 @@ import json
 import os
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +14,8 @@ import pytest
 
 from falcon_assets.orchestration.partitions import instant_of_key
 from falcon_assets.settings import Settings
+from tests.processes import BIN, CHECKOUT
 
-CHECKOUT = Path(__file__).parents[2]
-BIN = Path(sys.executable).parent
 MODULE = ("-m", "falcon_assets.definitions")
 ENTITIES = """
 kind: cluster

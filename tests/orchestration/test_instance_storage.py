@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -12,6 +11,7 @@ import sqlalchemy
 from falcon_assets.errors import SettingsError
 from falcon_assets.orchestration.instance_storage import FalconStorage, PooledEventLogStorage
 from falcon_assets.settings import Settings, load_settings
+from tests.processes import environ_with
 
 NAME = "falcon hours(5) 2013-01-01T00:00Z 2013-01-02T00:00Z UTC"
 KEYS = ["2013-01-01T00:00Z", "2013-01-01T05:00Z", "2013-01-01T10:00Z", "2013-01-01T15:00Z", "2013-01-01T20:00Z"]
@@ -85,8 +85,7 @@ def test_an_embedded_server_serves_several_processes(tmp_path: Path) -> None:
         "print('ready', flush=True); sys.stdin.readline();"
         "print(sorted(i.get_materialized_partitions(dg.AssetKey('both'))))"
     )
-    environ = {key: value for key, value in os.environ.items() if not key.startswith(("FALCON_", "DAGSTER_"))}
-    environ["FALCON_HOME"] = str(tmp_path)
+    environ = environ_with(FALCON_HOME=str(tmp_path))
 
     def start(partition: str) -> subprocess.Popen[str]:
         child = subprocess.Popen(

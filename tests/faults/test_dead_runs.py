@@ -1,0 +1,253 @@
+"""Runs that died or were deleted, and what two launchers want at once: real runs in a real history."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+from pathlib import Path
+
+import dagster as dg
+import pytest
+from dagster._core.events import AssetObservationData
+
+from falcon_assets.catalog.store import EntityStore, load_entities
+from falcon_assets.ledger.queries import some_records
+from falcon_assets.model.instant import format_instant, parse_instant
+from falcon_assets.orchestration import run_tags
+from falcon_assets.orchestration.code_location import build_definitions
+from falcon_assets.orchestration.coordinator import Coordinator, PlannedRun
+from falcon_assets.orchestration.dead_runs import DeadRuns
+from falcon_assets.orchestration.deleted_runs import free_instances_of_deleted_runs
+from falcon_assets.orchestration.event_metadata import instance_state
+from falcon_assets.orchestration.open_ledger import Ledger, open_ledger
+from falcon_assets.orchestration.postgres import database_url
+from falcon_assets.orchestration.run_hold import RunHold, run_lock
+from falcon_assets.planning.clock import Clock
+from falcon_assets.planning.instance_record import InstanceRecord, InstanceState
+from falcon_assets.settings import Settings
+
+CLUSTER = """
+kind: cluster
+name: primary
+interfaces: {write: {endpoint: data/primary}, execute: {endpoint: "local[2]"}}
+properties: {spark.sql.shuffle.partitions: "1", spark.driver.memory: 512m}
+"""
+PROCESS = """---
+kind: feed
+name: out-{name}
+frequency: hours(1)
+locations: {{data: "/out-{name}/${{YEAR}}-${{MONTH}}-${{DAY}}/${{HOUR}}"}}
+clusters: [{{name: primary, validity: {{start: 2013-01-01T00:00Z, end: 2013-01-02T00:00Z}}}}]
+---
+kind: process
+name: {name}
+clusters: [{{name: primary, validity: {{start: 2013-01-01T00:00Z, end: "2013-01-01T03:00Z"}}}}]
+frequency: hours(1)
+parallel: 3
+outputs: [{{name: out, feed: out-{name}, instance: "now(0,0)"}}]
+workflow: {{engine: spark-sql, path: one.sql}}
+retry: {{policy: periodic, delay: minutes(10), attempts: 3}}
+schedule: true
+"""
+NAMES = ("killed", "silent", "foreground", "deleted", "canceled", "raced", "repeated", "busy")
+NOW = "2013-01-01T02:30:00Z"
+LATER = "2013-01-01T02:45:00Z"
+
+
+@dataclass(frozen=True)
+class World:
+    """The entities and their history."""
+
+    store: EntityStore
+    settings: Settings
+    instance: dg.DagsterInstance
+    ledger: Ledger
+
+    def at(self, now: str) -> Settings:
+        return replace(self.settings, clock=Clock(origin=parse_instant(now.replace(":00Z", "Z"))))
+
+    def decide(self, process: str, now: str = NOW) -> list[PlannedRun]:
+        outlook = Coordinator(self.store, self.at(now), [self.store.process(process)]).decide(self.ledger)
+        assert outlook.problems == {}
+        return list(outlook.runs)
+
+    def create(self, run: PlannedRun, **tags: str) -> dg.DagsterRun:
+        job = build_definitions(self.store, self.at(NOW)).resolve_job_def(run.job_name)
+        return self.instance.create_run_for_job(job, tags={**run.tags, **tags}, status=dg.DagsterRunStatus.NOT_STARTED)
+
+    def say(self, run: dg.DagsterRun, kind: dg.DagsterEventType) -> None:
+        self.instance.report_dagster_event(dg.DagsterEvent(kind.value, run.job_name, message="so it is"), run.run_id)
+
+    def started(self, process: str, **tags: str) -> dg.DagsterRun:
+        (planned,) = self.decide(process)
+        run = self.create(planned, **tags)
+        self.say(run, dg.DagsterEventType.RUN_START)
+        return run
+
+    def execute(self, planned: PlannedRun, tags: Mapping[str, str] | None = None) -> dg.ExecuteInProcessResult:
+        job = build_definitions(self.store, self.at(NOW)).resolve_job_def(planned.job_name)
+        quiet = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
+        return job.execute_in_process(
+            instance=self.instance, tags={**planned.tags, **(tags or {})}, run_config=quiet, raise_on_error=False
+        )
+
+    def records(self, process: str) -> list[InstanceRecord]:
+        self.ledger.catch_up()
+        nominals = [parse_instant(f"2013-01-01T{hour:02}:00Z") for hour in range(3)]
+        with self.ledger.engine.connect() as connection:
+            found = some_records(connection, process, "primary", nominals)
+        return [found[nominal] for nominal in nominals]
+
+    def others(self, run: dg.DagsterRun) -> list[str]:
+        """The runs of the same job but for one."""
+        found = self.instance.get_runs(dg.RunsFilter(job_name=run.job_name))
+        return [one.run_id for one in found if one.run_id != run.run_id]
+
+    def succeed(self, run: dg.DagsterRun, process: str, nominal: datetime) -> None:
+        key = dg.AssetKey(["primary", f"out-{process}"])
+        said = instance_state(key, format_instant(nominal), process, nominal, InstanceState.SUCCEEDED, nominal)
+        kind = dg.DagsterEventType.ASSET_OBSERVATION.value
+        event = dg.DagsterEvent(kind, run.job_name, event_specific_data=AssetObservationData(said))
+        self.instance.report_dagster_event(event, run.run_id)
+
+    def dead(self, process: str, *, foreground: bool = False, patience: float = 0.0) -> DeadRuns:
+        return DeadRuns([self.store.process(process)], foreground, patience)
+
+    def hold(self, process: str, run: dg.DagsterRun) -> RunHold:
+        return RunHold(database_url(self.settings), run_lock(run.run_id, process, "primary"), "a worker")
+
+    def status(self, run: dg.DagsterRun) -> dg.DagsterRunStatus:
+        found = self.instance.get_run_by_id(run.run_id)
+        assert found is not None
+        return found.status
+
+
+@pytest.fixture(scope="module")
+def world(settings: Settings, instance: dg.DagsterInstance, write_entities: Callable[[dict[str, str]], Path]) -> World:
+    text = CLUSTER + "".join(PROCESS.format(name=name) for name in NAMES)
+    root = write_entities({"all.yaml": text, "one.sql": "SELECT 1 AS n"})
+    return World(load_entities(root), settings, instance, open_ledger(settings, instance))
+
+
+def test_a_started_run_that_nobody_holds_is_ended_and_its_instances_are_free(world: World) -> None:
+    run = world.started("killed")
+    assert [record.queued_run for record in world.records("killed")] == [run.run_id] * 3
+    assert world.decide("killed") == []
+    assert world.dead("killed").end(world.ledger) == (run.run_id,)
+    assert world.status(run) is dg.DagsterRunStatus.FAILURE
+    records = world.records("killed")
+    assert [(one.state, one.queued_run, one.attempt) for one in records] == [(InstanceState.FAILED, None, 1)] * 3
+    assert records[0].reason.endswith("its worker is gone: nobody held its lock for 0 s")
+    assert world.decide("killed") == []
+    (again,) = world.decide("killed", LATER)
+    assert again.tags[run_tags.ATTEMPTS] == "2 2 2"
+
+
+def test_a_run_that_is_held_or_was_a_moment_ago_is_left_alone(world: World) -> None:
+    run = world.started("silent")
+    with world.hold("silent", run):
+        assert world.dead("silent").end(world.ledger) == ()
+    patient = world.dead("silent", patience=600)
+    assert patient.end(world.ledger) == ()
+    assert patient.end(world.ledger) == ()
+    assert world.dead("killed").end(world.ledger) == ()  # somebody else's
+    assert world.status(run) is dg.DagsterRunStatus.STARTED
+    short = world.dead("silent", patience=0.2)
+    began = time.monotonic()
+    assert short.end_all(world.ledger) == (run.run_id,)
+    assert time.monotonic() - began >= 0.2
+    assert world.dead("silent").end_all(world.ledger) == ()
+
+
+def test_a_run_of_a_killed_falcon_run_need_not_have_started(world: World) -> None:
+    (planned,) = world.decide("foreground")
+    run = world.create(planned, **{run_tags.FOREGROUND: "true"})
+    assert world.dead("foreground").end(world.ledger) == ()
+    assert world.decide("foreground") == []
+    assert world.dead("foreground", foreground=True).end_all(world.ledger) == (run.run_id,)
+    # It was never queued, and was an attempt nevertheless.
+    assert [(one.state, one.attempt) for one in world.records("foreground")] == [(InstanceState.FAILED, 1)] * 3
+
+
+def test_a_run_that_is_canceled_before_it_is_queued_was_an_attempt(world: World) -> None:
+    (planned,) = world.decide("canceled")
+    run = world.create(planned)
+    world.instance.report_run_canceled(run, "by a person")
+    records = world.records("canceled")
+    assert [(one.state, one.attempt, one.queued_run) for one in records] == [(InstanceState.KILLED, 1, None)] * 3
+    assert world.decide("canceled", LATER) == []
+
+
+def test_instances_of_a_deleted_run_are_free(world: World) -> None:
+    process = [world.store.process("deleted")]
+    run = world.started("deleted")
+    world.ledger.catch_up()
+    assert free_instances_of_deleted_runs(world.ledger, world.store, world.settings, process) == 0
+    world.instance.delete_run(run.run_id)
+    assert world.decide("deleted") == []
+    assert free_instances_of_deleted_runs(world.ledger, world.store, world.settings, process) == 3
+    records = world.records("deleted")
+    assert [(one.state, one.reason) for one in records] == [(InstanceState.WAITING, "its run was deleted")] * 3
+    (again,) = world.decide("deleted")
+    assert again.tags[run_tags.ATTEMPTS] == "2 2 2"
+    assert free_instances_of_deleted_runs(world.ledger, world.store, world.settings, process) == 0
+
+
+def messages(world: World, run_id: str) -> list[str]:
+    return [entry.user_message for entry in world.instance.all_logs(run_id) if not entry.is_dagster_event]
+
+
+def test_of_two_runs_for_the_same_attempt_one_computes(world: World) -> None:
+    (planned,) = world.decide("raced")
+    first = world.create(planned)
+    world.say(first, dg.DagsterEventType.RUN_START)
+    second = world.execute(planned)
+    assert second.success
+    said = messages(world, second.run_id)
+    assert [line for line in said if "left alone" in line] == [
+        f"raced 2013-01-01T{hour:02}:00Z is left alone: it was given to the run {first.run_id}" for hour in range(3)
+    ]
+    assert [(one.attempt, one.queued_run) for one in world.records("raced")] == [(1, first.run_id)] * 3
+
+
+def test_an_instance_that_somebody_computes_is_waited_for(world: World) -> None:
+    (planned,) = world.decide("busy")
+    person = world.create(planned, **{run_tags.PARENT: "another"})
+    nominals = planned.launch.nominals
+    results: list[dg.ExecuteInProcessResult] = []
+    with world.hold("busy", person) as hold:
+        for nominal in nominals:
+            assert hold.take(f"falcon instance busy primary {format_instant(nominal)}")
+        running = threading.Thread(target=lambda: results.append(world.execute(planned)))
+        running.start()
+        give_up = time.monotonic() + 60
+        while not (said := [line for run in world.others(person) for line in messages(world, run)]):
+            assert time.monotonic() < give_up
+            time.sleep(0.05)
+        assert said[0].endswith(":00Z waits: another run computes it")
+        for nominal in nominals:
+            world.succeed(person, "busy", nominal)
+    running.join(60)
+    (result,) = results
+    assert result.success
+    left = sorted(line for line in messages(world, result.run_id) if "left alone" in line)
+    assert left == [
+        f"busy 2013-01-01T{hour:02}:00Z is left alone: it was given to the run {person.run_id}" for hour in range(3)
+    ]
+    assert [(one.state, one.run_id) for one in world.records("busy")] == [(InstanceState.SUCCEEDED, person.run_id)] * 3
+
+
+def test_a_repeated_run_computes_what_a_person_asked_for(world: World) -> None:
+    (planned,) = world.decide("repeated")
+    first = world.execute(planned)
+    assert first.success
+    assert [one.run_id for one in world.records("repeated")] == [first.run_id] * 3
+    again = world.execute(planned)
+    assert [line for line in messages(world, again.run_id) if "left alone" in line] != []
+    repeated = world.execute(planned, {run_tags.PARENT: first.run_id})
+    assert [(one.state, one.run_id, one.attempt) for one in world.records("repeated")] == [
+        (InstanceState.SUCCEEDED, repeated.run_id, 2)
+    ] * 3

