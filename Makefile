@@ -30,9 +30,8 @@ $(INSTALLED): pyproject.toml
 demo: $(INSTALLED) ## Land real flights, run the demo pipeline headless, show what was produced
 	@$(BIN)/falcon demo
 
-up: $(INSTALLED) ## Start the Dagster UI and daemon on the demo (PORT=3000)
-	@$(BIN)/falcon doctor --port $(PORT)
-	$(BIN)/dagster dev --host 127.0.0.1 --port $(PORT)
+up: $(INSTALLED) ## Show 2013 in time lapse: Dagster, flights that land, Spark (PORT=3000, CLOCK=2013-03-01T00:00Z@60x)
+	@$(if $(CLOCK),FALCON_CLOCK=$(CLOCK)) $(BIN)/falcon up --port $(PORT)
 
 test: $(INSTALLED) ## Run all tests
 	@$(BIN)/falcon doctor
@@ -52,4 +51,5 @@ bench: $(INSTALLED) ## Run the benchmarks; they print ratios
 	$(BIN)/python -m benchmarks
 
 clean: ## Remove what was installed and produced
+	@if [ -x $(BIN)/falcon ]; then $(BIN)/falcon spark stop; fi
 	rm -rf $(VENV) .falcon .env .mypy_cache .ruff_cache .pytest_cache .hypothesis

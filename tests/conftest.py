@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import tempfile
 import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -10,6 +11,7 @@ from pathlib import Path
 import dagster as dg
 import pytest
 import sqlalchemy
+from filelock import FileLock
 
 from falcon_assets.orchestration.instance import open_instance
 from falcon_assets.orchestration.postgres import database_url
@@ -22,7 +24,11 @@ GIVEN_DATABASE = os.environ.get("FALCON_DATABASE_URL")
 def postgres(tmp_path_factory: pytest.TempPathFactory) -> str:
     """The URL of the server under test."""
     environ = {"FALCON_HOME": str(tmp_path_factory.mktemp("postgres"))}
-    return database_url(load_settings(environ | ({"FALCON_DATABASE_URL": GIVEN_DATABASE} if GIVEN_DATABASE else {})))
+    # As root, the first embedded server on a machine makes a system user: not twice at once.
+    with FileLock(Path(tempfile.gettempdir(), "falcon-tests-postgres.lock")):
+        return database_url(
+            load_settings(environ | ({"FALCON_DATABASE_URL": GIVEN_DATABASE} if GIVEN_DATABASE else {}))
+        )
 
 
 @pytest.fixture(scope="module")
@@ -30,11 +36,21 @@ def database(postgres: str) -> Iterator[str]:
     """The URL of an empty database, for the tests of one module."""
     name = f"falcon_test_{uuid.uuid4().hex}"
     engine = sqlalchemy.create_engine(postgres, isolation_level="AUTOCOMMIT", poolclass=sqlalchemy.NullPool)
-    with engine.connect() as connection:
-        connection.execute(sqlalchemy.text(f"CREATE DATABASE {name}"))
+    try:
+        with engine.connect() as connection:
+            connection.execute(sqlalchemy.text(f"CREATE DATABASE {name}"))
+    except sqlalchemy.exc.OperationalError as error:
+        raise AssertionError(
+            f"the PostgreSQL of the tests is gone; its log ends with:\n{_end_of_log(postgres)}"
+        ) from error
     yield sqlalchemy.make_url(postgres).set(database=name).render_as_string(hide_password=False)
     with engine.connect() as connection:
         connection.execute(sqlalchemy.text(f"DROP DATABASE {name} WITH (FORCE)"))
+
+
+def _end_of_log(url: str) -> str:
+    log = Path(str(sqlalchemy.make_url(url).query.get("host", "")), "log")  # the embedded server's socket is beside it
+    return "\n".join(log.read_text(errors="replace").splitlines()[-20:]) if log.is_file() else "it has none here"
 
 
 @pytest.fixture(scope="module")

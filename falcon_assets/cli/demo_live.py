@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import time
 from collections import Counter
+from collections.abc import Callable
 from datetime import datetime, timedelta
-from functools import cache
 
 import click
 
 from falcon_assets.catalog.store import EntityStore, load_entities
-from falcon_assets.demo.landing import SOURCES, land, landing_places, next_landing
+from falcon_assets.demo.landing import land, landing_places, next_landing
 from falcon_assets.errors import SettingsError
-from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.instant import format_instant
 from falcon_assets.orchestration.postgres import require_space
 from falcon_assets.settings import Settings
 from falcon_assets.shared_clock import FILE
-from falcon_assets.storage.cluster_store import ClusterStore
 
 _LONGEST_NAP = timedelta(minutes=1)
 """The machine's clock may be set, or the machine suspended, while this sleeps: it looks again after that."""
@@ -42,27 +40,22 @@ def land_live(settings: Settings, back: timedelta) -> None:
         )
     require_space(settings.home)
     store = load_entities(settings.entity_defs).in_colo(settings.colo)
-    if not any(landing_places(store)):
-        raise SettingsError(f"{settings.entity_defs} has no feed that the demo could land: {' or '.join(SOURCES)}")
+    landing_places(store)
     try:
-        _land_until_the_end(settings, store, back)
+        land_until_the_end(settings, store, back, time.sleep)
     except KeyboardInterrupt:
         click.echo("Stopped.")
 
 
-def _land_until_the_end(settings: Settings, store: EntityStore, back: timedelta) -> None:
-    @cache
-    def files(cluster_name: str) -> ClusterStore:
-        return ClusterStore(store.clusters[cluster_name], settings.home, settings.environ)
-
-    def files_of(cluster: Cluster) -> ClusterStore:
-        return files(cluster.name)
-
+def land_until_the_end(
+    settings: Settings, store: EntityStore, back: timedelta, sleep: Callable[[float], object]
+) -> None:
+    """The same without the checks; ``sleep`` is called with how many seconds to wait, and may end it by an error."""
     now = settings.now()
     landed_until = now - back
     click.echo(f"The clock shows {format_instant(now)}; Ctrl-C stops.")
     while True:
-        found = Counter(one.feed.name for one in land(store, files_of, landed_until, now) if one)
+        found = Counter(one.feed.name for one in land(store, settings, landed_until, now) if one)
         if found:
             counts = ", ".join(f"{name} {count}" for name, count in found.items())
             click.echo(f"{format_instant(now)}: landed {counts}")
@@ -71,11 +64,11 @@ def _land_until_the_end(settings: Settings, store: EntityStore, back: timedelta)
             click.echo(f"At {format_instant(now)} nothing is left to land.")
             click.echo(f"To start the clock anew, stop everything and remove {settings.home / FILE}")
             return
-        landed_until, now = now, _wait_for(following, settings)
+        landed_until, now = now, _wait_for(following, settings, sleep)
 
 
-def _wait_for(moment: datetime, settings: Settings) -> datetime:
+def _wait_for(moment: datetime, settings: Settings, sleep: Callable[[float], object]) -> datetime:
     """Sleeps until the clock shows ``moment`` or later; returns what it shows then."""
     while (now := settings.now()) < moment:
-        time.sleep(min((moment - now) / settings.clock.speed, _LONGEST_NAP).total_seconds())
+        sleep(min((moment - now) / settings.clock.speed, _LONGEST_NAP).total_seconds())
     return now

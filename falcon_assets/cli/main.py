@@ -17,6 +17,7 @@ COMMANDS = {
     "entity": "List feeds and processes; schedule, suspend and resume them.",
     "ledger": "Show how far the ledger is; make it anew.",
     "demo": "Land real flights, run the demo processes over them, show what was produced.",
+    "up": "Start Dagster on the demo, with flights that land in time lapse.",
     "spark": "Keep a local Spark Connect server warm: start, stop, status.",
     "doctor": "Check that this machine is ready.",
 }

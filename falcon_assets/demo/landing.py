@@ -18,9 +18,9 @@ from falcon_assets.model.feed import Feed
 from falcon_assets.model.instant import format_instant
 from falcon_assets.planning.paths import InstancePaths
 from falcon_assets.planning.timeline import feed_timeline
+from falcon_assets.settings import Settings
 from falcon_assets.storage.availability import is_available
 from falcon_assets.storage.cluster_store import ClusterStore
-from falcon_assets.storage.data_version import DataVersion
 from falcon_assets.storage.publishing import OutputTarget, publish_instance
 
 _FLIGHT_COLUMNS = [
@@ -40,9 +40,6 @@ class Landed:
     cluster: Cluster
     feed: Feed
     instance: datetime
-    path: str
-    version: DataVersion
-    records: int
 
 
 @dataclass(frozen=True)
@@ -60,35 +57,60 @@ class Source:
     gaps: bool
 
 
-def land(
-    store: EntityStore,
-    files: Callable[[Cluster], ClusterStore],
-    first: datetime,
-    last: datetime,
-    keep: Callable[[Cluster, Feed], Callable[[datetime], bool]] = lambda _cluster, _feed: lambda _instance: True,
-) -> Iterator[Landed | None]:
-    """Lands every hour from ``first`` to ``last`` on every cluster of the two feeds.
+def land(store: EntityStore, settings: Settings, first: datetime, last: datetime) -> Iterator[Landed | None]:
+    """Lands every hour from ``first`` to ``last`` on every cluster of the two feeds; it only writes files.
 
     Hours without a flight land as empty instances; hours without an observation do not land: those gaps are real.
-    Yields None for an hour that is there already and is kept.
+    What is there is left as it is: for such an hour this yields None.
 
     Args:
         store: Says where the feeds land.
-        files: The file system of a cluster.
+        settings: Whose clusters these are.
         first: Earliest instance.
         last: Latest instance.
-        keep: Which instances of a feed on a cluster are not written again where they are there; by default all.
     """
     for feed, cluster in landing_places(store):
-        yield from _land_feed(feed, cluster, files(cluster), keep(cluster, feed), first, last)
+        files = ClusterStore(cluster, settings.home, settings.environ)
+        yield from _land_feed(feed, cluster, files, first, last)
 
 
-def landing_places(store: EntityStore) -> Iterator[tuple[Feed, Cluster]]:
-    """The feeds of the demo and the clusters that they land on from outside."""
-    for name in SOURCES:
-        feed = store.feeds.get(name)
-        if feed is not None:
-            yield from ((feed, cluster) for cluster, entry in store.feed_clusters(feed) if entry.type != "target")
+def landing_places(store: EntityStore) -> list[tuple[Feed, Cluster]]:
+    """The feeds of the demo and the clusters that they land on from outside.
+
+    Raises:
+        SettingsError: there is none.
+    """
+    feeds = [store.feeds[name] for name in SOURCES if name in store.feeds]
+    places = [
+        (feed, cluster) for feed in feeds for cluster, entry in store.feed_clusters(feed) if entry.type != "target"
+    ]
+    if not places:
+        raise SettingsError(f"{store.root} has no feed that the demo could land: {' or '.join(SOURCES)}")
+    return places
+
+
+def first_landing(store: EntityStore) -> datetime:
+    """The earliest instance that can land."""
+    return min(feed_timeline(feed, cluster.name).start for feed, cluster in landing_places(store))
+
+
+def first_not_landed(store: EntityStore, settings: Settings) -> datetime:
+    """The earliest instance that has still to land, of the feeds whose hours all do; their end where all have."""
+    return min(
+        (
+            _first_missing(feed, cluster, settings)
+            for feed, cluster in landing_places(store)
+            if not SOURCES[feed.name].gaps
+        ),
+        default=first_landing(store),
+    )
+
+
+def _first_missing(feed: Feed, cluster: Cluster, settings: Settings) -> datetime:
+    files, paths = ClusterStore(cluster, settings.home, settings.environ), InstancePaths(feed, cluster)
+    timeline = feed_timeline(feed, cluster.name)
+    instances = map(timeline.instance, range(timeline.count))
+    return next((one for one in instances if not is_available(files, feed, paths.data(one))), timeline.end)
 
 
 def next_landing(store: EntityStore, now: datetime) -> datetime | None:
@@ -99,12 +121,7 @@ def next_landing(store: EntityStore, now: datetime) -> datetime | None:
 
 
 def _land_feed(
-    feed: Feed,
-    cluster: Cluster,
-    files: ClusterStore,
-    keep: Callable[[datetime], bool],
-    first: datetime,
-    last: datetime,
+    feed: Feed, cluster: Cluster, files: ClusterStore, first: datetime, last: datetime
 ) -> Iterator[Landed | None]:
     source = SOURCES[feed.name]
     rows = source.rows()
@@ -114,7 +131,7 @@ def _land_feed(
         if hour is None and source.gaps:
             continue
         path = paths.data(instance)
-        if keep(instance) and is_available(files, feed, path):
+        if is_available(files, feed, path):
             yield None
             continue
         target = OutputTarget(path, feed.availability_flag)
@@ -123,8 +140,8 @@ def _land_feed(
             folder.mkdir(parents=True)
             if hour is not None:
                 source.write(hour, folder)
-            version = publication.commit(feed.name)
-        yield Landed(cluster, feed, instance, path, version, 0 if hour is None else len(hour))
+            publication.commit(feed.name)
+        yield Landed(cluster, feed, instance)
 
 
 @cache

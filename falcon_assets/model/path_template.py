@@ -71,6 +71,8 @@ class PathTemplate:
         Raises:
             ExpressionError: a variable that is neither a time variable nor in ``values``.
         """
+        if self._layout is not None:
+            return self._layout.format(wall.year, wall.month, wall.day, wall.hour, wall.minute)
         times = _time_values(wall)
         return "".join(
             part if isinstance(part, str) else times.get(part.name) or value_of(self.text, part, values)
@@ -97,7 +99,8 @@ class PathTemplate:
 
     def match(self, path: str, values: Mapping[str, str]) -> datetime | None:
         """The earliest wall-clock time whose path could be ``path``; None where it does not match *exactly*."""
-        found = self._pattern(values).fullmatch(path)
+        prefix, pattern = self._own_pattern or self._pattern(values)
+        found = pattern.fullmatch(path, len(prefix)) if path.startswith(prefix) else None
         if found is None:
             return None
         fields = {name: int(digits) for name, digits in found.groupdict().items()}
@@ -107,22 +110,37 @@ class PathTemplate:
         except ValueError:
             return None
 
-    def _pattern(self, values: Mapping[str, str]) -> re.Pattern[str]:
+    # A template of time variables only is met a hundred thousand times in one listing: both ways are prepared for it.
+
+    @cached_property
+    def _layout(self) -> str | None:
+        """What ``str.format`` makes the path of, given year to minute; None where there are other variables."""
+        if set(self.variables) - set(TIME_VARIABLES):
+            return None
+        return "".join(
+            part.replace("{", "{{").replace("}", "}}")
+            if isinstance(part, str)
+            else f"{{{TIME_VARIABLES.index(part.name)}:0{_DIGITS[part.name]}d}}"
+            for part in self.parts
+        )
+
+    @cached_property
+    def _own_pattern(self) -> tuple[str, re.Pattern[str]] | None:
+        return None if self._layout is None else self._pattern({})
+
+    def _pattern(self, values: Mapping[str, str]) -> tuple[str, re.Pattern[str]]:
+        """The text before the first time variable, and what the rest is to match; many feeds share that, compiled."""
         seen: set[str] = set()
-
-        def piece(part: Part) -> str:
-            if isinstance(part, str):
-                return re.escape(part)
-            if isinstance(part, Call):
-                return ""
-            if part.name not in _DIGITS:
-                return re.escape(value_of(self.text, part, values))
-            if part.name in seen:
-                return f"(?P={part.name})"
-            seen.add(part.name)
-            return f"(?P<{part.name}>[0-9]{{{_DIGITS[part.name]}}})"
-
-        return re.compile("".join(map(piece, self.parts)))
+        prefix, rest = "", ""
+        for part in self.parts:
+            if isinstance(part, Variable) and part.name in _DIGITS:
+                again, digits = f"(?P={part.name})", f"(?P<{part.name}>[0-9]{{{_DIGITS[part.name]}}})"
+                rest += again if part.name in seen else digits
+                seen.add(part.name)
+            elif not isinstance(part, Call):
+                text = part if isinstance(part, str) else value_of(self.text, part, values)
+                prefix, rest = (prefix, rest + re.escape(text)) if seen else (prefix + text, rest)
+        return prefix, re.compile(rest)
 
     def __str__(self) -> str:
         return self.text

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Iterator
+from urllib.parse import urlsplit
 
 from falcon_assets.errors import WorkflowError
 from falcon_assets.spark.confs import is_connect, without_secrets
@@ -23,11 +24,21 @@ def require_reachable(cluster: str, endpoint: str) -> None:
         WorkflowError: nobody does.
     """
     if is_connect(endpoint):
-        if not is_ready(endpoint, REACH_SECONDS):
-            where = without_secrets(endpoint)
-            raise _unreachable(cluster, "Spark Connect server", where, "no answer in time", _starter(endpoint))
+        why = _silent(endpoint)
+        if why:
+            raise _unreachable(cluster, "Spark Connect server", without_secrets(endpoint), why, _starter(endpoint))
     elif endpoint.startswith("spark://"):
         _require_a_master(cluster, endpoint)
+
+
+def _silent(endpoint: str) -> str:
+    """Why no Connect server answers; "" where one does."""
+    url = urlsplit(endpoint)
+    try:  # a channel would try again for all of the time
+        socket.create_connection((url.hostname, url.port or DEFAULT_PORT), timeout=REACH_SECONDS).close()
+    except OSError as error:
+        return error.strerror or str(error)
+    return "" if is_ready(endpoint, REACH_SECONDS) else "no answer in time"
 
 
 def _require_a_master(cluster: str, endpoint: str) -> None:

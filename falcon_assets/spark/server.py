@@ -1,4 +1,4 @@
-"""Keeps a local Spark Connect server warm, so that a new client waits two seconds for a session and not eight."""
+"""Keeps a local Spark Connect server warm, so that a new client waits one second for its first result and not eight."""
 
 from __future__ import annotations
 

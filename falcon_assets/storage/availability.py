@@ -22,7 +22,13 @@ _SPAN = {
     "MINUTE": timedelta(minutes=1),
 }
 _CLOCKS_APART = timedelta(days=2)
-"""More than any zone's wall clock is away from UTC, a day that a zone skipped included."""
+"""More than any zone's wall clock is away from UTC, a day that a zone skipped included. Paths of minutes and hours show
+UTC: there no folder beside those of the span is listed."""
+
+_DAY = timedelta(days=1)
+_FEW_DAYS, _FEW_SPANS = timedelta(days=7), 7
+_STEPS = (_FEW_DAYS + 2 * _CLOCKS_APART) // _DAY + 1
+"""So many days reach from the beginning of a span to its end at least."""
 
 
 def is_available(store: ClusterStore, feed: Feed, path: str) -> bool:
@@ -84,7 +90,8 @@ def listed_instances(
     paths = InstancePaths(feed, cluster)
     if not spans:
         return
-    for path in _existing(store, paths.template, [(_wall(first), _wall(last)) for first, last in spans]):
+    apart = timedelta(0) if feed.frequency.is_absolute else _CLOCKS_APART
+    for path in _existing(store, paths.template, [(_wall(first), _wall(last)) for first, last in spans], apart):
         instance = paths.instance(path)
         if instance and any(first <= instance <= last for first, last in spans):
             yield instance, path
@@ -93,8 +100,11 @@ def listed_instances(
 _Spans = Sequence[tuple[datetime, datetime]]
 
 
-def _existing(store: ClusterStore, template: PathTemplate, spans: _Spans) -> Iterator[str]:
-    """The paths that match ``template`` and may lie in those spans of UTC times, by descending folder by folder."""
+def _existing(store: ClusterStore, template: PathTemplate, spans: _Spans, apart: timedelta) -> Iterator[str]:
+    """The paths that match ``template`` and may lie in those spans of UTC times, by descending folder by folder.
+
+    The clock that the paths show is at most ``apart`` from UTC.
+    """
     steps = template.text.strip("/").split("/")
     levels = [PathTemplate("/" + "/".join(steps[: depth + 1])) for depth in range(len(steps))]
 
@@ -104,11 +114,29 @@ def _existing(store: ClusterStore, template: PathTemplate, spans: _Spans) -> Ite
         elif "${" not in steps[depth]:
             yield from below(f"{folder}/{steps[depth]}", depth + 1)
         else:
-            for name in sorted(_names(store, folder)):
-                if _may_hold(levels[depth], f"{folder}/{name}", spans):
-                    yield from below(f"{folder}/{name}", depth + 1)
+            named = _named(levels[depth], spans, apart) if depth + 1 < len(steps) else None
+            paths = [f"{folder}/{name}" for name in _names(store, folder)] if named is None else named
+            for path in sorted(paths):
+                if path.startswith(f"{folder}/") and _may_hold(levels[depth], path, spans, apart):
+                    yield from below(path, depth + 1)
 
     return below("", 0)
+
+
+def _named(level: PathTemplate, spans: _Spans, apart: timedelta) -> set[str] | None:
+    """The folders of that level for ``spans``, there or not, where these are a few days; None where they are not.
+
+    Then the folder above, which has an entry for each day of history perhaps, need not be listed.
+    """
+    if any(last - first > _FEW_DAYS for first, last in spans) or len(spans) > _FEW_SPANS:
+        return None
+    if set(level.variables) not in ({"YEAR"}, {"YEAR", "MONTH"}, {"YEAR", "MONTH", "DAY"}):
+        return None
+    try:
+        days = ((first - apart + n * _DAY, last + apart) for first, last in spans for n in range(_STEPS))
+        return {level.render(min(day, end), {}) for day, end in days}
+    except OverflowError:
+        return None  # at the ends of the calendar
 
 
 def _names(store: ClusterStore, folder: str) -> list[str]:
@@ -124,7 +152,7 @@ def _names(store: ClusterStore, folder: str) -> list[str]:
     return [str(name).rstrip("/").rpartition("/")[2] for name in listed if str(name).rstrip("/") != path]
 
 
-def _may_hold(level: PathTemplate, path: str, spans: _Spans) -> bool:
+def _may_hold(level: PathTemplate, path: str, spans: _Spans, apart: timedelta) -> bool:
     """Whether ``path`` matches, and the times that it leaves open may reach into one of ``spans``."""
     if "YEAR" not in level.variables:
         return True  # ${MONTH} above ${YEAR}: nothing can be said yet
@@ -133,9 +161,7 @@ def _may_hold(level: PathTemplate, path: str, spans: _Spans) -> bool:
         return False
     # 2013 in ${YEAR}/${DAY} leaves the month open: only the variables without a gap narrow the time down.
     finest = list(takewhile(level.variables.__contains__, TIME_VARIABLES))[-1]
-    return any(
-        earliest - last <= _CLOCKS_APART and first - earliest < _SPAN[finest] + _CLOCKS_APART for first, last in spans
-    )
+    return any(earliest - last <= apart and first - earliest < _SPAN[finest] + apart for first, last in spans)
 
 
 def _wall(moment: datetime) -> datetime:

@@ -1,47 +1,60 @@
-"""The demo, on real flights, as a whole: a day, and the same day again."""
+"""The demo, on real flights, as a whole: a day, and the same day again; on a warm server and in a Spark of its own."""
 
 from __future__ import annotations
 
 import re
 import subprocess
-import sys
-from pathlib import Path
 
 import dagster as dg
 import pytest
 
 from falcon_assets.settings import Settings
-
-CHECKOUT = Path(__file__).parents[2]
-FALCON = str(Path(sys.executable).parent / "falcon")
+from falcon_assets.spark.server import status
+from tests.demo_definitions import copy_demo
+from tests.processes import FALCON, environ_with, free_port, listens
 
 
 @pytest.fixture(scope="module")
-def outputs(settings: Settings) -> list[subprocess.CompletedProcess[str]]:
-    """What ``falcon demo`` says about the second and third day of 2013, and then says again."""
-    with pytest.MonkeyPatch.context() as environment:
-        environment.setenv("FALCON_ENTITY_DEFS", str(CHECKOUT / "entity_defs"))
-        command = [FALCON, "demo", "--start", "2013-01-06T00:00Z", "--days", "1"]
-        return [
-            subprocess.run(command, check=False, capture_output=True, text=True, cwd=settings.home) for _ in range(2)
-        ]
+def port() -> int:
+    return free_port()
+
+
+@pytest.fixture(scope="module")
+def environ(settings: Settings, port: int) -> dict[str, str]:
+    """The clock is the real one: it must not matter to the demo."""
+    return environ_with(
+        FALCON_HOME=str(settings.home),
+        FALCON_ENTITY_DEFS=str(copy_demo(settings.home, primary=f"sc://127.0.0.1:{port}")),
+        FALCON_DATABASE_URL=settings.database_url or "",
+        COLUMNS="200",
+    )
+
+
+@pytest.fixture(scope="module")
+def outputs(settings: Settings, environ: dict[str, str]) -> list[subprocess.CompletedProcess[str]]:
+    """What ``falcon demo`` says about the first day of 2013, and then says again."""
+    command = [FALCON, "demo", "--days", "1"]
+    return [
+        subprocess.run(command, check=False, capture_output=True, text=True, cwd=settings.home, env=environ)
+        for _ in range(2)
+    ]
 
 
 def rows(output: str) -> dict[tuple[str, str], tuple[str, str, str]]:
     """The table at the end: (feed, cluster) -> instances, records, bytes."""
-    found = re.findall(r"│ (\S+) +│ (\S+) +│ +(\S+) │ +(\S+) │ +([^│]+?) │", output)
+    found = re.findall(r"│ (\S+) +│ (\S+) +│ +(\S+) │ +(\S*) │ +([^│]+?) │", output)
     return {(feed, cluster): (count, records, size) for feed, cluster, count, records, size in found}
 
 
 def test_it_lands_computes_and_tells(outputs: list[subprocess.CompletedProcess[str]]) -> None:
     first = outputs[0]
-    assert first.returncode == 0, first.stdout + first.stderr
+    assert (first.returncode, first.stderr) == (0, ""), first.stdout + first.stderr
     table = rows(first.stdout)
     assert {key: row[0] for key, row in table.items()} == {
         ("raw-flights", "primary"): "24",
         ("raw-flights", "backup"): "0",
-        ("raw-weather", "primary"): "24",
-        ("raw-weather", "backup"): "24",
+        ("raw-weather", "primary"): "18",  # six hours of that day were never observed
+        ("raw-weather", "backup"): "18",
         ("delays-hourly", "primary"): "24",
         ("delays-daily", "primary"): "1",
         ("carriers-weekly", "primary"): "0",
@@ -49,6 +62,7 @@ def test_it_lands_computes_and_tells(outputs: list[subprocess.CompletedProcess[s
         ("weather-daily", "backup"): "1",
     }
     assert table["weather-daily", "primary"][1] == "3"
+    assert first.stdout.splitlines()[-1] == "60 instances landed, 27 were computed. Look at them: make up"
 
 
 def test_again_it_does_no_work_twice_and_says_so(
@@ -56,7 +70,31 @@ def test_again_it_does_no_work_twice_and_says_so(
 ) -> None:
     first, again = outputs
     assert again.returncode == 0, again.stdout + again.stderr
-    assert "Everything was there already: nothing landed, nothing was computed again." in again.stdout
+    assert again.stdout.splitlines()[-1] == (
+        "Everything was there already: nothing landed, nothing was computed again."
+    )
     assert rows(again.stdout) == rows(first.stdout)
     key = dg.AssetKey(["primary", "delays-hourly"])
     assert len(instance.fetch_materializations(key, limit=100).records) == 24
+
+
+def test_nothing_timed_out_and_nothing_else_is_known(
+    outputs: list[subprocess.CompletedProcess[str]], environ: dict[str, str]
+) -> None:
+    assert [one.returncode for one in outputs] == [0, 0]
+    known = subprocess.run([FALCON, "ledger", "status"], check=True, capture_output=True, text=True, env=environ).stdout
+    assert re.findall(r"│ (\S+) +│ (\w+) +│ +(\d+) │\n", known.partition("Process instances")[2]) == [
+        ("daily-delays", "primary", "1"),
+        ("daily-weather", "backup", "1"),
+        ("daily-weather", "primary", "1"),
+        ("hourly-delays", "primary", "24"),
+    ]
+
+
+def test_the_server_that_it_started_is_gone(
+    outputs: list[subprocess.CompletedProcess[str]], settings: Settings, port: int
+) -> None:
+    assert outputs
+    assert (settings.home / "spark" / "server.log").is_file()
+    assert status(settings.home) is None
+    assert not listens(port)

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import subprocess
-import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime, timedelta, timezone
@@ -15,21 +12,16 @@ from pathlib import Path
 import pytest
 
 from falcon_assets.settings import load_settings
+from tests.processes import CHECKOUT, FALCON, environ_with
+from tests.waiting import wait_until
 
-CHECKOUT = Path(__file__).parents[2]
-FALCON = str(Path(sys.executable).parent / "falcon")
 PATIENCE = 120
 FLIGHTS = "data/primary/raw/flights"
 WEATHER = "data/backup/raw/weather"
 
 
 def environment(home: Path, clock: str) -> dict[str, str]:
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("FALCON_", "DAGSTER_"))}
-    return kept | {
-        "FALCON_HOME": str(home),
-        "FALCON_ENTITY_DEFS": str(CHECKOUT / "entity_defs"),
-        "FALCON_CLOCK": clock,
-    }
+    return environ_with(FALCON_HOME=str(home), FALCON_ENTITY_DEFS=str(CHECKOUT / "entity_defs"), FALCON_CLOCK=clock)
 
 
 def falcon(home: Path, clock: str, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -62,11 +54,12 @@ def landed(home: Path, feed: str) -> list[str]:
 
 def wait_for_hours_after(home: Path, hour: str, process: subprocess.Popen[str]) -> None:
     """Waits until both feeds have an hour later than that one, however late the program got going."""
-    deadline = time.monotonic() + PATIENCE
-    while not all(any(there > hour for there in landed(home, feed)) for feed in (FLIGHTS, WEATHER)):
+
+    def there() -> bool:
         assert process.poll() is None, process.communicate()
-        assert time.monotonic() < deadline, landed(home, FLIGHTS)
-        time.sleep(0.05)
+        return all(any(there > hour for there in landed(home, feed)) for feed in (FLIGHTS, WEATHER))
+
+    wait_until(there, PATIENCE, lambda: landed(home, FLIGHTS))
 
 
 def test_hours_land_as_the_clock_reaches_them(tmp_path: Path) -> None:
@@ -116,9 +109,3 @@ def test_it_needs_a_clock_that_runs(tmp_path: Path, clock: str) -> None:
         "set FALCON_CLOCK=2013-01-02T00:00Z@120x, for this command and for Dagster\n"
     )
     assert list(tmp_path.iterdir()) == []
-
-
-def test_the_start_is_the_clocks(tmp_path: Path) -> None:
-    result = falcon(tmp_path, "", "--live", "--start", "2013-01-01T00:00Z")
-    assert result.returncode == 2
-    assert result.stderr.endswith("Error: --start does not go with --live: FALCON_CLOCK says where that starts\n")

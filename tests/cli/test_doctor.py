@@ -1,23 +1,20 @@
 from __future__ import annotations
 
-import os
 import re
 import shutil
 import socket
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from falcon_assets.errors import SettingsError
 from falcon_assets.orchestration.postgres import require_space
-
-FALCON = str(Path(sys.executable).parent / "falcon")
+from tests.processes import FALCON, environ_with
 
 
 def doctor(*arguments: str, **environ: str) -> subprocess.CompletedProcess[str]:
-    env = {key: value for key, value in os.environ.items() if not key.startswith("FALCON_")} | environ
+    env = environ_with(**environ)
     return subprocess.run([FALCON, "doctor", *arguments], env=env, check=False, capture_output=True, text=True)
 
 

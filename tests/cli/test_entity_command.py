@@ -2,8 +2,6 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -19,8 +17,9 @@ from falcon_assets.ledger.status import Status
 from falcon_assets.ledger.tables import ENTITY_STATUS
 from falcon_assets.ledger.upgrade import upgrade
 from falcon_assets.settings import Settings
+from tests.processes import FALCON
+from tests.waiting import wait_until
 
-FALCON = str(Path(sys.executable).with_name("falcon"))
 ENTITIES = """
 kind: cluster
 name: primary
@@ -194,9 +193,9 @@ def until_blocked(engine: Engine, number: int) -> None:
     statement = text(
         "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
     )
-    deadline = time.monotonic() + 60
-    while time.monotonic() < deadline:
+
+    def blocked() -> bool:
         with engine.connect() as connection:
-            if connection.execute(statement).scalar_one() == number:
-                return
-    raise AssertionError(f"there are never {number} waiting")
+            return connection.execute(statement).scalar_one() == number
+
+    wait_until(blocked, 60, f"{number} that wait")

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import subprocess
-import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-FALCON = str(Path(sys.executable).with_name("falcon"))
+from tests.processes import FALCON, environ_with, free_port
+from tests.waiting import wait_until
+
 VALIDITY = "{start: 2013-01-01T00:00Z, end: 2013-01-02T00:00Z}"
 ENTITIES = f"""
 kind: cluster
@@ -88,14 +87,13 @@ def environ(database: str, tmp_path_factory: pytest.TempPathFactory) -> dict[str
     files = {"all.yaml": ENTITIES, "sum_up.sql": SUM_UP, "double.py": DOUBLE.format(hold=str(home / "hold"))}
     for name, text in files.items():
         (root / name).write_text(text)
-    kept = {key: value for key, value in os.environ.items() if not key.startswith(("FALCON_", "DAGSTER_"))}
-    return kept | {
-        "FALCON_HOME": str(home),
-        "FALCON_ENTITY_DEFS": str(root),
-        "FALCON_DATABASE_URL": database,
-        "FALCON_CLOCK": "2013-01-01T05:30Z",
-        "COLUMNS": "200",
-    }
+    return environ_with(
+        FALCON_HOME=str(home),
+        FALCON_ENTITY_DEFS=str(root),
+        FALCON_DATABASE_URL=database,
+        FALCON_CLOCK="2013-01-01T05:30Z",
+        COLUMNS="200",
+    )
 
 
 @pytest.fixture(scope="module")
@@ -147,6 +145,28 @@ def test_unknown_names_and_instants(environ: dict[str, str]) -> None:
     assert falcon(environ, "run", "--until", "tomorrow").returncode == 1
 
 
+def test_without_its_server_it_ends_before_the_first_run_and_says_so(
+    environ: dict[str, str], land: Callable[..., None], tmp_path: Path
+) -> None:
+    land(5, 1)
+    port, root = free_port(), Path(environ["FALCON_ENTITY_DEFS"])
+    for file in root.iterdir():
+        text = file.read_text()
+        (tmp_path / file.name).write_text(text.replace('"local[2]"', f'"sc://127.0.0.1:{port}"'))
+    before = known_instances(environ)
+    done = falcon(environ | {"FALCON_ENTITY_DEFS": str(tmp_path)}, "run", "--process", "sum-up")
+    assert done.returncode == 1
+    assert done.stderr == (
+        f"Error: cluster 'primary': no Spark Connect server answers at sc://127.0.0.1:{port} (Connection refused): "
+        f"start it with `falcon spark start --port {port}`, or mend interfaces.execute.endpoint\n"
+    )
+    assert known_instances(environ) == before
+
+
+def known_instances(environ: dict[str, str]) -> str:
+    return falcon(environ, "ledger", "status").stdout.partition("Process instances")[2]
+
+
 def test_ctrl_c_leaves_nothing_half_done(environ: dict[str, str], land: Callable[..., None]) -> None:
     home = Path(environ["FALCON_HOME"])
     land(3, 5)
@@ -160,11 +180,12 @@ def test_ctrl_c_leaves_nothing_half_done(environ: dict[str, str], land: Callable
         stderr=subprocess.PIPE,
         text=True,
     )
-    give_up = time.monotonic() + 90
-    while not (home / "held").exists():
+
+    def held() -> bool:
         assert running.poll() is None
-        assert time.monotonic() < give_up
-        time.sleep(0.05)
+        return (home / "held").exists()
+
+    wait_until(held, 90)
     running.send_signal(signal.SIGINT)
     hold.unlink()
     out, err = running.communicate(timeout=90)

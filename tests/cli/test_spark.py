@@ -1,18 +1,14 @@
 from __future__ import annotations
 
-import os
 import socket
 import subprocess
-import sys
 from pathlib import Path
 
-FALCON = str(Path(sys.executable).parent / "falcon")
+from tests.processes import FALCON, environ_with, free_port
 
 
 def falcon_spark(*arguments: str, home: Path) -> tuple[int, str, str]:
-    env = {key: value for key, value in os.environ.items() if not key.startswith("FALCON_")} | {
-        "FALCON_HOME": str(home)
-    }
+    env = environ_with(FALCON_HOME=str(home))
     done = subprocess.run([FALCON, "spark", *arguments], env=env, check=False, capture_output=True, text=True)
     return done.returncode, done.stdout, done.stderr
 
@@ -44,9 +40,7 @@ def test_a_home_that_cannot_be_made_is_one_sentence(tmp_path: Path) -> None:
 
 
 def test_a_server_from_start_to_stop(tmp_path: Path) -> None:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = free_port()
     try:
         code, said, _ = falcon_spark("start", "--port", str(port), home=tmp_path)
         assert code == 0

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import os
 import shutil
 import subprocess
 import sys
@@ -12,6 +11,7 @@ import pytest
 from falcon_assets.catalog.store import load_entities
 from falcon_assets.errors import InvalidDefinitionsError
 from tests.catalog.definition_files import FILES, changed, write
+from tests.processes import environ_with
 
 _HERE = Path(__file__).parent
 
@@ -19,9 +19,8 @@ _HERE = Path(__file__).parent
 def falcon(*arguments: str, folder: Path, **environ: str) -> subprocess.CompletedProcess[str]:
     """The command as a whole process, in ``folder``."""
     command = [sys.executable, "-c", "from falcon_assets.cli.main import main; main()", *arguments]
-    inherited = {name: value for name, value in os.environ.items() if not name.startswith("FALCON_")}
     return subprocess.run(
-        command, cwd=folder, env={**inherited, **environ}, capture_output=True, text=True, check=False, timeout=60
+        command, cwd=folder, env=environ_with(**environ), capture_output=True, text=True, check=False, timeout=60
     )
 
 

@@ -7,10 +7,7 @@ import os
 import re
 import shutil
 import signal
-import socket
 import subprocess
-import sys
-import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
@@ -18,7 +15,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import dagster as dg
 import psutil
@@ -27,14 +24,12 @@ from pyspark.find_spark_home import _find_spark_home
 
 from falcon_assets.catalog.store import load_entities
 from falcon_assets.demo.landing import land
-from falcon_assets.demo.report import report_landing
 from falcon_assets.model.instant import parse_instant
 from falcon_assets.settings import Settings
-from falcon_assets.storage.cluster_store import ClusterStore
+from tests.demo_definitions import copy_demo
+from tests.processes import BIN, CHECKOUT, environ_with, free_port, listens
+from tests.waiting import wait_until
 
-T = TypeVar("T")
-CHECKOUT = Path(__file__).parents[2]
-BIN = Path(sys.executable).parent
 ADDRESS = "127.0.0.1:3000"
 EXECUTED = ("bash", "graphql", "python")
 MATERIALIZED = "2013-01-02T10:00Z"
@@ -74,23 +69,6 @@ def query(heading: str) -> str:
     return block.text
 
 
-def eventually(look: Callable[[], T | None], seconds: float, what: str) -> T:
-    deadline = time.monotonic() + seconds
-    while time.monotonic() < deadline:
-        found = look()
-        if found is not None:
-            return found
-        time.sleep(0.2)
-    raise AssertionError(f"after {seconds} s still not there: {what}")
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
-
-
 @contextmanager
 def _running(log: Path, *command: str, **options: Any) -> Iterator[None]:
     """A program in a session of its own, ended together with all that it started."""
@@ -116,53 +94,38 @@ def _running(log: Path, *command: str, **options: Any) -> Iterator[None]:
 @pytest.fixture(scope="module")
 def connect(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """A Spark Connect server, so that the runs need no Spark of their own: starting one is most of what a run costs."""
-    folder, port = tmp_path_factory.mktemp("connect"), _free_port()
+    folder, port = tmp_path_factory.mktemp("connect"), free_port()
     confs = {"master": "local[2]", "connect.grpc.binding.port": str(port), "driver.memory": "1g", "ui.enabled": "false"}
     flags = [part for key, value in confs.items() for part in ("--conf", f"spark.{key}={value}")]
     script = str(Path(_find_spark_home(), "sbin/start-connect-server.sh"))
     environ = {**os.environ, "SPARK_LOG_DIR": str(folder), "SPARK_PID_DIR": str(folder), "SPARK_LOCAL_IP": "127.0.0.1"}
     with _running(folder / "connect.log", script, "--wait", *flags, cwd=folder, env=environ):
-
-        def listens() -> bool | None:
-            with socket.socket() as probe:
-                return probe.connect_ex(("127.0.0.1", port)) == 0 or None
-
-        eventually(listens, 120, f"the Connect server; see {folder}")
+        wait_until(lambda: listens(port), 120, f"the Connect server; see {folder}")
         yield f"sc://127.0.0.1:{port}"
 
 
 @pytest.fixture(scope="module")
-def project(
-    settings: Settings, instance: dg.DagsterInstance, connect: str, tmp_path_factory: pytest.TempPathFactory
-) -> Path:
+def project(settings: Settings, connect: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder like the checkout, after ``make install`` and with four hours of what ``make demo`` lands."""
     folder = tmp_path_factory.mktemp("project")
     for name in ("dagster.yaml", "workspace.yaml", "pyproject.toml"):
         shutil.copy(CHECKOUT / name, folder)
-    shutil.copytree(CHECKOUT / "entity_defs", folder / "entity_defs")
-    for file in (folder / "entity_defs" / "clusters").iterdir():
-        text = file.read_text()
-        assert '"local[2]"' in text
-        file.write_text(text.replace('"local[2]"', f'"{connect}"'))
+    copy_demo(folder, primary=connect, backup=connect)
     for file in (folder / "entity_defs" / "processes").iterdir():
         # The recipes start runs themselves; coordinators would be faster.
         file.write_text(file.read_text().replace("schedule: true", "schedule: false"))
     (folder / ".env").write_text(f"DAGSTER_HOME={folder}\n")
     (folder / ".falcon").symlink_to(settings.home)
     store = load_entities(folder / "entity_defs")
-    files = {name: ClusterStore(cluster, settings.home, {}) for name, cluster in store.clusters.items()}
     first = parse_instant(MATERIALIZED)
-    for landed in land(store, lambda cluster: files[cluster.name], first, first + timedelta(hours=3)):
-        assert landed is not None
-        report_landing(instance, landed, files[landed.cluster.name])
+    assert all(land(store, settings, first, first + timedelta(hours=3)))
     return folder
 
 
 @pytest.fixture(scope="module")
 def environ(settings: Settings) -> dict[str, str]:
     """What a reader of the README has: the programs of ``.venv`` in the path, and no settings but the database."""
-    given = {key: value for key, value in os.environ.items() if not key.startswith(("DAGSTER_", "FALCON_"))}
-    return {**given, "PATH": f"{BIN}:{given['PATH']}", "FALCON_DATABASE_URL": settings.database_url or ""}
+    return environ_with(PATH=f"{BIN}:{os.environ['PATH']}", FALCON_DATABASE_URL=settings.database_url or "")
 
 
 @pytest.fixture(scope="module")
@@ -193,7 +156,7 @@ def run_section(project: Path, environ: dict[str, str]) -> Callable[[str], str]:
 @pytest.fixture(scope="module")
 def graphql(project: Path, environ: dict[str, str]) -> Iterator[Callable[..., Any]]:
     """The README's function, with ``dagster dev`` behind it."""
-    port = _free_port()
+    port = free_port()
     (block,) = [block for block in SECTIONS["GraphQL"] if block.language == "python"]
     assert ADDRESS in block.text
     names: dict[str, Any] = {}
@@ -208,7 +171,7 @@ def graphql(project: Path, environ: dict[str, str]) -> Iterator[Callable[..., An
 
     command = (str(BIN / "dagster"), "dev", "--host", "127.0.0.1", "--port", str(port))
     with _running(project / "dev.log", *command, cwd=project, env=environ):
-        eventually(locations, 120, f"the webserver; see {project / 'dev.log'}")
+        wait_until(locations, 120, f"the webserver; see {project / 'dev.log'}")
         yield names["graphql"]
 
 
@@ -251,7 +214,7 @@ def ended(graphql: Callable[..., Any]) -> Callable[[str], str]:
             status: str = graphql(query("What became of a run"), id=run_id)["runOrError"]["status"]
             return status if status in ("SUCCESS", "FAILURE", "CANCELED") else None
 
-        return eventually(look, 300, f"the end of run {run_id}")
+        return wait_until(look, 300, f"the end of run {run_id}")
 
     return wait
 
@@ -332,7 +295,7 @@ def test_queue_a_backfill(
 ) -> None:
     run_section("Queue a backfill")
     job = dg.RunsFilter(job_name="backup__daily_weather_job")
-    run = eventually(lambda: next(iter(instance.get_runs(job)), None), 60, "the run of the backfill")
+    run = wait_until(lambda: next(iter(instance.get_runs(job)), None), 60, "the run of the backfill")
     assert ended(run.run_id) == "SUCCESS"
     assert (project / ".falcon/data/backup/weather/daily/2013-01-01/_SUCCESS").is_file()
 
@@ -405,7 +368,7 @@ def test_a_backfill_over_several_assets(
         found = [run["status"] for run in answer["runs"]]
         return found if found and set(found) <= {"SUCCESS", "FAILURE", "CANCELED"} else None
 
-    statuses = eventually(look, 300, "the end of the backfill's runs")
+    statuses = wait_until(look, 300, "the end of the backfill's runs")
     assert set(statuses) == {"SUCCESS"}
     for cluster in ("primary", "backup"):
         facts = recorded([cluster, "weather-daily"], "2013-01-02T00:00Z")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -18,29 +17,19 @@ from pyspark.sql import SparkSession
 
 from falcon_assets.model.cluster import Cluster
 from falcon_assets.spark.session import session_for, stop_sessions
+from tests.processes import free_port, listens
 from tests.spark.sandbox import CONFS, Sandbox, cluster_on
+from tests.waiting import wait_until
 
 START_SECONDS = 60
 
 
 def wait_for(condition: Callable[[], bool], child: subprocess.Popen[bytes], log: Path) -> None:
-    deadline = time.monotonic() + START_SECONDS
-    while not condition():
-        if child.poll() is not None or time.monotonic() > deadline:
-            raise AssertionError(f"{child.args} did not come up:\n{log.read_text()}")
-        time.sleep(0.05)
+    def there() -> bool:
+        assert child.poll() is None, f"{child.args} did not come up:\n{log.read_text()}"
+        return condition()
 
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
-
-
-def listens(port: int) -> bool:
-    with socket.socket() as probe:
-        return probe.connect_ex(("127.0.0.1", port)) == 0
+    wait_until(there, START_SECONDS, lambda: f"{child.args}:\n{log.read_text()}")
 
 
 @contextmanager
@@ -81,7 +70,7 @@ def end_group(child: subprocess.Popen[bytes]) -> None:
             os.killpg(child.pid, number)
             child.poll()
             number = 0 if time.monotonic() < deadline else signal.SIGKILL
-            time.sleep(0.05)
+            time.sleep(0.05)  # whoever is no child of ours cannot be waited for
 
 
 @pytest.fixture(scope="session")

@@ -17,7 +17,7 @@ from falcon_assets.spark.engines.run import run_workflow
 from falcon_assets.spark.server import start, status, stop
 from falcon_assets.spark.server_state import ServerFiles, ServerProcess, authenticated
 from falcon_assets.spark.session import isolated, session_for, stop_sessions
-from tests.spark.conftest import free_port
+from tests.processes import free_port
 from tests.spark.sandbox import Sandbox, cluster_on
 
 
@@ -166,7 +166,7 @@ def test_nobody_on_loopback(working: str, tmp_path: Path) -> None:
     with pytest.raises(WorkflowError) as caught:
         session_for(cluster_on("sc://127.0.0.1:1"), working, tmp_path)
     assert str(caught.value) == (
-        "cluster 'primary': no Spark Connect server answers at sc://127.0.0.1:1 (no answer in time): "
+        "cluster 'primary': no Spark Connect server answers at sc://127.0.0.1:1 (Connection refused): "
         "start it with `falcon spark start --port 1`, or mend interfaces.execute.endpoint"
     )
 

@@ -66,7 +66,7 @@ def test_a_session_of_somebody_else_is_not_taken_over(local_cluster: Cluster, wo
         ),
         pytest.param(
             "sc://127.0.0.1:1/;token=hunter2",
-            "cluster 'primary': no Spark Connect server answers at sc://127.0.0.1:1 (no answer in time): "
+            "cluster 'primary': no Spark Connect server answers at sc://127.0.0.1:1 (Connection refused): "
             "start it, or mend interfaces.execute.endpoint",
             id="connect",
         ),

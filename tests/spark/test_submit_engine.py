@@ -5,8 +5,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,16 +14,11 @@ import pytest
 from falcon_assets.errors import WorkflowError
 from falcon_assets.spark.engines.programs import stop_programs
 from falcon_assets.spark.engines.run import run_workflow
+from tests.processes import CHECKOUT
 from tests.spark.sandbox import Sandbox, cluster_on
+from tests.waiting import wait_until
 
 WAITS = "import pathlib, sys, time\npathlib.Path(sys.argv[1]).write_text('here')\ntime.sleep(600)\n"
-
-
-def until(condition: Callable[[], bool], seconds: float = 60) -> None:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
 
 
 def refusal(sandbox: Sandbox, program: str, **task: Any) -> str:
@@ -125,9 +118,9 @@ def test_programs_can_be_stopped_from_another_thread(sandbox: Sandbox) -> None:
 
     thread = threading.Thread(target=work)
     thread.start()
-    until(started.exists)
+    wait_until(started.exists)
     stop_programs()
-    thread.join(30)
+    thread.join(60)
     assert len(failures) == 1
     assert "app.py: spark-submit ended with exit code 143; its log is " in failures[0]
     assert programs_of(started) == []
@@ -143,11 +136,10 @@ from falcon_assets.spark.engines.run import run_workflow
 box = Sandbox(Path({str(sandbox.folder)!r}), cluster_on("local[1]"))
 run_workflow(box.task(box.workflow(engine="spark-submit", path="app.py", args=[{str(started)!r}])))
 """
-    root = Path(__file__).parents[2]
-    child = subprocess.Popen([sys.executable, "-c", script], cwd=root, stderr=subprocess.PIPE)
-    until(started.exists)
+    child = subprocess.Popen([sys.executable, "-c", script], cwd=CHECKOUT, stderr=subprocess.PIPE)
+    wait_until(started.exists)
     os.kill(child.pid, signal.SIGINT)
-    _, said = child.communicate(timeout=30)
+    _, said = child.communicate(timeout=60)
     assert b"KeyboardInterrupt" in said
     assert programs_of(started) == []
 

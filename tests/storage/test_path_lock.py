@@ -1,22 +1,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from pathlib import Path
 
 from falcon_assets.storage.path_lock import path_lock
-
-
-def forked(work: Callable[[], object]) -> int:
-    """The id of a child that does ``work``; its status is 0 unless it is killed or fails."""
-    child = os.fork()
-    if child == 0:
-        try:
-            work()
-            os._exit(0)
-        finally:
-            os._exit(1)  # an error must not go on as a second pytest
-    return child
+from tests.processes import forked
 
 
 def test_one_holder_at_a_time_and_no_file_left(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import signal
 import sys
 import uuid
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from itertools import count
 from pathlib import Path
@@ -24,6 +24,7 @@ from hypothesis import strategies as st
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.publishing import OutputTarget, publish_instance
 from tests.builders import make_cluster
+from tests.processes import forked
 
 OUTPUTS = {
     "delays": OutputTarget("/delays/2013/01/01/00", "_SUCCESS", "0755"),
@@ -70,18 +71,6 @@ def publish(store: ClusterStore, generation: int, fail: bool = False) -> None:
             raise InterruptedError
         for name in OUTPUTS:
             publication.commit(name)
-
-
-def forked(work: Callable[[], object]) -> int:
-    """The id of a child that does ``work``; its status is 0 unless it is killed or fails."""
-    child = os.fork()
-    if child == 0:
-        try:
-            work()
-            os._exit(0)
-        finally:
-            os._exit(1)  # an error must not go on as a second pytest
-    return child
 
 
 def publish_and_die(store: ClusterStore, generation: int, step: int) -> bool:

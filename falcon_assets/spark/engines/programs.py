@@ -10,7 +10,8 @@ from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
-_GRACE_SECONDS = 10
+_GRACE_SECONDS = 30
+"""As Kubernetes has it: a JVM on a busy machine has been seen to need more than ten."""
 
 _lock = threading.Lock()
 _running: set[subprocess.Popen[bytes]] = set()

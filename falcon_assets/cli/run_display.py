@@ -1,0 +1,60 @@
+"""What a person sees while instances run in the foreground, and after."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
+
+from falcon_assets.model.instant import format_instant
+from falcon_assets.orchestration.coordinator import PlannedRun
+from falcon_assets.orchestration.foreground import Display, Outcome
+from falcon_assets.planning.instance_record import InstanceState
+
+_SHOWN = 5
+
+
+def progress_on(console: Console) -> Progress:
+    """Progress bars: what, how far, how many, how long."""
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    return Progress(*columns, console=console)
+
+
+@contextmanager
+def shown_on(console: Console) -> Iterator[Display]:
+    """One progress bar per run."""
+    tasks: dict[str, TaskID] = {}
+    with progress_on(console) as progress:
+
+        def collected(count: int) -> None:
+            if count:
+                progress.console.print(f"{count} instances landed")
+
+        def started(one: PlannedRun) -> None:
+            times = " to ".join(map(format_instant, dict.fromkeys((one.launch.nominals[0], one.launch.nominals[-1]))))
+            name = f"{one.member.process.name} on {one.member.cluster.name} {times}"
+            tasks[one.run_key] = progress.add_task(name, total=len(one.launch.nominals))
+
+        def moved(one: PlannedRun, count: int) -> None:
+            progress.update(tasks[one.run_key], completed=count)
+
+        def waits(at: datetime) -> None:
+            progress.console.print(f"waiting for a retry at {at:%Y-%m-%dT%H:%M:%SZ}")
+
+        yield Display(collected, started, moved, waits)
+
+
+def tell(console: Console, outcome: Outcome) -> None:
+    """Says what went wrong and what waits for what."""
+    for one in outcome.trouble:
+        what = "timed out" if one.state is InstanceState.TIMED_OUT else "failed"
+        console.print(f"{one.process} on {one.cluster} {format_instant(one.nominal)} {what}: {one.reason}")
+    for (process, cluster), decision in outcome.outlook.decisions.items():
+        waiting = list(decision.waiting.items())
+        for nominal, reason in waiting[:_SHOWN]:
+            console.print(f"{process} on {cluster} {format_instant(nominal)}: {reason}")
+        if len(waiting) > _SHOWN:
+            console.print(f"... and {len(waiting) - _SHOWN} more instances of {process} on {cluster} wait")
