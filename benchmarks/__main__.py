@@ -4,10 +4,20 @@ from __future__ import annotations
 
 import click
 
-from benchmarks import catch_up, load, validate
+from benchmarks import catch_up, coordinator, eviction, instances, landing, load, quiet_ticks, replication, validate
 from benchmarks.measure import show
 
-BENCHMARKS = {"validate": validate.measure, "load": load.measure, "catch-up": catch_up.measure}
+BENCHMARKS = {
+    "validate": validate.measure,
+    "load": load.measure,
+    "catch-up": catch_up.measure,
+    "coordinator": coordinator.measure,
+    "instances": instances.measure,
+    "quiet-ticks": quiet_ticks.measure,
+    "landing": landing.measure,
+    "eviction": eviction.measure,
+    "replication": replication.measure,
+}
 
 
 @click.command()

@@ -10,9 +10,7 @@ from datetime import datetime, timedelta
 from falcon_assets.catalog.store import load_entities
 from falcon_assets.demo.landing import land
 from falcon_assets.model.instant import parse_instant
-from falcon_assets.orchestration.instance import open_instance
 from falcon_assets.settings import load_settings
-from falcon_assets.storage.cluster_store import ClusterStore
 
 HOURS = 200
 FIRST = parse_instant("2013-01-01T00:00Z")
@@ -80,10 +78,8 @@ def main() -> None:
     (settings.entity_defs / "flights.yaml").write_text(_DEFINITIONS)
     (settings.entity_defs / "delays.sql").write_text(QUERY)
     store = load_entities(settings.entity_defs)
-    files = ClusterStore(store.cluster("primary"), settings.home, settings.environ)
-    with open_instance(settings) as instance:
-        for _ in land(store, lambda cluster: files, instance, FIRST, hours()[-1]):
-            pass
+    for _ in land(store, settings, FIRST, hours()[-1]):
+        pass
 
 
 if __name__ == "__main__":

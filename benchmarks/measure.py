@@ -81,10 +81,14 @@ def _cells(line: Line) -> tuple[str, ...]:
     return (
         line.what,
         str(len(line.ours)),
-        f"{median(line.ours):.2f} s",
-        f"{median(line.plain):.2f} s" if line.plain else "",
-        f"{line.measured:.2f}{unit}",
-        f"{min(line.each):.2f}-{max(line.each):.2f}",
+        f"{_short(median(line.ours))} s",
+        f"{_short(median(line.plain))} s" if line.plain else "",
+        f"{_short(line.measured)}{unit}",
+        f"{_short(min(line.each))}-{_short(max(line.each))}",
         "" if line.bar is None else f"{line.bar:g}{unit}",
         line.verdict,
     )
+
+
+def _short(number: float) -> str:
+    return f"{number:,.2f}" if number >= 0.1 else f"{number:.4f}"

@@ -14,21 +14,9 @@ from falcon_assets.model.expression import WEEKDAYS, Call, parse_expression
 from falcon_assets.model.instant import format_instant, parse_instant
 from falcon_assets.planning.evaluate import evaluate_text, evaluate_time
 from falcon_assets.planning.expression_bounds import expression_bounds
+from tests.zones import ZONES
 
 UTC = timezone.utc
-ZONES = [
-    "UTC",
-    "America/New_York",
-    "Europe/Berlin",
-    "America/Sao_Paulo",
-    "America/Nuuk",
-    "America/St_Johns",
-    "Australia/Lord_Howe",
-    "Asia/Kolkata",
-    "Africa/Casablanca",
-    "Asia/Beirut",
-    "Pacific/Apia",
-]
 moments = st.datetimes(datetime(2005, 1, 1), datetime(2030, 1, 1)).map(
     lambda naive: naive.replace(second=0, microsecond=0, tzinfo=UTC)
 )

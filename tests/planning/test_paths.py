@@ -11,19 +11,8 @@ from falcon_assets.model.instant import format_instant, parse_instant
 from falcon_assets.model.path_template import PathTemplate
 from falcon_assets.planning.paths import InstancePaths
 from tests.builders import make_cluster, make_feed
+from tests.zones import ZONES
 
-ZONES = [
-    "UTC",
-    "America/New_York",
-    "Europe/Berlin",
-    "America/Sao_Paulo",
-    "America/Nuuk",
-    "America/St_Johns",
-    "Australia/Lord_Howe",
-    "Asia/Kolkata",
-    "Africa/Casablanca",
-    "Asia/Beirut",
-]
 TEMPLATES = {
     "minutes(5)": ["/a/${YEAR}/${MONTH}/${DAY}/${HOUR}/${MINUTE}"],
     "minutes(45)": ["a-${YEAR}${MONTH}${DAY}${HOUR}${MINUTE}/"],

@@ -14,20 +14,9 @@ from falcon_assets.model.frequency import Frequency
 from falcon_assets.model.instant import format_instant, parse_instant
 from falcon_assets.planning.timeline import Timeline, feed_timeline, process_timeline
 from tests.builders import make_feed, make_process
+from tests.zones import ZONES
 
 UTC = timezone.utc
-ZONES = [
-    "UTC",
-    "America/New_York",
-    "Europe/Berlin",
-    "America/Sao_Paulo",
-    "America/Nuuk",
-    "America/St_Johns",
-    "Australia/Lord_Howe",
-    "Asia/Kolkata",
-    "Africa/Casablanca",
-    "Asia/Beirut",
-]
 FREQUENCIES = [
     "minutes(5)",
     "minutes(45)",
