@@ -68,12 +68,36 @@ class Retention(Declaration):
     """``delete``: the instance is removed; ``archive``: it is moved to ``archive_to``."""
     archive_to: PathTemplate | None = None
     """Where archived instances go; with ``action: archive`` only, and required there."""
+    archive_cluster: EntityName | None = None
+    """The cluster that ``archive_to`` lies on; omitted: the one that is archived from."""
+    keep_last: Annotated[int, Field(ge=1, strict=True)] | None = None
+    """The newest n instances that are there stay, however old they are."""
+    minimum_age: Frequency | None = None
+    """How long an instance stays after its data landed, however old its nominal time is."""
+    future: Literal["keep", "delete"] = "keep"
+    """What happens to instances dated after now; ``delete``: the action, as with those that are too old."""
 
     @model_validator(mode="after")
     def _archive_needs_a_place(self) -> Retention:
         if (self.action == "archive") != (self.archive_to is not None):
             raise ValueError("archive_to is required with action: archive, and allowed only there")
+        if self.archive_cluster is not None and self.action != "archive":
+            raise ValueError("archive_cluster is allowed with action: archive only")
         return self
+
+
+class RetentionStage(Declaration):
+    """When retention looks for instances that are too old."""
+
+    frequency: Frequency
+    """Time from one pass to the next."""
+
+
+class Lifecycle(Declaration):
+    """Stages in the life of a feed, as Falcon's ``lifecycle`` tag."""
+
+    retention: RetentionStage
+    """When retention runs, instead of every 6 hours (limits under 24 hours) or every 24 hours."""
 
 
 class FeedCluster(Declaration):
@@ -87,6 +111,8 @@ class FeedCluster(Declaration):
     """When the feed has instances on this cluster."""
     retention: Retention | None = None
     """Omitted: kept for ever."""
+    lifecycle: Lifecycle | None = None
+    """Overrides the feed's lifecycle."""
     partition: NonEmpty | None = None
     """Which sub-partition belongs to this cluster, for replication; may hold ``${cluster.colo}`` and ``*``."""
     delay: Frequency | None = None
@@ -132,6 +158,8 @@ class Feed(Declaration):
     """File-system storage."""
     table: Table | None = None
     """Catalog storage, instead of ``locations``."""
+    lifecycle: Lifecycle | None = None
+    """When retention runs; omitted: as its limits ask for."""
     clusters: Annotated[tuple[FeedCluster, ...], Field(min_length=1)]
     """The clusters that the feed is on, one at least."""
     acl: Acl | None = None

@@ -53,16 +53,23 @@ class InstancePaths:
 
     def render(self, template: PathTemplate, instance: datetime) -> str:
         """The path of ``instance`` by another template of the feed, such as ``retention.archive_to``."""
-        return self._resolved(template).render(self.wall(instance), {})
+        return self.resolved(template).render(self.wall(instance), {})
 
-    def instance(self, path: str) -> datetime | None:
-        """The existing instance whose :meth:`data` is exactly ``path``; None for any other text."""
+    def instance(self, path: str, by: PathTemplate | None = None) -> datetime | None:
+        """The existing instance whose :meth:`data` is exactly ``path``; None for any other text.
+
+        Args:
+            path: Any text.
+            by: A :meth:`resolved` template to go by instead of that of the data.
+        """
         try:
-            wall = self.template.match(path, {})
+            template = by or self.template
+            wall = template.match(path, {})
             if wall is None:
                 return None
             found = self.timeline.instance(self.timeline.index_of_wall(wall))
-            exact = self.timeline.start <= found < self.timeline.end and self.data(found) == path
+            inside = self.timeline.start <= found < self.timeline.end
+            exact = inside and template.render(self.wall(found), {}) == path
         except (ExpressionError, OverflowError):
             return None
         return found if exact else None
@@ -81,10 +88,12 @@ class InstancePaths:
 
     def wall(self, instance: datetime) -> datetime:
         """The clock time (naive) that the paths of ``instance`` show."""
+        if self.feed.frequency.is_absolute:
+            return to_wall(instance, "UTC")
         index = self.timeline.index_at_or_before(instance)
         if self.timeline.instance(index) == instance:
             return self.timeline.wall(index)
-        return to_wall(instance, "UTC" if self.feed.frequency.is_absolute else self.feed.timezone)
+        return to_wall(instance, self.feed.timezone)
 
     @cached_property
     def template(self) -> PathTemplate:
@@ -95,14 +104,18 @@ class InstancePaths:
         template = self.feed.locations_on(self.cluster.name).data
         if template is None:
             raise ExpressionError(f"feed {self.feed.name!r} has neither a data location nor a table on {self._where}")
-        return self._resolved(template)
+        return self.resolved(template)
 
     @property
     def _where(self) -> str:
         return f"cluster {self.cluster.name!r}"
 
-    def _resolved(self, template: PathTemplate) -> PathTemplate:
-        """``template`` normalised, with nothing left in it but time variables."""
+    def resolved(self, template: PathTemplate) -> PathTemplate:
+        """``template`` normalised, with nothing left in it but time variables.
+
+        Raises:
+            ExpressionError: it names an unknown variable or leaves the cluster's root.
+        """
         folders = [folder for folder in self._fill(template).split("/") if folder not in ("", ".")]
         if ".." in folders:
             raise ExpressionError(f"{template.text!r}: a variable puts '..' into the path on {self._where}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from falcon_assets.catalog.checks.templates import declared_templates, resolved, templates_on
+from falcon_assets.catalog.checks.templates import cluster_of, declared_templates, resolved, templates_on
 from falcon_assets.catalog.declared import Declared, Definitions
 from falcon_assets.catalog.documents import KeyPath, key_path_text
 from falcon_assets.errors import ExpressionError, Problem
@@ -28,13 +28,14 @@ def check_paths(definitions: Definitions) -> Iterator[Problem]:
                 yield from unknown
                 if unknown:
                     continue
-                place = (cluster.name, resolved(template, values))
+                where = cluster_of(feed.entity, path, cluster.name)
+                place = (where, resolved(template, values))
                 other, other_path = taken.setdefault(place, (feed, path))
                 if (other, other_path) != (feed, path) and not _side_by_side(feed, path, other, other_path):
-                    yield feed.problem(path, _shared(cluster, template, other, other_path))
+                    yield feed.problem(path, _shared(where, template, other, other_path))
                 prefix = _prefix(place[1])
                 if prefix:
-                    prefixes.setdefault(cluster.name, {}).setdefault(prefix, feed.entity.name)
+                    prefixes.setdefault(where, {}).setdefault(prefix, feed.entity.name)
     for declared in definitions.clusters.values():
         yield from _areas_among_data(declared, prefixes.get(declared.entity.name, {}))
 
@@ -68,9 +69,9 @@ def _side_by_side(feed: Declared[Feed], path: KeyPath, other: Declared[Feed], ot
     return feed is other and {path[-1], other_path[-1]} <= {"stats", "meta"}
 
 
-def _shared(cluster: Cluster, template: PathTemplate, other: Declared[Feed], other_path: KeyPath) -> str:
+def _shared(cluster: str, template: PathTemplate, other: Declared[Feed], other_path: KeyPath) -> str:
     where = f"{key_path_text(other_path)} of feed {other.entity.name!r} at {other.document.position(other_path)}"
-    return f"{template.text!r} is on cluster {cluster.name!r} the same path as {where}"
+    return f"{template.text!r} is on cluster {cluster!r} the same path as {where}"
 
 
 def _areas_among_data(declared: Declared[Cluster], prefixes: dict[str, str]) -> Iterator[Problem]:

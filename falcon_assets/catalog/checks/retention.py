@@ -1,16 +1,19 @@
-"""Retention and lateness: nothing may be evicted while late data is still awaited."""
+"""Retention: nothing is evicted while late data is still awaited, and archives lie apart from what they archive."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
+from falcon_assets.catalog.checks.templates import cluster_of, resolved, templates_on
 from falcon_assets.catalog.declared import Declared, Definitions
+from falcon_assets.catalog.validation import unknown_word
 from falcon_assets.errors import Problem
+from falcon_assets.model.feed import Feed
 from falcon_assets.model.process import Process
 
 
 def check_retention(definitions: Definitions) -> Iterator[Problem]:
-    """Limits that are not longer than the late-arrival cut-off, and late inputs whose feed has no cut-off."""
+    """Limits within the late-arrival cut-off, bad archives, idle lifecycles, late inputs whose feed has no cut-off."""
     for feed in definitions.feeds.values():
         late = feed.entity.late_arrival
         for index, entry in enumerate(feed.entity.clusters):
@@ -18,8 +21,45 @@ def check_retention(definitions: Definitions) -> Iterator[Problem]:
             if limit is not None and late is not None and limit.length <= late.cut_off.length:
                 message = f"{limit} must be longer than late_arrival.cut_off, which is {late.cut_off}"
                 yield feed.problem(("clusters", index, "retention", "limit"), message)
+        yield from _unknown_archives(definitions, feed)
+        yield from _archives_within(definitions, feed)
+        yield from _nothing_to_retain(feed)
     for process in definitions.processes.values():
         yield from _inputs_that_are_never_late(definitions, process)
+
+
+def _unknown_archives(definitions: Definitions, feed: Declared[Feed]) -> Iterator[Problem]:
+    for index, entry in enumerate(feed.entity.clusters):
+        name = entry.retention.archive_cluster if entry.retention else None
+        if name is not None and name not in definitions.clusters and not definitions.is_unparsed("cluster", name):
+            message = unknown_word("cluster", name, tuple(definitions.clusters))
+            yield feed.problem(("clusters", index, "retention", "archive_cluster"), message)
+
+
+def _archives_within(definitions: Definitions, feed: Declared[Feed]) -> Iterator[Problem]:
+    """An instance cannot be moved into itself, nor to where the others of its feed are."""
+    for index, _, cluster in definitions.feed_clusters(feed):
+        values = {**feed.entity.properties, **cluster.variables}
+        places = {path: resolved(template, values) for path, template in templates_on(feed.entity, index)}
+        archive = ("clusters", index, "retention", "archive_to")
+        if archive not in places or cluster_of(feed.entity, archive, cluster.name) != cluster.name:
+            continue
+        for path, place in places.items():
+            within = f"{places[archive]}/".startswith(f"{place}/") or f"{place}/".startswith(f"{places[archive]}/")
+            if within and place != places[archive]:
+                message = f"{places[archive]!r} and the {path[-1]} at {place!r} must not be inside of each other"
+                yield feed.problem(archive, message)
+
+
+def _nothing_to_retain(feed: Declared[Feed]) -> Iterator[Problem]:
+    entity = feed.entity
+    if entity.lifecycle and not any(entry.retention for entry in entity.clusters):
+        message = "no cluster of the feed declares retention, so there is nothing to look for"
+        yield feed.problem(("lifecycle", "retention"), message, at_key=True)
+    for index, entry in enumerate(entity.clusters):
+        if entry.lifecycle and not entry.retention:
+            message = f"cluster {entry.name!r} declares no retention, so there is nothing to look for"
+            yield feed.problem(("clusters", index, "lifecycle", "retention"), message, at_key=True)
 
 
 def _inputs_that_are_never_late(definitions: Definitions, process: Declared[Process]) -> Iterator[Problem]:

@@ -37,6 +37,14 @@ def templates_on(feed: Feed, index: int) -> Iterator[tuple[KeyPath, PathTemplate
     yield from _of_table(("clusters", index, "table") if entry.table else ("table",), entry.table or feed.table)
 
 
+def cluster_of(feed: Feed, path: KeyPath, cluster: str) -> str:
+    """The cluster that the template at ``path``, in force on ``cluster``, is a place on."""
+    if path[2:] != ("retention", "archive_to"):
+        return cluster
+    retention = feed.clusters[int(path[1])].retention
+    return (retention.archive_cluster if retention else None) or cluster
+
+
 def resolved(template: PathTemplate, values: dict[str, str]) -> str:
     """The template with the cluster's variables filled in and the time left open, slashes in normal form."""
     parts = (part if isinstance(part, str) else _value(part, values) for part in template.parts)

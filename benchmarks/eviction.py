@@ -1,0 +1,115 @@
+"""Retention: planning it for 100,000 instances; deleting 10,000 instances, and ``rm -rf`` of the same tree."""
+
+from __future__ import annotations
+
+import subprocess
+import tempfile
+import time
+from datetime import timedelta
+from pathlib import Path
+
+from benchmarks.measure import Line, Steps, alternate, line_of
+from falcon_assets.model.cluster import Cluster
+from falcon_assets.model.feed import Feed
+from falcon_assets.model.instant import parse_instant
+from falcon_assets.planning.eviction import StoredInstance, StoredLocation, plan_eviction
+from falcon_assets.planning.paths import InstancePaths
+from falcon_assets.storage.cluster_store import ClusterStore
+from falcon_assets.storage.evicting import evict
+from falcon_assets.storage.instance_tree import stored_instances
+from falcon_assets.storage.rename_removal import purge
+
+PLANNED, DELETED = 100_000, 10_000
+PLAN_BAR_SECONDS = 2
+DELETE_BAR = 2.0
+"""Half the speed of ``rm -rf``."""
+ROUNDS = 3
+START = parse_instant("2000-01-01T00:00Z")
+VALIDITY = {"start": "2000-01-01T00:00Z", "end": "2099-01-01T00:00Z"}
+CLUSTER = Cluster.model_validate(
+    {
+        "kind": "cluster",
+        "name": "primary",
+        "interfaces": {"write": {"endpoint": "data"}, "execute": {"endpoint": "local[2]"}},
+    }
+)
+
+
+def measure() -> list[Line]:
+    """Both actions are planned; deleting includes the look at the tree, the plan, and freeing the space."""
+    lines = [
+        Line(f"plan retention of {PLANNED:,} instances, {action}", tuple(_plan(action) for _ in range(ROUNDS)), bar=bar)
+        for action, bar in (("delete", PLAN_BAR_SECONDS), ("archive", PLAN_BAR_SECONDS))
+    ]
+    with tempfile.TemporaryDirectory() as folder:
+        rounds = list(alternate(ROUNDS, lambda: _evict(Path(folder)), lambda: _rm(Path(folder))))
+    return [
+        *lines,
+        line_of(f"delete {DELETED:,} instances, against rm -rf", rounds, ["evict", "purge"], DELETE_BAR),
+        line_of("  until readers see none of them", rounds, ["evict"]),
+        line_of("  with finding and planning them", rounds, ["find", "evict", "purge"]),
+    ]
+
+
+def _feed(action: str) -> Feed:
+    archive = {"archive_to": "/old/${YEAR}/${MONTH}/${DAY}/${HOUR}"} if action == "archive" else {}
+    retention = {"limit": "months(3)", "action": action, "keep_last": 10, "minimum_age": "hours(6)", **archive}
+    return Feed.model_validate(
+        {
+            "kind": "feed",
+            "name": "raw",
+            "frequency": "hours(1)",
+            "availability_flag": "_SUCCESS",
+            "locations": {"data": "/raw/${YEAR}/${MONTH}/${DAY}/${HOUR}"},
+            "clusters": [{"name": CLUSTER.name, "validity": VALIDITY, "retention": retention}],
+        }
+    )
+
+
+def _plan(action: str) -> float:
+    """Seconds, with two holds and a landing time for each instance."""
+    paths = InstancePaths(_feed(action), CLUSTER)
+    hours = [START + timedelta(hours=hour) for hour in range(PLANNED)]
+    found = [StoredInstance(hour, (StoredLocation("data", paths.data(hour), "/raw"),)) for hour in hours]
+    needed, unreplicated = dict.fromkeys(hours[::100], "needed"), dict.fromkeys(hours[50::100], "not replicated")
+    landed = {hour: hour + timedelta(minutes=5) for hour in hours}
+    started = time.perf_counter()
+    verdicts = plan_eviction(paths, found, hours[-1], [needed.get, unreplicated.get], landed.get)
+    seconds = time.perf_counter() - started
+    assert sum(verdict.action == action for verdict in verdicts) > PLANNED * 0.9
+    return seconds
+
+
+def _evict(folder: Path) -> Steps:
+    root = _tree(folder)
+    store, feed = ClusterStore(CLUSTER, folder, {}), _feed("delete")
+    started = time.perf_counter()
+    found = stored_instances(store, feed, CLUSTER)
+    verdicts = plan_eviction(InstancePaths(feed, CLUSTER), found, START + timedelta(days=9000))
+    planned = time.perf_counter()
+    gone = [one for one in evict(store, verdicts, feed.availability_flag) if not one.error]
+    evicted = time.perf_counter()
+    purge(store, patience=0)
+    purged = time.perf_counter()
+    assert len(gone) == DELETED
+    subprocess.run(["rm", "-rf", root], check=True)
+    return {"find": planned - started, "evict": evicted - planned, "purge": purged - evicted}
+
+
+def _rm(folder: Path) -> Steps:
+    root = _tree(folder)
+    started = time.perf_counter()
+    subprocess.run(["rm", "-rf", root], check=True)
+    return {"find": 0.0, "evict": time.perf_counter() - started, "purge": 0.0}
+
+
+def _tree(folder: Path) -> Path:
+    """The instances to delete, and ten more for ``keep_last``: two files of 1 kB and a flag each."""
+    root = folder / "data"
+    for hour in range(DELETED + 10):
+        instance = root / (START + timedelta(hours=hour)).strftime("raw/%Y/%m/%d/%H")
+        instance.mkdir(parents=True)
+        for number in range(2):
+            (instance / f"part-{number:05}.json").write_bytes(b"x" * 1000)
+        (instance / "_SUCCESS").touch()
+    return root

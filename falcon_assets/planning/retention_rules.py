@@ -1,0 +1,45 @@
+"""How old is too old, and how often retention looks."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta, timezone
+
+from falcon_assets.model.feed import Feed
+from falcon_assets.model.frequency import Frequency, TimeUnit
+from falcon_assets.planning.wall_clock import add_months, from_wall, to_wall
+
+_DAY = timedelta(hours=24)
+_OFTEN, _DAILY = Frequency(6, TimeUnit.HOURS), Frequency(24, TimeUnit.HOURS)
+_EVER = datetime.min.replace(tzinfo=timezone.utc)
+
+
+def cadence(feed: Feed, cluster: str) -> Frequency | None:
+    """Time from one pass of retention over ``feed`` on ``cluster`` to the next; None where all instances are kept.
+
+    ``lifecycle.retention.frequency``, that of the cluster before that of the feed; else 6 hours for limits under
+    24 hours and 24 hours for the others. Source: Falcon's defaults.
+    """
+    entry = feed.on(cluster)
+    if entry is None or entry.retention is None:
+        return None
+    lifecycle = entry.lifecycle or feed.lifecycle
+    if lifecycle is not None:
+        return lifecycle.retention.frequency
+    return _OFTEN if entry.retention.limit.length < _DAY else _DAILY
+
+
+def before(moment: datetime, age: Frequency, timezone_name: str) -> datetime:
+    """What is ``age`` before ``moment``, in UTC: days and months on the calendar of that zone, so months as they are.
+
+    A day that the month lacks becomes its last day: ``months(1)`` before 31 March is the end of February. Before
+    the calendar begins: its first moment, so nothing is as old as that.
+    """
+    try:
+        if age.is_absolute:
+            return moment - age.length
+        wall = to_wall(moment, timezone_name)
+        if age.unit is TimeUnit.DAYS:
+            return from_wall(wall - age.length, timezone_name)
+        return from_wall(add_months(wall, -age.count), timezone_name)
+    except OverflowError:
+        return _EVER

@@ -1,0 +1,83 @@
+"""Eviction: instances that were decided on leave a cluster; killed at any point, the same call again completes it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager
+from datetime import datetime
+from typing import NamedTuple, Protocol
+
+from falcon_assets.errors import StorageError
+from falcon_assets.planning.eviction import StoredLocation, Verdict
+from falcon_assets.storage.archiving import archive
+from falcon_assets.storage.cluster_store import ClusterStore
+from falcon_assets.storage.explain import explained
+from falcon_assets.storage.plain_removal import PlainRemoval
+from falcon_assets.storage.rename_removal import RenameRemoval
+
+
+class Evicted(NamedTuple):
+    """What became of one instance."""
+
+    nominal: datetime
+    files: int
+    """How many files went now; the flag and Hadoop's side files do not count, as in a data version."""
+    bytes: int
+    """Their total size."""
+    error: StorageError | None = None
+    """Why something of it is still there: the same call again goes on with it."""
+
+
+class Removal(Protocol):
+    """How a location leaves a store of some kind."""
+
+    def held(self, location: StoredLocation) -> AbstractContextManager[str]:
+        """Gives the absolute path, and keeps others from writing there meanwhile.
+
+        Raises:
+            StorageError: somebody does, or the location is not one that may be touched.
+        """
+
+    def measure(self, place: str) -> tuple[int, int]:
+        """How many files are at that absolute path, and their total size; nothing where it went already."""
+
+    def remove(self, location: StoredLocation, place: str) -> None:
+        """Removes the location, flag first or all at once, and the folders that it leaves empty."""
+
+
+def evict(
+    store: ClusterStore, verdicts: Iterable[Verdict], flag: str | None, archive_store: ClusterStore | None = None
+) -> Iterator[Evicted]:
+    """Deletes or archives instances as the verdicts say, one after the other, each as it is asked for.
+
+    Verdicts to keep are passed over. Nothing is touched but the locations of the others and the folders between them
+    and their fixed prefix. On file systems what goes is moved aside in one step, so that nobody sees a part of it:
+    call :func:`falcon_assets.storage.rename_removal.purge` at the end.
+
+    Args:
+        store: Where the instances lie.
+        verdicts: Recorded already, so that they are known after a crash.
+        flag: Name of the feed's availability flag.
+        archive_store: Where ``archive_to`` lies; None: on ``store``.
+    """
+    removal: Removal = RenameRemoval(store, flag) if store.is_local else PlainRemoval(store, flag)
+    for verdict in verdicts:
+        if verdict.action == "keep":
+            continue
+        files, size, error = 0, 0, None
+        try:
+            for location in verdict.instance.locations:
+                with explained(store.cluster.name, f"evict {location.path}"), removal.held(location) as place:
+                    measured = removal.measure(place)
+                    if verdict.archive_to is not None:
+                        path = _archive_path(verdict.archive_to, location)
+                        archive(store, location.path, archive_store or store, path, flag)
+                    removal.remove(location, place)
+                files, size = files + measured[0], size + measured[1]
+        except StorageError as refusal:
+            error = refusal
+        yield Evicted(verdict.instance.nominal, files, size, error)
+
+
+def _archive_path(archive_to: str, location: StoredLocation) -> str:
+    return archive_to if location.kind == "data" else f"{archive_to}.{location.kind}"

@@ -1,0 +1,79 @@
+"""Removing on stores without rename: the flag first, so that nobody takes what is left for an instance."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+
+from falcon_assets.errors import StorageError
+from falcon_assets.planning.eviction import StoredLocation
+from falcon_assets.storage.cluster_store import ClusterStore
+from falcon_assets.storage.side_files import is_side_file
+
+_STEPS = frozenset(("", ".", ".."))
+"""What leads nowhere, or up."""
+
+
+class PlainRemoval:
+    """Removes locations of one store.
+
+    Args:
+        store: Any store.
+        flag: Name of the feed's availability flag.
+    """
+
+    def __init__(self, store: ClusterStore, flag: str | None) -> None:
+        self._store, self._fs, self._flag = store, store.fs, flag
+
+    @contextmanager
+    def held(self, location: StoredLocation) -> Iterator[str]:
+        """Where the location is; such stores have no locks.
+
+        Raises:
+            StorageError: the location is not below its prefix.
+        """
+        parent_and_name(self._store, location)
+        self._fs.invalidate_cache()
+        yield self._store.path(location.path)
+
+    def measure(self, place: str) -> tuple[int, int]:
+        """How many files are there, and their total size."""
+        sizes = [
+            entry["size"]
+            for name, entry in self._fs.find(place, detail=True).items()
+            if name != f"{place}/{self._flag}" and not any(map(is_side_file, name[len(place) + 1 :].split("/")))
+        ]
+        return len(sizes), sum(sizes)
+
+    def remove(self, location: StoredLocation, place: str) -> None:
+        """Removes the flag, then the rest, then the folders that are left empty, where the store has folders.
+
+        Raises:
+            OSError: as the store says.
+        """
+        if self._flag and location.kind == "data":
+            with suppress(FileNotFoundError):
+                self._fs.rm_file(f"{place}/{self._flag}")
+        with suppress(FileNotFoundError):
+            self._fs.rm(place, recursive=True)
+        folder = place.rpartition("/")[0]
+        for _ in range(location.path[len(location.prefix) :].count("/") - 1):
+            with suppress(FileNotFoundError):
+                if self._fs.ls(folder, detail=False):
+                    return
+                self._fs.rmdir(folder)
+            folder = folder.rpartition("/")[0]
+
+
+def parent_and_name(store: ClusterStore, location: StoredLocation) -> tuple[str, str]:
+    """The folder that holds the location, below the root as the location is, and its name there.
+
+    Raises:
+        StorageError: the location is not strictly below its prefix; a bad record must never cost anybody's data.
+    """
+    parent, _, name = location.path.rpartition("/")
+    below = location.path[len(location.prefix) :].split("/")
+    if not parent.startswith(location.prefix) or below[0] or len(below) < 2 or not _STEPS.isdisjoint(below[1:]):
+        where = f"cluster {store.cluster.name!r}: cannot evict {location.path!r}"
+        raise StorageError(f"{where}: it is not below {location.prefix or '/'}")
+    return parent, name

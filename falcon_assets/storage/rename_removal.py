@@ -1,0 +1,170 @@
+"""Removing on file systems whose rename is atomic: out of the place at once, flag and all; off the disk a while later.
+
+A reader that opened the folder just before still lists all of it (see :mod:`falcon_assets.storage.replaced`). What goes
+waits in an area of its own, so that no publication has to remove what retention evicted.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+import time
+import uuid
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from falcon_assets.errors import StorageError
+from falcon_assets.planning.eviction import StoredLocation
+from falcon_assets.storage.cluster_store import ClusterStore
+from falcon_assets.storage.output_swap import OutputSwap, place_key
+from falcon_assets.storage.output_target import OutputTarget
+from falcon_assets.storage.path_lock import path_lock
+from falcon_assets.storage.plain_removal import parent_and_name
+from falcon_assets.storage.side_files import is_side_file
+
+_READERS_SECONDS = 60.0
+"""How long a reader may take to list one folder."""
+_THREADS = 2
+
+# Paths are texts here: a pass removes many thousands of small instances, and must be about as fast as rm -rf.
+
+
+class RenameRemoval:
+    """Removes locations of one store; :func:`purge` frees their space.
+
+    Args:
+        store: A local store.
+        flag: Name of the feed's availability flag.
+    """
+
+    def __init__(self, store: ClusterStore, flag: str | None) -> None:
+        self._store, self._flag = store, flag
+        self._root, self._staging = store.path(""), Path(store.staging)
+        self._staging.mkdir(parents=True, exist_ok=True)
+        self._last_parent: tuple[str, str, str] | None = None
+        self._batch: str | None = None
+        self._moved = 0
+
+    @contextmanager
+    def held(self, location: StoredLocation) -> Iterator[str]:
+        """Where the location is; publications are kept away from the data, and what a killed one left is put right.
+
+        Raises:
+            StorageError: the path is being written, or it may not be touched.
+            OSError: as the operating system says.
+        """
+        place = self._place(location)
+        if location.kind != "data":
+            yield place
+            return
+        key = place_key(place[len(self._root) :].lstrip("/"))
+        with path_lock(self._staging / f"{key}.lock", 0) as is_held:
+            if not is_held:
+                raise self._error(location, "it is being written by a run; it goes when that has ended")
+            if os.path.exists(f"{self._staging}/{key}"):  # noqa: PTH110 - see above
+                OutputSwap(self._store, OutputTarget(location.path, self._flag)).recover()
+            yield place
+
+    def measure(self, place: str) -> tuple[int, int]:
+        """How many files are there, and their total size; links count and are not followed."""
+        try:
+            sizes = [size for name, size in _sizes(place) if name != self._flag]
+        except FileNotFoundError:
+            return 0, 0
+        except NotADirectoryError:
+            return 1, os.lstat(place).st_size
+        return len(sizes), sum(sizes)
+
+    def remove(self, location: StoredLocation, place: str) -> None:
+        """Moves what is at ``place`` aside, if it is still there, and removes the folders that it leaves empty.
+
+        Raises:
+            OSError: as the operating system says.
+        """
+        self._set_aside(place)
+        folder = place
+        for _ in range(location.path[len(location.prefix) :].count("/") - 1):
+            folder = folder.rpartition("/")[0]
+            try:
+                os.rmdir(folder)  # noqa: PTH106 - see above
+            except FileNotFoundError:
+                continue  # went in a pass that was killed, or with another instance
+            except OSError:
+                return  # something else is in it
+
+    def _set_aside(self, place: str) -> None:
+        while True:
+            if self._batch is None:
+                self._batch = str(_area(self._store) / uuid.uuid4().hex)
+                Path(self._batch).mkdir(parents=True)
+            try:
+                os.rename(place, f"{self._batch}/{self._moved}")  # noqa: PTH104 - see above
+            except FileNotFoundError:
+                if not os.path.lexists(place):
+                    return
+                self._batch = None  # another pass purged the batch of this one while it slept
+            else:
+                self._moved += 1
+                return
+
+    def _place(self, location: StoredLocation) -> str:
+        """The absolute path of the location, below the real folder of its prefix without a link in between."""
+        parent, name = parent_and_name(self._store, location)
+        if self._last_parent is None or self._last_parent[:2] != (location.prefix, parent):
+            expected = os.path.realpath(self._store.path(location.prefix)).rstrip("/") + parent[len(location.prefix) :]
+            if os.path.realpath(self._store.path(parent)).rstrip("/") != expected:
+                raise self._error(location, "there is a symbolic link on the way, and those are not followed")
+            self._last_parent = (location.prefix, parent, expected)
+        place = f"{self._last_parent[2]}/{name}"
+        with suppress(FileNotFoundError):
+            if stat.S_ISLNK(os.lstat(place).st_mode):
+                raise self._error(location, "it is a symbolic link, and those are not followed: move it away")
+        return place
+
+    def _error(self, location: StoredLocation, why: str) -> StorageError:
+        return StorageError(f"cluster {self._store.cluster.name!r}: cannot evict {location.path}: {why}")
+
+
+def purge(store: ClusterStore, patience: float = _READERS_SECONDS) -> None:
+    """Frees the space of everything that was evicted so far, by this pass or one that was killed.
+
+    Waits until the last of it has been out of its place for ``patience`` seconds. Stores without rename have nothing
+    to wait for. What cannot be removed is left to the next pass.
+    """
+    area = _area(store) if store.is_local else None
+    for batch in sorted(area.iterdir()) if area is not None and area.exists() else ():
+        with suppress(FileNotFoundError):  # another pass was faster
+            time.sleep(min(max(batch.stat().st_mtime + patience - time.time(), 0.0), patience))
+            # Two at once: the work is the file system's, and a batch may hold thousands of instances.
+            gone = sorted(batch.iterdir())
+            with ThreadPoolExecutor(_THREADS) as threads:
+                list(threads.map(_remove_all, (gone[first::_THREADS] for first in range(_THREADS))))
+            with suppress(OSError):  # a pass that is not finished has put more into it
+                batch.rmdir()
+
+
+def _remove_all(places: list[Path]) -> None:
+    for place in places:
+        if place.is_dir() and not place.is_symlink():
+            shutil.rmtree(place, ignore_errors=True)
+        else:
+            with suppress(OSError):
+                place.unlink()
+
+
+def _area(store: ClusterStore) -> Path:
+    return Path(store.staging) / "evicted"
+
+
+def _sizes(folder: str, inner: str = "") -> Iterator[tuple[str, int]]:
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            if is_side_file(entry.name):
+                continue
+            if entry.is_dir(follow_symlinks=False):
+                yield from _sizes(entry.path, f"{inner}{entry.name}/")
+            else:
+                yield inner + entry.name, entry.stat(follow_symlinks=False).st_size
