@@ -26,7 +26,7 @@ _PATTERN_RULES = {
     "function": "package.module:name",
 }
 
-_SECRET_RULES = {
+SECRET_RULES = {
     False: "must be a mapping (key: value)",
     True: "must be {env: NAME}, a text, a whole number, or true or false",
 }
@@ -48,7 +48,7 @@ def validation_problems(document: Document, model: type[BaseModel], error: Valid
         if path[:1] == (SECRET_KEY,):
             if path[:2] not in secrets:
                 secrets.add(path[:2])
-                yield document.problem(path[:2], _SECRET_RULES[len(path) > 1])
+                yield document.problem(path[:2], SECRET_RULES[len(path) > 1])
         elif detail["type"] == "extra_forbidden":
             keys = legal_keys(model, detail["loc"][:-1])
             yield document.problem(path, unknown_word("key", str(path[-1]), keys), at_key=True)

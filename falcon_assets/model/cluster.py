@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, Field, StrictBool, StrictInt
 
 from falcon_assets.errors import ExpressionError
 from falcon_assets.model.base import Declaration, EntityName, NonEmpty
@@ -74,6 +74,14 @@ class EnvironmentValue(Declaration):
     """Name of the environment variable."""
 
 
+_PlainOption = Annotated[EnvironmentValue | StrictBool | StrictInt | str, Field(union_mode="left_to_right")]
+StorageOption = Annotated[
+    EnvironmentValue | StrictBool | StrictInt | str | dict[str, _PlainOption | dict[str, _PlainOption]],
+    Field(union_mode="left_to_right"),
+]
+"""An option of a file system; a mapping below ``client_kwargs``, ``config_kwargs`` and the like."""
+
+
 class Cluster(Declaration):
     """A cluster: storage, compute, and the colo that it belongs to."""
 
@@ -91,8 +99,8 @@ class Cluster(Declaration):
     """How the cluster is reached: where data lies and where Spark runs."""
     locations: ClusterLocations = ClusterLocations()
     """Where outputs are staged and workflows work; omitted: below ``/.falcon``."""
-    storage_options: dict[str, EnvironmentValue | str | int | bool] = Field(default_factory=dict)
-    """Handed to fsspec; ``{env: NAME}`` is read at run time and never printed."""
+    storage_options: dict[str, StorageOption] = Field(default_factory=dict)
+    """Handed to fsspec; ``{env: NAME}`` is read at run time and never printed; ``*_kwargs`` hold further options."""
     acl: Acl | None = None
     """Who owns the cluster."""
     properties: Properties = Field(default_factory=dict)

@@ -13,30 +13,34 @@ from fsspec import AbstractFileSystem
 from fsspec.implementations.local import LocalFileSystem
 
 from falcon_assets.errors import StorageError
-from falcon_assets.model.cluster import Cluster, EnvironmentValue
+from falcon_assets.model.cluster import Cluster
+from falcon_assets.storage.store_options import resolved_options
 
 
 class ClusterStore:
-    """The file system behind the write endpoint of ``cluster``; every path in and out is below its root.
+    """The file system behind an endpoint of ``cluster``; every path in and out is below its root.
 
     Args:
         cluster: Whose store it is.
         home: Where bare endpoints lie (``FALCON_HOME``).
         environ: Where ``{env: NAME}`` of the storage options is looked up. The values are handed to fsspec
             and shown nowhere.
+        readonly: Whether it is the ``readonly`` endpoint, where one is declared, instead of the ``write`` endpoint.
 
     Raises:
         StorageError: the endpoint cannot be used, or an environment variable is missing.
     """
 
-    def __init__(self, cluster: Cluster, home: Path, environ: Mapping[str, str]) -> None:
+    def __init__(self, cluster: Cluster, home: Path, environ: Mapping[str, str], *, readonly: bool = False) -> None:
         self.cluster = cluster
         """Whose store it is."""
-        endpoint = cluster.interfaces.write.endpoint
-        url = endpoint if "://" in endpoint else _below(home, endpoint, cluster.name)
+        declared = cluster.interfaces.readonly if readonly else None
+        endpoint = (declared or cluster.interfaces.write).endpoint
+        what = f"the {'readonly' if declared else 'write'} endpoint"
+        url = endpoint if "://" in endpoint else _below(home, endpoint, cluster.name, what)
         self._shown = _without_credentials(url)
-        options = _resolve_options(cluster, environ)
-        self.fs, root = _open(cluster.name, url, self._shown, options)
+        options = resolved_options(cluster, environ)
+        self.fs, root = _open(cluster.name, what, url, self._shown, options)
         # A root that is itself a link is the operator's choice (a bigger disk); links below it must not leave it.
         self._root = os.path.realpath(root) if self.is_local else root.rstrip("/")
 
@@ -89,40 +93,34 @@ class ClusterStore:
         return f"ClusterStore({self.cluster.name!r}, {self._shown})"
 
 
-def _below(home: Path, endpoint: str, cluster: str) -> str:
+def _below(home: Path, endpoint: str, cluster: str, what: str) -> str:
     if ".." in endpoint.split("/"):
-        raise StorageError(f"cluster {cluster!r}: the write endpoint {endpoint!r} must not contain '..'")
+        raise StorageError(f"cluster {cluster!r}: {what} {endpoint!r} must not contain '..'")
     return f"file://{home.absolute() / endpoint.lstrip('/')}"
 
 
-def _resolve_options(cluster: Cluster, environ: Mapping[str, str]) -> dict[str, Any]:
-    resolved: dict[str, Any] = {}
-    for option, value in cluster.storage_options.items():
-        if isinstance(value, EnvironmentValue) and value.env not in environ:
-            raise StorageError(
-                f"cluster {cluster.name!r}: storage option {option!r} needs the environment variable {value.env}, "
-                "which is not set"
-            )
-        resolved[option] = environ[value.env] if isinstance(value, EnvironmentValue) else value
-    return resolved
-
-
-def _open(cluster: str, url: str, shown: str, options: Mapping[str, Any]) -> tuple[AbstractFileSystem, str]:
+def _open(cluster: str, what: str, url: str, shown: str, options: Mapping[str, Any]) -> tuple[AbstractFileSystem, str]:
     scheme = url.partition("://")[0]
     if scheme in ("file", "local") and not url.startswith(f"{scheme}:///"):
-        raise StorageError(f"cluster {cluster!r}: the write endpoint {shown} needs three slashes: file:///folder")
+        raise StorageError(f"cluster {cluster!r}: {what} {shown} needs three slashes: file:///folder")
     if "::" not in url and scheme not in fsspec.available_protocols():
-        raise StorageError(f"cluster {cluster!r}: {scheme!r} of the write endpoint {shown} is not a known file system")
+        raise StorageError(f"cluster {cluster!r}: {scheme!r} of {what} {shown} is not a known file system")
     try:
         fs, root = fsspec.core.url_to_fs(url, **options)
     except ImportError as error:
-        raise StorageError(f"cluster {cluster!r}: cannot use {shown}: {error}") from error
+        raise StorageError(f"cluster {cluster!r}: cannot use {shown}: {error}{_extra(scheme)}") from error
     except Exception as error:
         # Drivers raise anything, and may quote their options: neither the text nor the cause is passed on.
         raise StorageError(
             f"cluster {cluster!r}: cannot open {shown} ({type(error).__name__}); check its endpoint and storage_options"
         ) from None
     return fs, str(root)
+
+
+def _extra(scheme: str) -> str:
+    """What to install for the schemes that an optional dependency serves."""
+    extras = {"s3": "s3", "s3a": "s3", "abfs": "azure", "abfss": "azure", "az": "azure", "gs": "gcs", "gcs": "gcs"}
+    return f"; pip install 'falcon-assets[{extras[scheme]}]'" if scheme in extras else ""
 
 
 def _without_credentials(url: str) -> str:

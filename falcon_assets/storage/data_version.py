@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from falcon_assets.errors import StorageError
+from falcon_assets.storage.checksum import checksum
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.explain import explained
 from falcon_assets.storage.listing import files_of
@@ -48,7 +49,7 @@ def fingerprint(store: ClusterStore, path: str, flag: str | None) -> DataVersion
         for _ in range(_ATTEMPTS):
             before = _identity(store, path, base)
             try:
-                version = _digest(_contents(store, base, flag))
+                version = version_of(_contents(store, base, flag))
             except FileNotFoundError:
                 continue
             if _identity(store, path, base) == before:
@@ -68,12 +69,14 @@ def _identity(store: ClusterStore, path: str, base: str) -> tuple[Any, Any]:
 def _contents(store: ClusterStore, base: str, flag: str | None) -> Iterator[tuple[bytes, int, bytes]]:
     """(relative name, size, checksum) of each file of the instance, in no particular order."""
     for relative, entry in files_of(store, base, flag):
-        yield os.fsencode(relative), *_checksum(store, entry["name"])
+        etag = entry.get("ETag")  # S3's: the same one means the same content, so nothing needs to be read
+        size, content = (entry["size"], str(etag).encode()) if etag else _checksum(store, entry["name"])
+        yield os.fsencode(relative), size, content
 
 
 def _checksum(store: ClusterStore, name: str) -> tuple[int, bytes]:
-    """Size and checksum of one file. Stores whose etags are checksums of the content may answer with those instead."""
-    digest, size = hashlib.blake2b(digest_size=16), 0
+    """Size and checksum of the content of one file."""
+    digest, size = checksum(), 0
     with store.fs.open(name, "rb") as file:
         while block := file.read(_BLOCK):
             digest.update(block)
@@ -81,11 +84,16 @@ def _checksum(store: ClusterStore, name: str) -> tuple[int, bytes]:
     return size, digest.digest()
 
 
-def _digest(contents: Iterator[tuple[bytes, int, bytes]]) -> DataVersion:
+def version_of(contents: Iterable[tuple[bytes, int, bytes]]) -> DataVersion:
+    """The version of an instance with those files, in any order.
+
+    Args:
+        contents: Relative name (as :func:`os.fsencode` gives it), size and checksum of each one.
+    """
     digest, files, size_of_all = hashlib.blake2b(digest_size=16), 0, 0
-    for name, size, checksum in sorted(contents):
+    for name, size, content in sorted(contents):
         # Lengths first, so that no two lists of files give the same bytes.
-        digest.update(len(name).to_bytes(8, "big") + name + size.to_bytes(8, "big") + checksum)
+        digest.update(len(name).to_bytes(8, "big") + name + size.to_bytes(8, "big") + content)
         files += 1
         size_of_all += size
     return DataVersion(digest.hexdigest(), files, size_of_all)

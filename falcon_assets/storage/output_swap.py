@@ -50,7 +50,7 @@ class OutputSwap:
         self.final = Path(store.path(target.path))
         # However a path is spelt: through a link to its parent it is the same instance.
         self.place = self.final.parent.resolve() / self.final.name
-        self.key = _key(os.path.relpath(self.place, store.path("")))
+        self.key = place_key(os.path.relpath(self.place, store.path("")))
         self._store = store
         self._staging = Path(store.staging)
         self._folder = self._staging / self.key
@@ -72,8 +72,11 @@ class OutputSwap:
         if not above.is_dir():
             raise OSError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(above))
 
-    def publish(self) -> DataVersion:
+    def publish(self, version: DataVersion | None = None) -> DataVersion:
         """Seals and completes what was written, then swaps it in; on any error the old instance stays.
+
+        Args:
+            version: Of what was written, by a writer that has made sure of it and of its being on disk.
 
         Raises:
             StorageError: nothing was written, or a file where a folder is needed or the other way round.
@@ -81,7 +84,7 @@ class OutputSwap:
         if not os.path.lexists(self.written):
             raise self._error(f"nothing was written to {self.written}")
         self.written.rename(self._ready)
-        version = self._complete()
+        version = self._complete(version)
         make_folders(self.final.parent)
         try:
             if os.path.lexists(self.final):
@@ -115,7 +118,7 @@ class OutputSwap:
             set_aside(attempt / "old", self._staging)
         _remove(attempt)
 
-    def _complete(self) -> DataVersion:
+    def _complete(self, version: DataVersion | None) -> DataVersion:
         """Everything that makes the sealed output an instance, on disk before anybody can see it."""
         ready, flag = self._ready, self.target.flag
         if ready.is_symlink():
@@ -128,6 +131,9 @@ class OutputSwap:
         elif flag is not None:
             raise self._error(f"the output is a single file, which cannot hold the availability flag {flag}")
         apply_permission(ready, self.target.permission)
+        if version is not None:
+            sync(ready)
+            return version
         version = fingerprint(self._store, os.path.relpath(ready, self._store.path("")), flag)
         sync_tree(ready)
         return version
@@ -143,7 +149,7 @@ class OutputSwap:
         return StorageError(f"cluster {self._store.cluster.name!r}: cannot publish {self.target.path}: {why}")
 
 
-def _key(path: str) -> str:
+def place_key(path: str) -> str:
     """A file name for ``path``: readable at the end of the path, unique by a hash of all of it."""
     readable = re.sub(r"[^A-Za-z0-9-]+", "-", path).strip("-")[-60:]
     return f"{readable}.{hashlib.blake2b(os.fsencode(path), digest_size=16).hexdigest()}"

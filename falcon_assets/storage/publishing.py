@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from typing import Protocol
 
-from falcon_assets.errors import StorageError
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.data_version import DataVersion
+from falcon_assets.storage.object_publication import ObjectPublication
 from falcon_assets.storage.output_target import OutputTarget
 from falcon_assets.storage.rename_publication import RenamePublication
 
@@ -35,8 +35,8 @@ def publish_instance(
     """A publication of ``outputs`` (by output name), by the protocol that fits the store.
 
     On entering, each final path is locked against other runs, and what a crashed run left there is repaired. On
-    leaving, what was not committed is dropped. Replaced instances stay in the staging location for a minute or two, for
-    the sake of those who are reading them, and go with a later publication on the store.
+    leaving, what was not committed is dropped. On local stores, replaced instances stay in the staging location for a
+    minute or two, for the sake of those who are reading them, and go with a later publication on the store.
 
     Args:
         store: Where the outputs go.
@@ -44,9 +44,9 @@ def publish_instance(
         outputs: Their final paths, none within another.
 
     Raises:
-        StorageError: the store has no such protocol yet; on entering: a path is being written by another run, is
-            not fit to be written, or the store refuses.
+        StorageError: an output on an object store has no flag; on entering: a path is being written by another run,
+            is not fit to be written, or the store refuses.
     """
     if store.is_local:
         return RenamePublication(store, process_key, outputs)
-    raise StorageError(f"{process_key}: publishing on {store!r} is not supported yet; only file:// stores are")
+    return ObjectPublication(store, process_key, outputs)

@@ -65,15 +65,20 @@ class RenamePublication:
         """Absolute path that output ``name`` is to be written to; nothing is there yet."""
         return str(self._swaps[name].written)
 
-    def commit(self, name: str) -> DataVersion:
+    def commit(self, name: str, version: DataVersion | None = None) -> DataVersion:
         """Puts what was written for output ``name`` in place of its old instance, complete and with its flag.
+
+        Args:
+            name: Of the output.
+            version: Of what was written, by a writer that has made sure of it and of its being on disk; else it is
+                read and made so here.
 
         Raises:
             StorageError: nothing was written, or the file system refuses; the old instance is then where it was.
         """
         swap = self._swaps[name]
         with explained(self._cluster, f"publish {swap.target.path}"):
-            return swap.publish()
+            return swap.publish(version)
 
     def _recover(self, swap: OutputSwap) -> None:
         with explained(self._cluster, f"clean up after {swap.target.path}"):

@@ -199,6 +199,28 @@ CASES = {
             "lies, must not be inside of each other"
         ],
     ),
+    # How feeds are replicated.
+    "replication_options": (
+        "feeds.yaml",
+        "partitions: [carrier]",
+        'properties:\n  maxMaps: "0"\n  preserveAcl: "true"\n  mapbandwidth: "5"\n  region: eu\npartitions: [carrier]',
+        [
+            "feeds.yaml:5: properties.maxMaps: '0' is not a whole number from 1 to 9999",
+            "feeds.yaml:6: properties.preserveAcl: 'preserveAcl' is not an option of replication here; options: "
+            "parallel, order, timeout, maxMaps, mapBandwidth, overwrite, ignoreErrors, skipChecksum, "
+            "removeDeletedFiles, preservePermission, preserveTimes, preserveUser, preserveGroup",
+            "feeds.yaml:7: properties.mapbandwidth: unknown property 'mapbandwidth' (did you mean 'mapBandwidth'?)",
+        ],
+    ),
+    "object_store_without_a_flag": (
+        "clusters.yaml",
+        "data/backup",
+        '"s3://lake/backup"',
+        [
+            "feeds.yaml:13: clusters[1].name: target 'backup' is an object store, which publishes by setting the flag: "
+            "declare availability_flag",
+        ],
+    ),
     # Sub-partitions and replication.
     "cluster_partition_too_deep": (
         "feeds.yaml",
@@ -277,6 +299,63 @@ CASES = {
         ["feeds.yaml:13: clusters[1].type: a target needs a source: no cluster has type: source"],
     ),
     # Retention and lateness.
+    "archive_on_another_cluster": (
+        "feeds.yaml",
+        "{limit: days(90)}",
+        '{limit: days(90), action: archive, archive_cluster: bakcup, archive_to: "/a/${YEAR}/${MONTH}${DAY}${HOUR}"}',
+        [
+            "feeds.yaml:12: clusters[0].retention.archive_cluster: unknown cluster 'bakcup' (did you mean 'backup'?)",
+        ],
+    ),
+    "archive_onto_the_replica": (
+        "feeds.yaml",
+        "{limit: days(90)}",
+        "{limit: days(90), action: archive, archive_cluster: backup, "
+        'archive_to: "/raw/${YEAR}/${MONTH}/${DAY}/${HOUR}"}',
+        [
+            "feeds.yaml:7: locations.data: '/raw/${YEAR}/${MONTH}/${DAY}/${HOUR}' is on cluster 'backup' the same path "
+            "as clusters[0].retention.archive_to of feed 'raw' at feeds.yaml:12"
+        ],
+    ),
+    "archive_in_the_instance": (
+        "feeds.yaml",
+        "{limit: days(90)}",
+        '{limit: days(90), action: archive, archive_to: "/raw/${YEAR}/${MONTH}/${DAY}/${HOUR}/old"}',
+        [
+            "feeds.yaml:12: clusters[0].retention.archive_to: 'raw/${YEAR}/${MONTH}/${DAY}/${HOUR}/old' and the data "
+            "at 'raw/${YEAR}/${MONTH}/${DAY}/${HOUR}' must not be inside of each other"
+        ],
+    ),
+    "instance_in_the_archive": (
+        "feeds.yaml",
+        "data: /raw/${YEAR}/${MONTH}/${DAY}/${HOUR}\nclusters:\n  - name: primary\n    type: source\n"
+        f"    validity: {VALIDITY}\n    retention: {{limit: days(90)}}",
+        "data: /raw/${YEAR}/${MONTH}/${DAY}/${HOUR}/now\nclusters:\n  - name: primary\n    type: source\n"
+        f"    validity: {VALIDITY}\n"
+        '    retention: {limit: days(90), action: archive, archive_to: "/raw/${YEAR}/${MONTH}/${DAY}/${HOUR}"}',
+        [
+            "feeds.yaml:12: clusters[0].retention.archive_to: 'raw/${YEAR}/${MONTH}/${DAY}/${HOUR}' and the data at "
+            "'raw/${YEAR}/${MONTH}/${DAY}/${HOUR}/now' must not be inside of each other"
+        ],
+    ),
+    "lifecycle_without_retention": (
+        "feeds.yaml",
+        "name: delays\n",
+        "name: delays\nlifecycle: {retention: {frequency: hours(6)}}\n",
+        [
+            "feeds.yaml:19: lifecycle.retention: no cluster of the feed declares retention, so there is nothing to "
+            "look for"
+        ],
+    ),
+    "lifecycle_of_a_cluster_without_retention": (
+        "feeds.yaml",
+        "- name: backup\n",
+        "- name: backup\n    lifecycle: {retention: {frequency: hours(6)}}\n",
+        [
+            "feeds.yaml:14: clusters[1].lifecycle.retention: cluster 'backup' declares no retention, so there is "
+            "nothing to look for"
+        ],
+    ),
     "limit_equal_to_cut_off": (
         "feeds.yaml",
         "days(90)",

@@ -37,8 +37,21 @@ CASES = {
         "{limit: days(90)}",
         "{limit: days(90), zzz: 1}",
         [
-            "feeds.yaml:12: clusters[0].retention.zzz: unknown key 'zzz'; legal here: limit, action, archive_to",
+            "feeds.yaml:12: clusters[0].retention.zzz: unknown key 'zzz'; legal here: limit, action, archive_to, "
+            "archive_cluster, keep_last, minimum_age, future",
         ],
+    ),
+    "archive_cluster_without_archive": (
+        "feeds.yaml",
+        "{limit: days(90)}",
+        "{limit: days(90), archive_cluster: backup}",
+        ["feeds.yaml:12: clusters[0].retention: archive_cluster is allowed with action: archive only"],
+    ),
+    "keep_last_of_none": (
+        "feeds.yaml",
+        "{limit: days(90)}",
+        "{limit: days(90), keep_last: 0}",
+        ["feeds.yaml:12: clusters[0].retention.keep_last: 0 is not legal: 1 or more"],
     ),
     "unknown_key_of_a_workflow": (
         "processes.yaml",
@@ -247,11 +260,18 @@ CASES = {
     "storage_option": (
         "clusters.yaml",
         "colo: east",
-        "storage_options:\n  key: {environment: KEY}\n  secret: 1.5",
+        "storage_options:\n  key: [KEY]\n  secret: 1.5\n  client_kwargs: {endpoint_url: 1.5}",
         [
-            "clusters.yaml:4: storage_options.key: must be {env: NAME}, a text, a whole number, or true or false",
-            "clusters.yaml:5: storage_options.secret: must be {env: NAME}, a text, a whole number, or true or false",
+            f"clusters.yaml:{line}: storage_options.{key}: must be {{env: NAME}}, a text, a whole number, "
+            "or true or false"
+            for line, key in ((4, "key"), (5, "secret"), (6, "client_kwargs"))
         ],
+    ),
+    "storage_option_that_is_a_mapping": (
+        "clusters.yaml",
+        "colo: east",
+        "storage_options:\n  key: {environment: KEY}\n  client_kwargs: {endpoint_url: {env: URL}}",
+        ["clusters.yaml:4: storage_options.key: must be {env: NAME}, a text, a whole number, or true or false"],
     ),
     "unclosed_hole_in_a_path": (
         "feeds.yaml",

@@ -3,7 +3,6 @@ from __future__ import annotations
 import errno
 import os
 import signal
-from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -16,6 +15,7 @@ from falcon_assets.storage.data_version import DataVersion, fingerprint
 from falcon_assets.storage.explain import explained
 from falcon_assets.storage.publishing import InstancePublication, OutputTarget, publish_instance
 from tests.builders import make_cluster
+from tests.processes import forked
 
 KEY = "hourly-delays on primary, 2013-01-01T00:00Z"
 PATH = "/delays/2013/01/01/00"
@@ -257,18 +257,6 @@ def test_outputs_lie_apart(store: ClusterStore, paths: list[str], message: str) 
     assert refused(store, *outputs) == expected
 
 
-def forked(work: Callable[[], object]) -> int:
-    """The id of a child that does ``work``; its status is 0 unless it is killed or fails."""
-    child = os.fork()
-    if child == 0:
-        try:
-            work()
-            os._exit(0)
-        finally:
-            os._exit(1)  # an error must not go on as a second pytest
-    return child
-
-
 def test_another_run_is_kept_out_until_it_is_killed(store: ClusterStore) -> None:
     publish(store, {"part-0": "old"})
     ready, told = os.pipe()
@@ -365,11 +353,12 @@ def test_a_full_disk_is_said_in_a_sentence() -> None:
     assert raised.value.__cause__.errno == errno.ENOSPC
 
 
-def test_other_stores_are_refused_until_they_have_a_protocol() -> None:
+def test_an_output_on_an_object_store_needs_a_flag() -> None:
     interfaces: dict[str, Any] = {"write": {"endpoint": "memory://lake"}, "execute": {"endpoint": "local[2]"}}
     store = ClusterStore(make_cluster(interfaces=interfaces), Path("/nowhere"), {})
     with pytest.raises(StorageError) as raised:
-        publish_instance(store, KEY, {"delays": TARGET})
+        publish_instance(store, KEY, {"delays": OutputTarget("/delays", None)})
     assert str(raised.value) == (
-        f"{KEY}: publishing on ClusterStore('primary', memory://lake) is not supported yet; only file:// stores are"
+        f"{KEY}: output 'delays' goes to an object store (ClusterStore('primary', memory://lake)), where the flag says "
+        "what is complete: declare availability_flag for its feed"
     )

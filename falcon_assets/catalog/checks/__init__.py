@@ -11,8 +11,10 @@ from falcon_assets.catalog.checks.paths import check_paths
 from falcon_assets.catalog.checks.producers import check_producers
 from falcon_assets.catalog.checks.references import check_references
 from falcon_assets.catalog.checks.replication import check_replication
+from falcon_assets.catalog.checks.replication_options import check_replication_options
 from falcon_assets.catalog.checks.retention import check_retention
 from falcon_assets.catalog.checks.storage import check_storage
+from falcon_assets.catalog.checks.storage_options import check_storage_options
 from falcon_assets.catalog.checks.variables import check_variables
 from falcon_assets.catalog.checks.windows import check_windows
 from falcon_assets.catalog.checks.workflows import check_workflows
@@ -23,9 +25,11 @@ CHECKS = (
     check_names,
     check_references,
     check_storage,
+    check_storage_options,
     check_paths,
     check_partitions,
     check_replication,
+    check_replication_options,
     check_retention,
     check_producers,
     check_windows,

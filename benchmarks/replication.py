@@ -1,0 +1,149 @@
+"""Replication between two local clusters, every file verified, against ``cp -a`` and ``rsync -a --checksum``."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable
+from datetime import datetime, timezone
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from benchmarks.measure import Line, Steps, alternate, line_of
+from falcon_assets.model.cluster import Cluster
+from falcon_assets.model.feed import Feed
+from falcon_assets.planning.paths import InstancePaths
+from falcon_assets.planning.replication import contributions
+from falcon_assets.planning.replication_options import ReplicationOptions
+from falcon_assets.spark.copying import copy_instance
+from falcon_assets.spark.session import session_for, stop_sessions
+from falcon_assets.storage.cluster_store import ClusterStore
+from falcon_assets.storage.copy_publication import publish_copies
+from falcon_assets.storage.instance_copy import InstanceCopy
+from falcon_assets.storage.output_target import OutputTarget
+
+BAR = 1 / 0.8
+ROUNDS = 3
+SIZES = {"1 GiB in 16 files": (16, 64 << 20), "20,000 files of 4 KiB": (20_000, 4 << 10)}
+INSTANCE = datetime(2013, 1, 1, tzinfo=timezone.utc)
+
+
+def measure() -> list[Line]:
+    """Copying and verifying against ``cp``; with everything on disk and published against ``cp`` and ``sync``."""
+    lines = []
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            for number, (what, (files, size)) in enumerate(SIZES.items()):
+                lines += _lines(what, _Copies(Path(folder, str(number)), files, size))
+        finally:
+            stop_sessions()
+    return lines
+
+
+class _Copies:
+    """The same instance, copied by us and by others."""
+
+    def __init__(self, home: Path, files: int, size: int) -> None:
+        source, target = _cluster("primary"), _cluster("backup")
+        feed = _feed()
+        self._source, self._target = ClusterStore(source, home, {}), ClusterStore(target, home, {})
+        (self._part,) = contributions(feed, "backup", {"primary": source, "backup": target})
+        self._path = InstancePaths(feed, source).data(INSTANCE)
+        self._session = session_for(target, str(home.parent))
+        self._from, self._others = Path(self._source.path(self._path)), home / "others"
+        _fill(self._from, files, size)
+        self._warm_up()
+
+    def ours(self) -> Steps:
+        """Seconds to copy and verify, and to have it on disk and published."""
+        _settle(Path(self._target.path("")))
+        output = OutputTarget(self._path, "_SUCCESS")
+        started = time.perf_counter()
+        _replicate(
+            self._session,
+            InstanceCopy(self._source, self._path, self._target, output, self._part, ReplicationOptions()),
+        )
+        copied = time.perf_counter()
+        publish_copies(self._target, "benchmark", output, ["primary"])
+        return {"copy": copied - started, "publish": time.perf_counter() - copied}
+
+    def by(self, *command: str) -> Callable[[], Steps]:
+        """The same by that command."""
+
+        def run() -> Steps:
+            _settle(self._others)
+            started = time.perf_counter()
+            subprocess.run([*command, f"{self._from}/", f"{self._others}/"], check=True)
+            copied = time.perf_counter()
+            subprocess.run(["sync", "-f", self._others], check=True)
+            return {"copy": copied - started, "publish": time.perf_counter() - copied}
+
+        return run
+
+    def _warm_up(self) -> None:
+        """Has Spark's workers up, as they are in a service."""
+        small = OutputTarget("/warm", None)
+        _fill(Path(self._source.path("/warm")), 40, 1000)
+        _replicate(
+            self._session, InstanceCopy(self._source, "/warm", self._target, small, self._part, ReplicationOptions())
+        )
+
+
+def _replicate(session: SparkSession, copy: InstanceCopy) -> None:
+    with copy:
+        copy_instance(session, copy)
+
+
+def _lines(what: str, copies: _Copies) -> list[Line]:
+    rounds = list(alternate(ROUNDS, copies.ours, copies.by("cp", "-a")))
+    lines = [
+        line_of(f"replicate {what}, verified, by cp -a", rounds, ["copy"], BAR),
+        line_of("  until it is on disk, and published, by cp -a and sync", rounds, ["copy", "publish"], BAR),
+    ]
+    if shutil.which("rsync"):
+        rounds = list(alternate(ROUNDS, copies.ours, copies.by("rsync", "-a", "--checksum")))
+        lines.append(line_of("  by rsync -a --checksum", rounds, ["copy"]))
+    return lines
+
+
+def _fill(folder: Path, files: int, size: int) -> None:
+    folder.mkdir(parents=True)
+    block = os.urandom(min(size, 1 << 20))
+    for number in range(files):
+        with (folder / f"part-{number:05}.json").open("wb") as file:
+            for offset in range(0, size, len(block)):
+                file.write(f"{number:08}{offset:016}".encode() + block[24:])
+    (folder / "_SUCCESS").touch()
+
+
+def _settle(target: Path) -> None:
+    """Removes the copy of the round before, and waits until the disk has nothing left to do."""
+    shutil.rmtree(target, ignore_errors=True)
+    target.mkdir(parents=True)
+    os.sync()
+
+
+def _cluster(name: str) -> Cluster:
+    interfaces = {"write": {"endpoint": f"data/{name}"}, "execute": {"endpoint": "local[2]"}}
+    return Cluster.model_validate({"kind": "cluster", "name": name, "interfaces": interfaces})
+
+
+def _feed() -> Feed:
+    validity = {"start": "2013-01-01T00:00Z", "end": "2014-01-01T00:00Z"}
+    return Feed.model_validate(
+        {
+            "kind": "feed",
+            "name": "raw",
+            "frequency": "hours(1)",
+            "availability_flag": "_SUCCESS",
+            "locations": {"data": "/raw/${YEAR}/${MONTH}/${DAY}/${HOUR}"},
+            "clusters": [
+                {"name": name, "type": role, "validity": validity}
+                for name, role in (("primary", "source"), ("backup", "target"))
+            ],
+        }
+    )

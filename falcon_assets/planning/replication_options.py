@@ -1,0 +1,138 @@
+"""The properties of a feed that steer its replication."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, cast
+
+from falcon_assets.errors import ExpressionError
+from falcon_assets.model.frequency import Frequency
+
+Order = Literal["FIFO", "LIFO", "LAST_ONLY"]
+
+
+@dataclass(frozen=True)
+class ReplicationOptions:
+    """How the instances of a feed are replicated (source: Falcon's feed properties, which are distcp's options)."""
+
+    parallel: int = 1
+    """How many instances may be copied at once, per target."""
+    order: Order = "FIFO"
+    """Which ready instance is copied first; LAST_ONLY drops all but the newest."""
+    timeout: Frequency | None = None
+    """How long an instance may wait for its sources; None: as for a process."""
+    max_maps: int = 20
+    """How many tasks one copy may have; 20 is distcp's default."""
+    map_bandwidth: float | None = None
+    """Mebibytes per second of each task; None: as fast as it goes."""
+    overwrite: bool = False
+    """Whether files that are equal already are copied all the same."""
+    ignore_errors: bool = False
+    """Whether an instance is published although some of its files could not be copied."""
+    skip_checksum: bool = False
+    """Whether the sizes alone decide which files are equal and whether a copy is right."""
+    remove_deleted_files: bool = True
+    """Whether files that the source does not have (any more) go from the target.
+
+    Falcon's default was to leave them; then data that was written anew, with other file names, would be there twice.
+    """
+    preserve_permission: bool = False
+    """Whether files get the permission bits of the source's, instead of those of the feed's ``acl``."""
+    preserve_times: bool = False
+    """Whether files get the modification times of the source's."""
+    preserve_user: bool = False
+    """Whether files get the owner of the source's."""
+    preserve_group: bool = False
+    """Whether files get the group of the source's."""
+
+    @property
+    def preserved(self) -> tuple[str, ...]:
+        """The properties by which attributes of local files are kept, which object stores do not have."""
+        return tuple(
+            name for name, (field, _) in _KNOWN.items() if name.startswith("preserve") and getattr(self, field)
+        )
+
+
+def replication_options(properties: Mapping[str, str]) -> ReplicationOptions:
+    """The options that the properties of a feed declare; properties that have nothing to do with it are left alone.
+
+    Raises:
+        ExpressionError: a value that is not legal, or an option that is not offered.
+    """
+    for name, message in option_problems(properties):
+        raise ExpressionError(f"properties.{name}: {message}")
+    values: dict[str, Any] = {
+        field: read(properties[name]) for name, (field, read) in _KNOWN.items() if name in properties
+    }
+    return ReplicationOptions(**values)
+
+
+def option_problems(properties: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """What is wrong with the options among the properties of a replicated feed: property and message."""
+    for name, value in properties.items():
+        if name in _KNOWN:
+            try:
+                _KNOWN[name][1](value)
+            except ExpressionError as error:
+                yield name, str(error)
+        elif _plain(name) in _BY_PLAIN_NAME:
+            yield name, f"unknown property {name!r} (did you mean {_BY_PLAIN_NAME[_plain(name)]!r}?)"
+        elif name in _NOT_OFFERED or name.startswith(("preserve", "distcp")):
+            yield name, f"{name!r} is not an option of replication here; options: {', '.join(_KNOWN)}"
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"[-_.]", "", name).lower()
+
+
+def _number(text: str) -> int:
+    if not re.fullmatch(r"[1-9][0-9]{0,3}", text):
+        raise ExpressionError(f"{text!r} is not a whole number from 1 to 9999")
+    return int(text)
+
+
+def _rate(text: str) -> float:
+    if not re.fullmatch(r"[0-9]{1,6}(\.[0-9]{1,6})?", text) or not float(text):
+        raise ExpressionError(f"{text!r} is not a number of MB per second above 0")
+    return float(text)
+
+
+def _flag(text: str) -> bool:
+    if text not in ("true", "false"):
+        raise ExpressionError(f'{text!r} is not legal: write "true" or "false"')
+    return text == "true"
+
+
+def _order(text: str) -> Order:
+    if text not in ("FIFO", "LIFO", "LAST_ONLY"):
+        raise ExpressionError(f"{text!r} is not legal: write FIFO, LIFO or LAST_ONLY")
+    return cast(Order, text)
+
+
+_KNOWN: dict[str, tuple[str, Callable[[str], Any]]] = {
+    "parallel": ("parallel", _number),
+    "order": ("order", _order),
+    "timeout": ("timeout", Frequency.parse),
+    "maxMaps": ("max_maps", _number),
+    "mapBandwidth": ("map_bandwidth", _rate),
+    "overwrite": ("overwrite", _flag),
+    "ignoreErrors": ("ignore_errors", _flag),
+    "skipChecksum": ("skip_checksum", _flag),
+    "removeDeletedFiles": ("remove_deleted_files", _flag),
+    "preservePermission": ("preserve_permission", _flag),
+    "preserveTimes": ("preserve_times", _flag),
+    "preserveUser": ("preserve_user", _flag),
+    "preserveGroup": ("preserve_group", _flag),
+}
+"""Property -> field of :class:`ReplicationOptions`, and how its value is read."""
+
+_BY_PLAIN_NAME = {_plain(name): name for name in _KNOWN}
+
+_NOT_OFFERED = {
+    "atomic", "append", "async", "bandwidth", "blocksperchunk", "copybuffersize", "direct", "filelimit", "filters",
+    "jobPriority", "numListstatusThreads", "queueName", "rdiff", "sizelimit", "skipcrccheck", "tdeEncryptionEnabled",
+    "update", "useiterator",
+}  # fmt: skip
+"""Options of distcp and Falcon that mean nothing without MapReduce or HDFS, or that are said otherwise here."""

@@ -1,0 +1,92 @@
+"""The distributed copy: the tasks of an instance copy on Spark, wherever that runs."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+
+import pyarrow as pa
+from pyspark.sql import SparkSession
+
+from falcon_assets.errors import StorageError
+from falcon_assets.spark.failures import SPARK_ERRORS, explain
+from falcon_assets.storage.copy_progress import CopyProgress, ProgressReader
+from falcon_assets.storage.copy_task import CopyJob, FileReport, run_task
+from falcon_assets.storage.instance_copy import CopyResult, InstanceCopy
+
+_REPORTS_PER_ROW = 1000
+_PROGRESS_SECONDS = 1.0
+
+
+def copy_instance(
+    session: SparkSession, copy: InstanceCopy, progress: Callable[[CopyProgress], object] | None = None
+) -> CopyResult:
+    """Copies and verifies one source's part of an instance, each task of its plan as a task of Spark.
+
+    Args:
+        session: Of the target's execute interface: local, standalone or Connect. The package is installed, and both
+            stores can be reached, where its workers run.
+        copy: Entered.
+        progress: Told about once a second, from another thread, how far it is; and at the end.
+
+    Raises:
+        StorageError: a file could not be copied, the source changed meanwhile, or Spark failed. What was verified is
+            not copied again by the next attempt.
+    """
+    if not copy.plan.tasks:
+        return copy.finish(())
+    job = copy.job
+    with _reported(job, copy, progress):
+        reports = list(_reports(session, job, len(copy.plan.tasks)))
+    return copy.finish(reports)
+
+
+def _reports(session: SparkSession, job: CopyJob, tasks: int) -> Iterator[FileReport]:
+    numbers = session.range(0, tasks, 1, tasks)
+    try:
+        rows = numbers.mapInArrow(partial(_run_tasks, job), "reports binary").collect()
+    except SPARK_ERRORS as error:
+        raise StorageError(f"the copy failed in Spark: {explain(error)}") from None
+    for row in rows:
+        yield from (FileReport(*fields) for fields in json.loads(row[0]))
+
+
+def _run_tasks(job: CopyJob, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Runs in Spark's workers: reports as JSON, because names of files need not be Unicode."""
+    for batch in batches:
+        for number in batch.column(0).to_pylist():
+            reports = list(run_task(job, number))
+            for start in range(0, len(reports), _REPORTS_PER_ROW):
+                row = json.dumps(reports[start : start + _REPORTS_PER_ROW]).encode()
+                yield pa.RecordBatch.from_arrays([pa.array([row], pa.binary())], ["reports"])
+
+
+@contextmanager
+def _reported(job: CopyJob, copy: InstanceCopy, progress: Callable[[CopyProgress], object] | None) -> Iterator[None]:
+    """Tells ``progress`` how far it is while the block runs."""
+    if progress is None:
+        yield
+        return
+    reader = ProgressReader(job, {step.name: step.size for steps in copy.plan.tasks for step in steps})
+    ended, errors = threading.Event(), list[Exception]()
+
+    def watch() -> None:
+        try:
+            while not ended.wait(_PROGRESS_SECONDS):
+                progress(reader())
+        except Exception as error:
+            errors.append(error)
+
+    watcher = threading.Thread(target=watch, name="copy-progress", daemon=True)
+    watcher.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        watcher.join()
+    if errors:
+        raise errors[0]
+    progress(reader())

@@ -1,0 +1,34 @@
+"""Making sure at once that many new files survive a power cut."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import sys
+from pathlib import Path
+
+from falcon_assets.storage.durable import sync_tree
+
+if sys.platform == "linux":
+    _libc = ctypes.CDLL(None, use_errno=True)
+
+
+def sync_all(path: str) -> None:
+    """Waits until everything that was written to the file system of ``path`` is on the disk.
+
+    One call for all files: a call for each of many small ones takes a hundred times as long. Where there is no such
+    call, each file below ``path`` is waited for.
+
+    Raises:
+        OSError: as the operating system says.
+    """
+    if sys.platform != "linux":
+        sync_tree(Path(path))
+        return
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        if _libc.syncfs(descriptor):
+            number = ctypes.get_errno()
+            raise OSError(number, os.strerror(number), path)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,77 @@
+"""How far a copy is, read from the records of its tasks while they run."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+from falcon_assets.storage.copy_records import from_lines
+from falcon_assets.storage.copy_task import CopyJob
+from falcon_assets.storage.file_reading import is_local
+
+
+@dataclass(frozen=True)
+class CopyProgress:
+    """How far it is."""
+
+    files: int
+    """Files that are verified."""
+    of_files: int
+    """Files that the tasks look at."""
+    bytes: int
+    """Their size."""
+    of_bytes: int
+    """The size of all of them."""
+    seconds: float
+    """Since the copy began."""
+
+    @property
+    def rate(self) -> float:
+        """Bytes per second."""
+        return self.bytes / self.seconds if self.seconds else 0.0
+
+
+class ProgressReader:
+    """Reads what was recorded since it was last asked; each record once.
+
+    Args:
+        job: Whose records.
+        sizes: Size of each file that the tasks look at, by name.
+    """
+
+    def __init__(self, job: CopyJob, sizes: dict[str, int]) -> None:
+        self._fs, self._folder, self._sizes = job.target, f"{job.folder}/records", sizes
+        self._started, self._read = time.monotonic(), dict[str, int]()
+        self._done: set[str] = set()
+        self._old = self._new_names()  # of earlier attempts
+
+    def __call__(self) -> CopyProgress:
+        """How far it is now.
+
+        Raises:
+            OSError: as the store says.
+        """
+        self._done |= self._new_names() & self._sizes.keys() - self._old
+        return CopyProgress(
+            files=len(self._done),
+            of_files=len(self._sizes),
+            bytes=sum(map(self._sizes.__getitem__, self._done)),
+            of_bytes=sum(self._sizes.values()),
+            seconds=time.monotonic() - self._started,
+        )
+
+    def _new_names(self) -> set[str]:
+        names: set[str] = set()
+        try:
+            logs = self._fs.ls(self._folder, detail=True)
+        except FileNotFoundError:
+            return names
+        for entry in logs:
+            log, size = str(entry["name"]), int(entry["size"])
+            start = self._read.get(log, 0)
+            if size > start:
+                text: bytes = self._fs.cat_file(log, start=start, end=size)
+                whole = text[: text.rfind(b"\n") + 1] if is_local(self._fs) else text
+                self._read[log] = start + len(whole)
+                names.update(record.name for record in from_lines(whole))
+        return names

@@ -1,0 +1,154 @@
+"""What one task of a copy does, wherever it runs: it needs nothing but the stores."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from fsspec import AbstractFileSystem
+
+from falcon_assets.errors import StorageError
+from falcon_assets.planning.copy_plan import CopyRecord, FileStep, Step
+from falcon_assets.storage.copy_records import RecordLog
+from falcon_assets.storage.file_copy import Attributes, CopiedFile, FileCopy
+from falcon_assets.storage.file_reading import content_of, is_local
+from falcon_assets.storage.marks import mark_of
+from falcon_assets.storage.throttle import Throttle
+
+_REQUESTS = 16
+"""How many requests to an object store are under way at once in a task; local files gain nothing from threads."""
+
+
+class FileReport(NamedTuple):
+    """What became of one file."""
+
+    name: str
+    """Relative to the instance."""
+    outcome: str
+    """``copied``, ``equal`` (it was the same already), ``resumed`` (an earlier attempt copied it) or ``failed``."""
+    bytes: int
+    """Its size."""
+    seconds: float
+    """How long it took."""
+    checksum: str
+    """Of the content, hexadecimal; "" where it failed."""
+    verified: str
+    """How it was verified: ``checksum``, ``etag`` or ``size``; with ``failed``, why."""
+
+
+@dataclass(frozen=True)
+class CopyJob:
+    """Everything that the tasks of one copy have in common; it is shipped to where they run."""
+
+    source: AbstractFileSystem = field(repr=False)
+    source_base: str
+    """The source's instance."""
+    target: AbstractFileSystem = field(repr=False)
+    target_base: str
+    """The published instance."""
+    written_base: str
+    """Where files are written: in staging, or the published instance itself on object stores."""
+    folder: str
+    """Has the plan of each task, and gets the records."""
+    rate: float | None = None
+    """Mebibytes per second of each task."""
+    by_size: bool = False
+    """Whether sizes alone are compared and verified."""
+    attributes: Attributes = field(default_factory=Attributes)
+    """What local copies keep of local files."""
+    to_the_end: bool = False
+    """Whether a task goes on after a file that failed."""
+
+    def plan_path(self, number: int) -> str:
+        """The file with the steps of that task."""
+        return f"{self.folder}/plan/{number}.jsonl"
+
+
+def run_task(job: CopyJob, number: int) -> Iterator[FileReport]:
+    """Does the steps of one task; what was verified is recorded at once.
+
+    A file that fails is reported, not raised; the task ends with it unless ``job.to_the_end``.
+
+    Raises:
+        OSError: the plan cannot be read, or nothing can be recorded.
+    """
+    lines = job.target.cat_file(job.plan_path(number)).splitlines()
+    steps = [FileStep(Step(step), *rest) for step, *rest in map(json.loads, lines)]
+    with RecordLog(job.target, f"{job.folder}/records") as log:
+        do = _Worker(job, log).do
+        if is_local(job.source) and is_local(job.target):
+            yield from _until_failure(map(do, steps), job.to_the_end)
+        else:
+            yield from _in_threads(do, steps, job.to_the_end)
+
+
+def _until_failure(reports: Iterator[FileReport], to_the_end: bool) -> Iterator[FileReport]:
+    for report in reports:
+        yield report
+        if report.outcome == "failed" and not to_the_end:
+            return
+
+
+def _in_threads(do: Callable[[FileStep], FileReport], steps: list[FileStep], to_the_end: bool) -> Iterator[FileReport]:
+    with ThreadPoolExecutor(min(_REQUESTS, len(steps) or 1)) as pool:
+        try:
+            yield from _until_failure(pool.map(do, steps), to_the_end)
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+
+class _Worker:
+    def __init__(self, job: CopyJob, log: RecordLog) -> None:
+        self._job, self._log = job, log
+        self._throttle = Throttle(job.rate)
+        self._files = FileCopy(job.source, job.target, self._throttle, job.attributes, job.by_size)
+
+    def do(self, step: FileStep) -> FileReport:
+        """Does one step and records what was verified."""
+        started = time.perf_counter()
+        try:
+            outcome, copied = self._done(step)
+            checksum, verified = copied
+        except Exception as error:  # drivers raise anything
+            outcome, checksum, verified = "failed", "", _reason(error)
+        return FileReport(step.name, outcome, step.size, time.perf_counter() - started, checksum, verified)
+
+    def _done(self, step: FileStep) -> tuple[str, CopiedFile]:
+        job = self._job
+        source, written = (_join(base, step.name) for base in (job.source_base, job.written_base))
+        if step.step is Step.CHECK and self._holds(written, step.size, step.checksum):
+            return "resumed", CopiedFile(step.checksum, "checksum")
+        if step.step is Step.COMPARE:
+            published = _join(job.target_base, step.name)
+            same = self._files.compare(source, published, step.size)
+            if same:
+                self._record(step, published, same.checksum)
+                return "equal", same
+        copied = self._files.copy(source, written, step.size)
+        self._record(step, written, copied.checksum)
+        return "copied", copied
+
+    def _holds(self, path: str, size: int, checksum: str) -> bool:
+        try:
+            return content_of(self._job.target, path, size) == (size, checksum)
+        except FileNotFoundError:
+            return False
+
+    def _record(self, step: FileStep, target: str, checksum: str) -> None:
+        self._log.add(CopyRecord(step.name, step.size, step.mark, mark_of(self._job.target, target), checksum))
+
+
+def _join(base: str, name: str) -> str:
+    return f"{base}/{name}" if name else base
+
+
+def _reason(error: Exception) -> str:
+    """Why it failed, in words of ours or the operating system's: drivers may quote what is secret."""
+    if isinstance(error, StorageError):
+        return str(error)
+    return os.strerror(error.errno) if isinstance(error, OSError) and error.errno else type(error).__name__

@@ -1,0 +1,219 @@
+"""Copying one file between any two stores, and verifying that the copy is right."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from fsspec import AbstractFileSystem
+
+from falcon_assets.errors import StorageError
+from falcon_assets.storage.checksum import checksum, checksum_of
+from falcon_assets.storage.file_reading import SMALL, blocks, content_of, is_local, read_small
+from falcon_assets.storage.s3_etag import Etag, part_size
+from falcon_assets.storage.throttle import Throttle
+
+
+class CopiedFile(NamedTuple):
+    """A copy that was found to be right."""
+
+    checksum: str
+    """Of the content, hexadecimal."""
+    verified: str
+    """How: ``checksum`` (read back), ``etag`` (the store says what it holds) or ``size``."""
+
+
+@dataclass(frozen=True)
+class Attributes:
+    """What a local copy keeps of a local file, beside its content."""
+
+    permission: bool = False
+    times: bool = False
+    user: bool = False
+    group: bool = False
+
+    def __bool__(self) -> bool:
+        return self.permission or self.times or self.user or self.group
+
+    def apply(self, source: str, target: int) -> None:
+        """Gives the file that is open as ``target`` what is kept of the file ``source``.
+
+        Raises:
+            OSError: as the operating system says.
+        """
+        kept = os.stat(source)  # noqa: PTH116 - called for each of many small files
+        if self.user or self.group:
+            os.fchown(target, kept.st_uid if self.user else -1, kept.st_gid if self.group else -1)
+        if self.permission:
+            os.fchmod(target, stat.S_IMODE(kept.st_mode))
+        if self.times:
+            os.utime(target, ns=(kept.st_atime_ns, kept.st_mtime_ns))
+
+
+class FileCopy:
+    """Copies files from one store to another.
+
+    Args:
+        source: Where they are.
+        target: Where they go.
+        throttle: Limits the bytes per second.
+        attributes: What is kept of them; nothing unless both stores are local.
+        by_size: Whether the size alone is verified.
+    """
+
+    def __init__(
+        self,
+        source: AbstractFileSystem,
+        target: AbstractFileSystem,
+        throttle: Throttle,
+        attributes: Attributes,
+        by_size: bool,
+    ) -> None:
+        self._source, self._target, self._throttle = source, target, throttle
+        self._attributes, self._by_size = attributes, by_size
+        self._both_local = is_local(source) and is_local(target)
+        self._folders: set[str] = set()
+
+    def copy(self, source: str, target: str, size: int) -> CopiedFile:
+        """Copies and verifies one file; its folder is made.
+
+        Raises:
+            StorageError: the source has another size than ``size``, or the copy differs from what was read.
+            OSError: as one of the stores says.
+        """
+        if self._both_local and size <= SMALL:
+            return self._copy_small(source, target, size)
+        if is_local(self._target):
+            digest, etag = self._to_local(source, target, size), None
+        else:
+            digest, etag = self._to_store(source, target, size)
+        verified = self._proof(target, size, digest, etag)
+        if verified is None:
+            raise StorageError("the copy differs from what was read")
+        return CopiedFile(digest, verified)
+
+    def compare(self, source: str, target: str, size: int) -> CopiedFile | None:
+        """Reads the source, and the target where it does not say what it holds; None where they differ.
+
+        Raises:
+            StorageError: the source has another size than ``size``.
+            OSError: as one of the stores says.
+        """
+        digest = checksum()
+        etag = None if is_local(self._target) else Etag(part_size(size))
+        for block in self._read(source, size):
+            digest.update(block)
+            if etag:
+                etag.update(block)
+        try:
+            verified = self._proof(target, size, digest.hexdigest(), etag.hexdigest() if etag else None)
+        except FileNotFoundError:
+            return None
+        return CopiedFile(digest.hexdigest(), verified) if verified else None
+
+    def _read(self, source: str, size: int) -> Iterator[bytes | memoryview]:
+        """The blocks of the source, at the rate that is allowed."""
+        total = 0
+        for block in blocks(self._source, source, size, self._throttle.block):
+            total += len(block)
+            if total > size:
+                break
+            yield block
+            self._throttle(len(block))
+        if total != size:
+            raise StorageError("it changed while it was copied")
+
+    def _copy_small(self, source: str, target: str, size: int) -> CopiedFile:
+        """As the general way, with nothing in it that would take longer than the system's own calls."""
+        data = read_small(source, size)
+        if len(data) != size:
+            raise StorageError("it changed while it was copied")
+        self._throttle(size)
+        descriptor = self._new_file(target)
+        try:
+            _write(descriptor, data)
+            if self._attributes:
+                self._attributes.apply(source, descriptor)
+        finally:
+            os.close(descriptor)
+        digest = checksum_of(data)
+        if self._by_size:
+            return CopiedFile(digest, "size")
+        written = read_small(target, size)
+        if checksum_of(written) != digest or len(written) != size:
+            raise StorageError("the copy differs from what was read")
+        return CopiedFile(digest, "checksum")
+
+    def _to_local(self, source: str, target: str, size: int) -> str:
+        """Writes a new file, never into one that is there: that could be a link to what readers see."""
+        descriptor = self._new_file(target)
+        try:
+            digest = checksum()
+            for block in self._read(source, size):
+                digest.update(block)
+                _write(descriptor, block)
+            if self._attributes:
+                self._attributes.apply(source, descriptor)
+        finally:
+            os.close(descriptor)
+        return digest.hexdigest()
+
+    def _new_file(self, target: str) -> int:
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
+        folder = target.rpartition("/")[0]
+        if folder not in self._folders:
+            os.makedirs(folder, exist_ok=True)  # noqa: PTH103 - paths of fsspec are texts
+            self._folders.add(folder)
+        try:
+            return os.open(target, flags, 0o666)
+        except FileExistsError:
+            os.unlink(target)  # noqa: PTH108 - as above
+            return os.open(target, flags, 0o666)
+
+    def _to_store(self, source: str, target: str, size: int) -> tuple[str, str]:
+        """Writes an object, a large one in parts; its checksum, and the etag that S3 gives it."""
+        digest, part = checksum(), part_size(size)
+        etag = Etag(part)
+        if part is None:
+            data = b"".join(self._read(source, size))
+            digest.update(data)
+            etag.update(data)
+            self._target.pipe_file(target, data)
+            return digest.hexdigest(), etag.hexdigest()
+        file = self._target.open(target, "wb", block_size=part)
+        try:
+            waiting = bytearray()
+            for block in self._read(source, size):
+                digest.update(block)
+                etag.update(block)
+                waiting += block
+                while len(waiting) >= part:
+                    file.write(bytes(waiting[:part]))
+                    del waiting[:part]
+            file.write(bytes(waiting))
+        except BaseException:
+            file.discard()  # nobody ever sees an object that was not closed
+            file.closed = True
+            raise
+        file.close()
+        return digest.hexdigest(), etag.hexdigest()
+
+    def _proof(self, target: str, size: int, digest: str, etag: str | None) -> str | None:
+        """How the target was found to hold that content; None where it does not."""
+        if self._by_size:
+            return "size" if self._target.size(target) == size else None
+        if etag is not None:
+            info = self._target.info(target)
+            told = str(info.get("ETag", "")).strip('"')
+            if info["size"] == size and told == etag:
+                return "etag"
+        return "checksum" if content_of(self._target, target, size) == (size, digest) else None
+
+
+def _write(descriptor: int, block: bytes | memoryview) -> None:
+    written = os.write(descriptor, block)
+    while written < len(block):
+        written += os.write(descriptor, block[written:])

@@ -1,0 +1,76 @@
+"""The files of an instance with their sizes and marks: what a copy is planned by."""
+
+from __future__ import annotations
+
+import os
+
+from fsspec import AbstractFileSystem
+
+from falcon_assets.planning.copy_plan import ListedFile
+from falcon_assets.storage.cluster_store import ClusterStore
+from falcon_assets.storage.explain import explained
+from falcon_assets.storage.listing import files_of
+from falcon_assets.storage.marks import entry_mark, local_mark, mark_of
+from falcon_assets.storage.side_files import is_side_file
+
+
+def list_files(store: ClusterStore, path: str, flag: str | None) -> dict[str, ListedFile]:
+    """The files that count in the instance at ``path`` by relative name, fresh from the store; "" is a single file.
+
+    The flag and Hadoop's side files do not count. Nothing is there: no files.
+
+    Args:
+        store: Where it lies.
+        path: Its path below the root.
+        flag: Name of the feed's availability flag.
+
+    Raises:
+        StorageError: a link in it leaves the root, or the store cannot be read.
+    """
+    base = store.path(path)
+    with explained(store.cluster.name, f"list {path}"):
+        try:
+            if not store.is_local:
+                store.fs.invalidate_cache()
+                return _found(store.fs, base, flag)
+            found = _scanned(base, flag)
+            if found is None:  # there are links: whether they may be followed takes longer to say
+                found = {
+                    name: ListedFile(entry["size"], mark_of(store.fs, entry["name"]))
+                    for name, entry in files_of(store, base, flag)
+                }
+        except FileNotFoundError:
+            return {}
+    return found
+
+
+def _scanned(base: str, flag: str | None) -> dict[str, ListedFile] | None:
+    """The files of a local instance without links in it; None where there are some."""
+    if not os.path.isdir(base):  # noqa: PTH112 - a text
+        return None
+    found: dict[str, ListedFile] = {}
+    folders = [""]
+    while folders:
+        prefix = folders.pop()
+        with os.scandir(f"{base}/{prefix}") as entries:
+            for entry in entries:
+                if is_side_file(entry.name) or (not prefix and entry.name == flag):
+                    continue
+                if entry.is_symlink():
+                    return None
+                if entry.is_dir():
+                    folders.append(f"{prefix}{entry.name}/")
+                elif entry.is_file():
+                    status = entry.stat()
+                    found[prefix + entry.name] = ListedFile(status.st_size, local_mark(status))
+    return found
+
+
+def _found(fs: AbstractFileSystem, base: str, flag: str | None) -> dict[str, ListedFile]:
+    """The files of an instance in another store: one request for thousands of them, where the store can."""
+    found: dict[str, ListedFile] = {}
+    for name, entry in fs.find(base, detail=True).items():
+        relative = str(name)[len(base) + 1 :]
+        if relative != flag and not any(map(is_side_file, relative.split("/"))):
+            found[relative] = ListedFile(entry["size"], entry_mark(entry))
+    return found

@@ -1,0 +1,41 @@
+"""The options of a cluster's file system: what is declared, with values from the environment put in."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from falcon_assets.errors import StorageError
+from falcon_assets.model.cluster import Cluster, EnvironmentValue
+
+_OBJECT_STORES = ("s3", "s3a")
+"""Stores whose drivers would remember listings: others write there too, so each look has to be a fresh one."""
+
+
+def resolved_options(cluster: Cluster, environ: Mapping[str, str]) -> dict[str, Any]:
+    """What fsspec is to be given; the values are shown nowhere.
+
+    Args:
+        cluster: Whose options they are.
+        environ: Where ``{env: NAME}`` is looked up.
+
+    Raises:
+        StorageError: a variable is not set; names it and the option.
+    """
+    options = {name: _resolved(cluster.name, name, value, environ) for name, value in cluster.storage_options.items()}
+    if cluster.interfaces.write.endpoint.partition("://")[0] in _OBJECT_STORES:
+        options.setdefault("use_listings_cache", False)
+    return options
+
+
+def _resolved(cluster: str, option: str, value: object, environ: Mapping[str, str]) -> Any:
+    if isinstance(value, dict):
+        return {name: _resolved(cluster, f"{option}.{name}", inner, environ) for name, inner in value.items()}
+    if not isinstance(value, EnvironmentValue):
+        return value
+    if value.env not in environ:
+        raise StorageError(
+            f"cluster {cluster!r}: storage option {option!r} needs the environment variable {value.env}, "
+            "which is not set"
+        )
+    return environ[value.env]

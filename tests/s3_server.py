@@ -1,0 +1,55 @@
+"""A real S3 server of its own process, on loopback."""
+
+from __future__ import annotations
+
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+KEY, SECRET = "AKIAF4LC0NTEST", "s3cr3t/of+the/lake"
+"""Credentials that must be seen nowhere."""
+ENVIRON = {"LAKE_KEY": KEY, "LAKE_SECRET": SECRET}
+
+
+@contextmanager
+def s3_server(folder: Path) -> Iterator[str]:
+    """The URL of a server that starts empty."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    with (folder / "s3.log").open("wb") as log:
+        command = [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)]
+        server = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT)
+    try:
+        deadline = time.monotonic() + 60
+        while not _listens(port):
+            assert server.poll() is None, (folder / "s3.log").read_text()
+            assert time.monotonic() < deadline, "the S3 server did not listen"
+            time.sleep(0.05)
+        yield f"http://127.0.0.1:{port}"
+    finally:
+        server.kill()
+        server.wait()
+
+
+def _listens(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+def lake(url: str, name: str = "lake", bucket: str = "lake", execute: str = "local[2]") -> dict[str, Any]:
+    """What :func:`tests.builders.make_cluster` needs for a cluster on that server."""
+    return {
+        "name": name,
+        "interfaces": {"write": {"endpoint": f"s3://{bucket}/data"}, "execute": {"endpoint": execute}},
+        "storage_options": {
+            "key": {"env": "LAKE_KEY"},
+            "secret": {"env": "LAKE_SECRET"},
+            "client_kwargs": {"endpoint_url": url},
+        },
+    }

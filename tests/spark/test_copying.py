@@ -1,0 +1,99 @@
+"""The distributed copy on real Spark: local, standalone and Connect."""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from pathlib import Path
+
+import pytest
+
+from falcon_assets.errors import StorageError
+from falcon_assets.model.cluster import Cluster
+from falcon_assets.planning.replication_options import ReplicationOptions
+from falcon_assets.spark.copying import copy_instance
+from falcon_assets.spark.session import session_for
+from falcon_assets.storage.copy_progress import CopyProgress
+from tests.copy_sandbox import CopySandbox, some_files
+
+
+@pytest.fixture
+def copies(tmp_path: Path) -> CopySandbox:
+    return CopySandbox(tmp_path)
+
+
+def test_an_instance_is_copied_and_verified(any_cluster: Cluster, working: str, copies: CopySandbox) -> None:
+    files = {**some_files(40), "odd \udcff name": b"x"}
+    copies.write(files)
+    seen: list[CopyProgress] = []
+    with copies.copying() as copy:
+        result = copy_instance(session_for(any_cluster, working), copy, seen.append)
+    assert (result.files_copied, result.bytes) == (41, sum(map(len, files.values())))
+    assert (result.verification, result.files_skipped, result.to_publish) == ("checksum", 0, True)
+    assert {(report.name, report.bytes, report.outcome) for report in result.reports} == {
+        (name, len(content), "copied") for name, content in files.items()
+    }
+    assert all(len(report.checksum) == 32 and report.seconds > 0 for report in result.reports)
+    assert (seen[-1].files, seen[-1].bytes, seen[-1].of_files) == (41, result.bytes, 41)
+    assert not copies.is_complete()
+    copies.publish()
+    assert copies.read() == files
+
+
+def test_late_changes_move_only_what_changed(local_cluster: Cluster, working: str, copies: CopySandbox) -> None:
+    files = some_files(20)
+    copies.write(files)
+    session = session_for(local_cluster, working)
+    with copies.copying() as copy:
+        copy_instance(session, copy)
+    copies.publish()
+    del files["part-00002.json"]
+    files |= {"part-00004.json": b"another", "new": b"new"}
+    copies.write(files)
+    with copies.copying() as copy:
+        result = copy_instance(session, copy)
+    copies.publish()
+    assert sorted(report.name for report in result.reports) == ["new", "part-00004.json"]
+    assert (result.files_copied, result.files_skipped) == (2, 18)
+    assert copies.read() == files
+    with copies.copying() as copy:
+        assert not copy_instance(session, copy).to_publish
+
+
+def test_a_file_that_cannot_be_read_is_named(local_cluster: Cluster, working: str, copies: CopySandbox) -> None:
+    copies.write(some_files(4))
+    with copies.copying() as copy:
+        Path(copies.store("primary").path("/raw/2013/01/01/00/part-00002.json")).unlink()
+        with pytest.raises(StorageError) as raised:
+            copy_instance(session_for(local_cluster, working), copy)
+    assert str(raised.value) == (
+        "cluster 'backup': cannot copy /raw/2013/01/01/00 from 'primary': 1 file(s) could not be copied: "
+        "part-00002.json: No such file or directory"
+    )
+
+
+def test_a_failure_of_spark_is_said_in_a_sentence(local_cluster: Cluster, working: str, copies: CopySandbox) -> None:
+    copies.write(some_files(4))
+    with copies.copying() as copy:
+        Path(copy.job.plan_path(0)).unlink()
+        with pytest.raises(StorageError, match=re.escape("the copy failed in Spark: FileNotFoundError: ")):
+            copy_instance(session_for(local_cluster, working), copy)
+
+
+@pytest.mark.parametrize(("rate", "size"), [(4.0, 2 << 20), (0.5, 300_000)], ids=["one file", "many small files"])
+def test_map_bandwidth_is_kept(
+    local_cluster: Cluster, working: str, copies: CopySandbox, rate: float, size: int
+) -> None:
+    # Two tasks' worth of bytes at the rate of one: each task has a rate of its own.
+    total = 8 << 20 if size > 1 << 20 else 1_200_000
+    copies.write({f"part-{number}": os.urandom(size) for number in range(total // size)})
+    session = session_for(local_cluster, working)
+    with copies.copying(ReplicationOptions(map_bandwidth=rate)) as copy:
+        assert len(copy.plan.tasks) == 1
+        started = time.monotonic()
+        result = copy_instance(session, copy)
+        elapsed = time.monotonic() - started
+    copied = sum(report.seconds for report in result.reports)
+    assert result.bytes / (1 << 20) / copied == pytest.approx(rate, rel=0.1)
+    assert elapsed >= 0.9 * copied

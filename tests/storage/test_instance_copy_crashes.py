@@ -1,0 +1,136 @@
+"""A copy that is killed anywhere is resumed, copies no verified file twice, and shows no reader a part."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator
+from functools import partial
+from itertools import count
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pytest
+
+from tests.copy_sandbox import CopySandbox
+
+STEPS = {
+    "open", "os.mkdir", "os.rename", "os.remove", "os.rmdir", "os.chmod", "os.scandir", "os.listdir", "os.utime",
+    "os.link", "shutil.rmtree", "shutil.copyfile", "fcntl.flock",
+}  # fmt: skip
+"""Audit events of everything that touches a file system. Each is raised just *before* the system call."""
+MEMORY = "/dev/shm" if Path("/dev/shm").is_dir() else None
+OLD = {"same": b"same", "changed": b"before", "AA/gone": b"gone"}
+NEW = {"same": b"same", "changed": b"afterwards", "AA/new": b"new", "more": b"and more"}
+
+
+@pytest.fixture
+def home() -> Iterator[Path]:
+    with TemporaryDirectory(dir=MEMORY) as folder:
+        yield Path(folder)
+
+
+def in_a_child(work: Callable[[], object], step: int) -> bool:
+    """Works in a process that kills itself just before its ``step``-th step; whether it lived to the end."""
+    child = os.fork()
+    if child == 0:
+        try:
+            steps = count(1)
+
+            def hook(event: str, args: tuple[Any, ...]) -> None:
+                if event in STEPS and next(steps) == step:
+                    os.kill(os.getpid(), signal.SIGKILL)
+
+            sys.addaudithook(hook)
+            work()
+            os._exit(0)
+        finally:
+            os._exit(1)  # an error must not go on as a second pytest
+    status = os.waitpid(child, 0)[1]
+    assert status in (0, signal.SIGKILL), "the child failed by itself"
+    return status == 0
+
+
+def prepared(home: Path, again: bool) -> CopySandbox:
+    copies = CopySandbox(home)
+    if again:
+        copies.write(OLD)
+        copies.replicate()
+    copies.write(NEW)
+    return copies
+
+
+def verified(copies: CopySandbox) -> set[str]:
+    """The files of which a record says, truly, that they are as the source's: in staging or published."""
+    found = set()
+    staging = Path(copies.store().staging)
+    for log in staging.glob("copies/*/primary/attempt-*/records/*.jsonl"):
+        for line in log.read_bytes().splitlines():
+            name, size, *_ = json.loads(line)
+            data = log.parent.parent / "data" / name
+            if data.exists() and data.stat().st_size == size:
+                found.add(name)
+    return found
+
+
+@pytest.mark.parametrize("again", [False, True], ids=["for the first time", "after a late change"])
+def test_killed_at_every_step(home: Path, again: bool) -> None:
+    seen: Counter[str] = Counter()
+    resumed = 0
+    for step in count(1):
+        copies = prepared(home / str(step), again)
+        if in_a_child(copies.replicate, step):
+            break
+        state = copies.read() if copies.is_complete() else None
+        assert state in (None, OLD, NEW) if again else state in (None, NEW)
+        seen["none" if state is None else "old" if state == OLD else "new"] += 1
+        before = verified(copies)
+        result = copies.replicate()
+        outcomes = {report.name: report.outcome for report in result.reports}
+        assert [name for name in before if outcomes.get(name) == "copied"] == []
+        resumed += sum(outcome == "resumed" for outcome in outcomes.values())
+        assert copies.read() == NEW
+        assert copies.is_complete()
+        left = list(Path(copies.store().staging).glob("copies/*/primary/attempt-*/data"))
+        assert left == []
+        assert not copies.replicate().to_publish
+    assert step > 60
+    assert seen.keys() == ({"none", "old", "new"} if again else {"none", "new"})
+    assert resumed > 20
+
+
+def test_killed_again_and_again(home: Path) -> None:
+    """Each attempt goes on where the one before it ended."""
+    copies = prepared(home, again=False)
+    attempts = 0
+    while not in_a_child(copies.replicate, 45 + 2 * attempts):
+        attempts += 1
+        assert not copies.is_complete() or copies.read() == NEW
+        assert attempts < 100
+    assert copies.read() == NEW
+    assert attempts > 3
+
+
+def test_killed_while_several_parts_are_published(home: Path) -> None:
+    for step in count(1):
+        copies = CopySandbox(home / str(step), sources={"primary": "${cluster.name}", "second": "${cluster.name}"})
+        copies.write({"primary/a": b"1", "primary/b": b"2"})
+        copies.write({"second/c": b"3"}, "second")
+        copies.copy(source="primary")
+        copies.copy(source="second")
+        expected = {"primary/a": b"1", "primary/b": b"2", "second/c": b"3"}
+        lived = in_a_child(partial(copies.publish, ["primary", "second"]), step)
+        assert (copies.read() if copies.is_complete() else expected) == expected
+        if lived:
+            break
+        waiting = [name for name in ("primary", "second") if copies.copy(source=name).to_publish]
+        if waiting and not copies.is_complete():
+            copies.publish(["primary", "second"])
+        elif waiting:
+            copies.publish(waiting)
+        assert copies.read() == expected
+    assert step > 30

@@ -1,0 +1,174 @@
+"""Copies to, from and between real S3 servers."""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from falcon_assets.errors import StorageError
+from falcon_assets.storage.availability import is_available
+from falcon_assets.storage.cluster_store import ClusterStore
+from falcon_assets.storage.copy_task import run_task
+from falcon_assets.storage.data_version import fingerprint
+from tests.builders import make_cluster, make_feed
+from tests.copy_sandbox import FLAG, PATH, CopySandbox, some_files
+from tests.s3_server import ENVIRON, KEY, SECRET, lake, s3_server
+
+
+@pytest.fixture(scope="module")
+def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with s3_server(tmp_path_factory.mktemp("s3")) as found:
+        yield found
+
+
+@pytest.fixture
+def bucket(url: str, request: pytest.FixtureRequest) -> str:
+    name = f"lake-{abs(hash(request.node.name))}"
+    ClusterStore(make_cluster(**lake(url, bucket=name)), Path("/"), ENVIRON).fs.mkdir(name)
+    return name
+
+
+@pytest.fixture
+def archive(tmp_path: Path, url: str, bucket: str) -> CopySandbox:
+    """From a local source to S3."""
+    return CopySandbox(tmp_path, ENVIRON, target=lake(url, bucket=bucket))
+
+
+def test_a_feed_is_archived_and_kept_up_to_date(archive: CopySandbox) -> None:
+    files = some_files()
+    archive.write(files)
+    result = archive.copy()
+    assert (result.files_copied, result.verification, result.to_publish) == (6, "etag", True)
+    assert not archive.is_complete()
+    version = archive.publish()
+    assert archive.read() == files
+    assert is_available(archive.store(), make_feed(), PATH)
+    assert version == fingerprint(archive.store(), PATH, FLAG)
+    assert not archive.replicate().to_publish
+
+    del files["part-00002.json"]
+    files |= {"part-00004.json": b"changed", "AA/new": b"new"}
+    archive.write(files)
+    with archive.copying() as copy:
+        assert not archive.is_complete()
+        reports = list(run_task(copy.job, 0))
+        copy.finish(reports)
+    assert sorted(report.name for report in reports) == ["AA/new", "part-00004.json"]
+    assert archive.publish() != version
+    assert archive.read() == files
+    assert archive.is_complete()
+
+
+def test_large_objects_go_in_parts(archive: CopySandbox) -> None:
+    archive.write({"large": os.urandom((33 << 20) + 5)})
+    (report,) = archive.replicate().reports
+    assert (report.outcome, report.verified) == ("copied", "etag")
+    store = archive.store()
+    assert store.fs.info(store.path(f"{PATH}/large"))["ETag"].strip('"').endswith("-3")
+    assert archive.read() == archive.read("primary")
+    assert not archive.replicate().to_publish
+
+
+def test_equal_objects_of_an_unknown_past_are_not_sent_again(archive: CopySandbox) -> None:
+    files = {"a": b"1", "b": b"2"}
+    archive.write(files)
+    store = archive.store()
+    for name, content in files.items():
+        store.fs.pipe_file(store.path(f"{PATH}/{name}"), content if name == "a" else b"x")
+    result = archive.replicate()
+    assert {report.name: (report.outcome, report.verified) for report in result.reports} == {
+        "a": ("equal", "etag"),
+        "b": ("copied", "etag"),
+    }
+    assert archive.read() == files
+
+
+def test_an_empty_instance(archive: CopySandbox) -> None:
+    archive.write({})
+    assert archive.replicate().to_publish
+    assert (archive.is_complete(), archive.read()) == (True, {})
+    assert not archive.replicate().to_publish
+
+
+def test_what_changed_after_it_was_verified_is_not_published(archive: CopySandbox) -> None:
+    archive.write({"a": b"1"})
+    archive.copy()
+    store = archive.store()
+    store.fs.pipe_file(store.path(f"{PATH}/a"), b"x")
+    with pytest.raises(StorageError) as raised:
+        archive.publish()
+    assert str(raised.value) == "raw-flights on backup: a changed since it was copied from 'primary': copy it again"
+    archive.replicate()
+    assert archive.read() == {"a": b"1"}
+
+
+@pytest.mark.parametrize("target", ["local", "s3"])
+def test_from_s3(tmp_path: Path, url: str, bucket: str, target: str) -> None:
+    declared = lake(url, bucket=bucket)
+    to = {**declared, "interfaces": {**declared["interfaces"], "write": {"endpoint": f"s3://{bucket}/backup"}}}
+    copies = CopySandbox(tmp_path, ENVIRON, target=to if target == "s3" else {}, source=declared)
+    files = {**some_files(), "large": os.urandom(20 << 20)}
+    copies.write(files)
+    result = copies.replicate()
+    assert (result.files_copied, result.verification) == (7, "etag" if target == "s3" else "checksum")
+    assert copies.read() == files
+    copies.write({**files, "AA/new": b"new"})
+    assert copies.replicate().files_copied == 1
+    assert not copies.replicate().to_publish
+
+
+PROGRAM = """
+import sys
+from pathlib import Path
+from falcon_assets.planning.replication_options import ReplicationOptions
+from tests.copy_sandbox import CopySandbox
+from tests.s3_server import ENVIRON, lake
+copies = CopySandbox(Path(sys.argv[1]), ENVIRON, target=lake(sys.argv[2], bucket=sys.argv[3]))
+copies.copy(ReplicationOptions(map_bandwidth=0.1))
+"""
+
+
+def test_a_killed_copy_is_resumed(archive: CopySandbox, url: str, bucket: str) -> None:
+    files = {f"part-{number:02}": os.urandom(20_000) for number in range(60)}
+    archive.write(files)
+    child = subprocess.Popen([sys.executable, "-c", PROGRAM, str(archive.home), url, bucket])
+    store = archive.store()
+    records = f"{store.staging}/copies"
+    deadline = time.monotonic() + 60
+    while not any(str(name).endswith(".jsonl") and "/records/" in str(name) for name in store.fs.find(records)):
+        assert child.poll() is None
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    child.send_signal(signal.SIGKILL)
+    child.wait()
+    assert not archive.is_complete()
+    result = archive.replicate()
+    assert result.files_skipped > 0
+    assert result.files_copied < 60
+    assert archive.read() == files
+
+
+def test_secrets_are_shown_nowhere(
+    archive: CopySandbox, url: str, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
+) -> None:
+    caplog.set_level(logging.INFO)
+    archive.write(some_files())
+    with archive.copying() as copy:
+        shown = [repr(copy), repr(copy.job), repr(copy.plan), repr(archive.store()), repr(vars(archive.store()))]
+        shown += [repr(report) for report in run_task(copy.job, 0)]
+    for broken in (lake(url, bucket="no-such-bucket"), lake("http://127.0.0.1:9", bucket="lake")):
+        broken["storage_options"]["config_kwargs"] = {"retries": {"max_attempts": 1}, "connect_timeout": 1}
+        with pytest.raises(StorageError, match="cluster 'backup': cannot copy ") as raised:
+            CopySandbox(archive.home, ENVIRON, target=broken).replicate()
+        shown += [str(raised.value), repr(raised.value.__cause__)]
+    text = "\n".join([*shown, caplog.text, *capfd.readouterr()])
+    assert SECRET not in text
+    assert KEY not in text

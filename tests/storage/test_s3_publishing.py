@@ -1,0 +1,97 @@
+"""Publishing process outputs on a real S3 server: the flag is the switch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from falcon_assets.errors import StorageError
+from falcon_assets.storage.cluster_store import ClusterStore
+from falcon_assets.storage.data_version import fingerprint
+from falcon_assets.storage.publishing import OutputTarget, publish_instance
+from tests.builders import make_cluster
+from tests.s3_server import ENVIRON, lake, s3_server
+
+TARGET = OutputTarget("/delays/2013/01/01/00", "_SUCCESS", "0755")
+
+
+@pytest.fixture(scope="module")
+def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with s3_server(tmp_path_factory.mktemp("s3")) as found:
+        yield found
+
+
+@pytest.fixture
+def store(url: str, request: pytest.FixtureRequest) -> ClusterStore:
+    bucket = f"outputs-{abs(hash(request.node.name))}"
+    found = ClusterStore(make_cluster(**lake(url, bucket=bucket)), Path("/"), ENVIRON)
+    found.fs.mkdir(bucket)
+    return found
+
+
+def write(store: ClusterStore, folder: str, *names: str) -> None:
+    for name in names:
+        store.fs.pipe_file(f"{folder}/{name}", name.encode())
+
+
+def found(store: ClusterStore) -> list[str]:
+    final = store.path(TARGET.path)
+    return sorted(str(name)[len(final) + 1 :] for name in store.fs.find(final))
+
+
+def publish(store: ClusterStore, *names: str) -> Any:
+    with publish_instance(store, "hourly", {"delays": TARGET}) as publication:
+        write(store, publication.staging("delays"), *names)
+        return publication.commit("delays")
+
+
+def test_an_output_replaces_the_one_before(store: ClusterStore) -> None:
+    first = publish(store, "a", "carrier=AA/b", "_SUCCESS", "carrier=AA/.b.crc")
+    assert found(store) == ["_SUCCESS", "a", "carrier=AA/b"]
+    assert first == fingerprint(store, TARGET.path, "_SUCCESS")
+    assert publish(store, "a", "c") != first
+    assert found(store) == ["_SUCCESS", "a", "c"]
+    assert store.fs.find(store.staging) == []
+
+
+def test_what_is_not_committed_is_dropped(store: ClusterStore) -> None:
+    publish(store, "a")
+    with pytest.raises(InterruptedError), publish_instance(store, "hourly", {"delays": TARGET}) as publication:
+        write(store, publication.staging("delays"), "b")
+        raise InterruptedError
+    assert found(store) == ["_SUCCESS", "a"]
+    assert store.fs.find(store.staging) == []
+
+
+def test_nothing_was_written(store: ClusterStore) -> None:
+    with (
+        publish_instance(store, "hourly", {"delays": TARGET}) as publication,
+        pytest.raises(StorageError, match="cannot publish /delays/2013/01/01/00: nothing was written to "),
+    ):
+        publication.commit("delays")
+
+
+def test_a_run_that_was_overtaken_stops(store: ClusterStore) -> None:
+    with publish_instance(store, "first", {"delays": TARGET}) as slow:
+        write(store, slow.staging("delays"), "a")
+        publish(store, "b")
+        with pytest.raises(StorageError, match="nothing was written"):
+            slow.commit("delays")  # the second run took what seemed to be left by a crash
+        write(store, slow.staging("delays"), "a")
+        with pytest.raises(StorageError) as raised:
+            slow.commit("delays")
+    assert str(raised.value) == "first: /delays/2013/01/01/00 is being written by another run meanwhile"
+    assert found(store) == ["_SUCCESS", "b"]
+
+
+def test_whatever_a_crash_left_is_repaired(store: ClusterStore) -> None:
+    publish(store, "a", "b")
+    final = store.path(TARGET.path)
+    store.fs.rm_file(f"{final}/_SUCCESS")  # as far as a killed run came
+    write(store, final, "c")
+    write(store, f"{store.staging}/left/written", "x")
+    publish(store, "b", "d")
+    assert found(store) == ["_SUCCESS", "b", "d"]
