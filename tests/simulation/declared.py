@@ -1,0 +1,116 @@
+"""The world in the words of entity definitions."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from tests.simulation.world import Feed, Process, World
+
+SPARK = {
+    "spark.sql.shuffle.partitions": "1",
+    "spark.driver.memory": "512m",
+    # The work is nothing: what would make it faster costs more than it brings.
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.sql.adaptive.enabled": "false",
+    # One session for both clusters: another configuration would need another.
+    "spark.app.name": "simulation",
+}
+
+
+def entities(world: World, home: Path, failures: set[str]) -> str:
+    """All definitions as YAML; ``failures`` are the runs that are to fail."""
+    clusters = sorted({cluster for process in world.processes for cluster in process.clusters})
+    properties = {**SPARK, "spark.sql.warehouse.dir": str(home / "warehouse"), "counters": str(home / "counters")}
+    documents: list[dict[str, Any]] = [
+        {
+            "kind": "cluster",
+            "name": name,
+            "interfaces": {"write": {"endpoint": f"data/{name}"}, "execute": {"endpoint": "local[2]"}},
+            "properties": properties,
+        }
+        for name in clusters
+    ]
+    documents += [_feed(world, feed) for feed in world.feeds]
+    documents += [_process(process, failures) for process in world.processes]
+    return yaml.safe_dump_all(documents, sort_keys=False)
+
+
+def folder(feed: Feed) -> str:
+    """Where its instances lie: feeds of days have paths in their own zone, without hours."""
+    fields = ["YEAR", "MONTH", "DAY"] + ["HOUR", "MINUTE"] * (feed.every[0] != "days")
+    return f"/{feed.name}/" + "-".join(f"${{{field}}}" for field in fields)
+
+
+def _feed(world: World, feed: Feed) -> dict[str, Any]:
+    users = [
+        process
+        for process in world.processes
+        if feed.name in [one.feed for one in process.inputs] + [name for name, _ in process.outputs]
+    ]
+    return {
+        "kind": "feed",
+        "name": feed.name,
+        "frequency": f"{feed.every[0]}({feed.every[1]})",
+        "timezone": feed.zone,
+        "availability_flag": "_SUCCESS",
+        "late_arrival": {"cut_off": _duration(feed.cut_off)},
+        "format": "text",
+        "locations": {"data": folder(feed)},
+        "clusters": [
+            {"name": name, "validity": _validity(feed)} for name in sorted({one for p in users for one in p.clusters})
+        ],
+    }
+
+
+def _process(process: Process, failures: set[str]) -> dict[str, Any]:
+    late = process.late and {
+        "policy": process.late.policy,
+        "delay": _duration(process.late.delay),
+        "inputs": [
+            {"input": name, **({"workflow": _workflow("late")} if own else {})} for name, own in process.late.inputs
+        ],
+    }
+    return {
+        "kind": "process",
+        "name": process.name,
+        "pipelines": [process.pipeline],
+        "clusters": [{"name": name, "validity": _validity(process)} for name in process.clusters],
+        "parallel": process.parallel,
+        "order": process.order,
+        "timeout": _duration(process.timeout),
+        "frequency": f"{process.every[0]}({process.every[1]})",
+        "timezone": process.zone,
+        "inputs": [
+            {"name": one.name, "feed": one.feed, "start": one.start, "end": one.end, "optional": one.optional}
+            for one in process.inputs
+        ],
+        "outputs": [{"name": "out", "feed": feed, "instance": expression} for feed, expression in process.outputs],
+        "workflow": _workflow("normal"),
+        "retry": {
+            "policy": process.retry.policy,
+            "delay": _duration(process.retry.delay),
+            "attempts": process.retry.attempts,
+            "on_timeout": process.retry.on_timeout,
+        },
+        **({"late_process": late} if late else {}),
+        "properties": {"fail": " ".join(sorted(run for run in failures if run.startswith(f"{process.name}@")))},
+        "schedule": True,
+    }
+
+
+def _workflow(name: str) -> dict[str, str]:
+    return {"engine": "pyspark", "function": f"tests.simulation.workflow:{name}"}
+
+
+def _validity(entity: Feed | Process) -> dict[str, str]:
+    return {"start": f"{entity.start:%Y-%m-%dT%H:%MZ}", "end": f"{entity.end:%Y-%m-%dT%H:%MZ}"}
+
+
+def _duration(length: timedelta) -> str:
+    return f"minutes({int(length.total_seconds()) // 60})"
