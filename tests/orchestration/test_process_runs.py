@@ -156,6 +156,7 @@ def test_a_missing_input_fails_before_any_spark_work(
 ) -> None:
     from pyspark import SparkContext
 
+    stop_sessions()  # of other tests
     result = materialize("sum-up", "2013-01-05T03:00Z")
     assert not result.success
     assert failure(result) == (

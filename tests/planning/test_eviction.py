@@ -198,7 +198,7 @@ def test_the_rules_together(
         hour
         for hour in hours
         if hour < -limit or (hour > 0 and future == "delete")
-        if hour not in past[len(past) - (keep_last or 0) :]
+        if hour not in past[max(len(past) - (keep_last or 0), 0) :]
         if landed.get(hour, -hour) >= (minimum_age or -1000)
         if hour not in held
     }
