@@ -1,4 +1,4 @@
-"""``python -m benchmarks [validate|load|catch-up ...]``: all of them without an argument."""
+"""``python -m benchmarks [NAME ...]``: all of them without an argument."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ BENCHMARKS = {
 @click.command()
 @click.argument("names", nargs=-1, type=click.Choice(list(BENCHMARKS)))
 def main(names: tuple[str, ...]) -> None:
-    """Run the benchmarks of those names, all by default, and print what was measured; about six minutes."""
+    """Run the benchmarks of those names, all by default, and print what was measured; all take about an hour."""
     lines = []
     for name in names or BENCHMARKS:
         click.echo(f"running {name} ...")

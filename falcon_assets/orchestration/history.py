@@ -93,7 +93,7 @@ class DagsterHistory:
         waiting_for = set(connection.execute(_WRITERS).scalars())
         give_up = time.monotonic() + _PATIENCE_SECONDS
         while waiting_for and time.monotonic() < give_up:
-            time.sleep(0.005)
+            time.sleep(0.005)  # a transaction that ends tells nobody who does not hold its locks
             waiting_for &= set(connection.execute(_WRITERS).scalars())
         return not waiting_for
 
