@@ -61,6 +61,13 @@ def signatures(
     }
 
 
+def seen(connection: Connection, cluster: str, feed: str) -> dict[datetime, datetime]:
+    """Instance -> when its present version was seen, of all the available instances of a feed on a cluster."""
+    table = FEED_INSTANCES.c
+    own = and_(table.cluster == cluster, table.feed == feed)
+    return {row.instance: row.seen_at for row in connection.execute(select(table.instance, table.seen_at).where(own))}
+
+
 def records(
     connection: Connection,
     cluster: str,

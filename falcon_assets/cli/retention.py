@@ -1,0 +1,140 @@
+"""``falcon retention``: what goes from the clusters, what stays, and why."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Any
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+from falcon_assets.catalog.store import EntityStore, load_entities
+from falcon_assets.errors import UnknownEntityError
+from falcon_assets.model.cluster import Cluster
+from falcon_assets.model.feed import Feed
+from falcon_assets.model.instant import format_instant, parse_instant
+from falcon_assets.orchestration.instance import open_instance
+from falcon_assets.orchestration.open_ledger import open_ledger
+from falcon_assets.orchestration.retention_plan import FeedPlan, plan_retention
+from falcon_assets.planning.eviction import Verdict
+from falcon_assets.settings import Settings, load_settings
+
+_COLORS = {"keep": "green", "delete": "red", "archive": "yellow"}
+
+
+@click.group()
+def retention() -> None:
+    """See what goes from the clusters, what stays, and why."""
+
+
+@retention.command()
+@click.option("--feed", help="Only that feed, even if it declares no retention.")
+@click.option("--cluster", help="Only on that cluster.")
+@click.option("--as-of", metavar="INSTANT", help="As if it were that time (YYYY-MM-DDTHH:MMZ).")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of tables.")
+def plan(feed: str | None, cluster: str | None, as_of: str | None, as_json: bool) -> None:
+    """List what would go, what stays and why. Changes nothing."""
+    settings = load_settings()
+    store = load_entities(settings.entity_defs).in_colo(settings.colo)
+    wanted = _wanted(store, feed, cluster)
+    now = parse_instant(as_of) if as_of else settings.now()
+    plans = list(_plans(store, settings, wanted, now))
+    if as_json:
+        click.echo(json.dumps([_as_dict(one) for one in plans], indent=2))
+    else:
+        for one in plans:
+            if not one.problem:
+                _show(one, Console(soft_wrap=True))
+    for one in plans:
+        if one.problem:
+            click.echo(f"Error: {one.feed.name} on {one.cluster.name}: {one.problem}", err=True)
+    if any(one.problem for one in plans):
+        sys.exit(1)
+
+
+def _wanted(store: EntityStore, feed: str | None, cluster: str | None) -> list[tuple[Cluster, list[Feed]]]:
+    """The clusters, and the feeds on each.
+
+    Raises:
+        UnknownEntityError: there is no such feed or cluster, or the feed is not on the cluster.
+    """
+    clusters = [store.cluster(cluster)] if cluster else list(store.clusters.values())
+    feeds = [store.feed(feed)] if feed else list(store.feeds.values())
+    found = []
+    for there in clusters:
+        entries = [(one, one.on(there.name)) for one in feeds]
+        own = [one for one, entry in entries if entry is not None and (feed or entry.retention)]
+        found.append((there, own))
+    if feed and not any(own for _, own in found):
+        where = f"cluster {cluster!r}" if cluster else "any cluster of this code location"
+        raise UnknownEntityError(f"feed {feed!r} is not on {where}")
+    return found
+
+
+def _plans(
+    store: EntityStore, settings: Settings, wanted: list[tuple[Cluster, list[Feed]]], now: datetime
+) -> Iterator[FeedPlan]:
+    with open_instance(settings) as instance:
+        ledger = open_ledger(settings, instance)
+        ledger.catch_up()
+        # Never committed: what is new to the ledger stays so.
+        with ledger.engine.connect() as connection:
+            for cluster, feeds in wanted:
+                yield from plan_retention(connection, store, cluster, feeds, settings, now)
+
+
+def _as_dict(one: FeedPlan) -> dict[str, Any]:
+    return {
+        "feed": one.feed.name,
+        "cluster": one.cluster.name,
+        "status": one.status.status.value,
+        "instances": [_verdict(verdict) for verdict in one.verdicts],
+        **({"problem": one.problem} if one.problem else {}),
+    }
+
+
+def _verdict(one: Verdict) -> dict[str, Any]:
+    return {
+        "instance": format_instant(one.instance.nominal),
+        "action": one.action,
+        "reason": one.reason,
+        "paths": [location.path for location in one.instance.locations],
+        **({"archive_to": one.archive_to} if one.archive_to else {}),
+    }
+
+
+def _show(one: FeedPlan, console: Console) -> None:
+    """A table of neighbours with the same fate, for people: a hundred thousand lines help nobody."""
+    table = Table(title=_title(one), title_justify="left")
+    for column in ("action", "instances", "from", "to"):
+        table.add_column(column, no_wrap=True)
+    table.add_column("reason", overflow="fold")
+    for alike in _runs(one.verdicts):
+        first, last = alike[0], alike[-1]
+        action = f"[{_COLORS[first.action]}]{first.action}[/]"
+        times = [format_instant(end.instance.nominal) for end in (first, last)]
+        table.add_row(action, str(len(alike)), *times, first.reason)
+    console.print(table)
+
+
+def _title(one: FeedPlan) -> str:
+    going = sum(verdict.action != "keep" for verdict in one.verdicts)
+    status = one.status.status.value
+    said = "" if status == "RUNNING" else f"; the feed is {status}, so nothing goes by itself"
+    return f"{one.feed.name} on {one.cluster.name}: {going} of {len(one.verdicts)} would go{said}"
+
+
+def _runs(verdicts: tuple[Verdict, ...]) -> Iterator[list[Verdict]]:
+    """Stretches of verdicts with the same action and reason."""
+    alike: list[Verdict] = []
+    for verdict in verdicts:
+        if alike and (alike[0].action, alike[0].reason) != (verdict.action, verdict.reason):
+            yield alike
+            alike = []
+        alike.append(verdict)
+    if alike:
+        yield alike

@@ -1,0 +1,81 @@
+"""What keeps instances from going: the processes of a cluster that still need them, as the ledger knows them."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from sqlalchemy import Connection
+
+from falcon_assets.catalog.store import EntityStore
+from falcon_assets.ledger import queries
+from falcon_assets.ledger.status import Status, statuses
+from falcon_assets.model.cluster import Cluster
+from falcon_assets.model.expression import Kind
+from falcon_assets.model.feed import Feed
+from falcon_assets.model.process import Process
+from falcon_assets.orchestration.cluster_reruns import look_at_reruns
+from falcon_assets.orchestration.coordinator import Member
+from falcon_assets.planning.eviction import Hold
+from falcon_assets.planning.process_partitions import process_partitions
+from falcon_assets.planning.reader_holds import PendingInstances, reader_hold
+from falcon_assets.planning.readiness import Readiness
+from falcon_assets.planning.timeline import feed_timeline
+
+
+class ClusterHolds:
+    """One look at who reads what on a cluster: a few statements for all of its feeds.
+
+    Args:
+        connection: To the ledger, brought up to date; statuses that are new are written down with it.
+        store: The entities.
+        cluster: The cluster.
+        now: The time.
+
+    Raises:
+        ExpressionError: an output of a rerun lies beyond the years 1 to 9999.
+    """
+
+    def __init__(self, connection: Connection, store: EntityStore, cluster: Cluster, now: datetime) -> None:
+        self._connection, self._store, self._cluster, self._now = connection, store, cluster, now
+        processes = [one for one in store.processes.values() if one.inputs and one.on(cluster.name)]
+        self._status = statuses(connection, processes, now)
+        progress = queries.progress(connection, cluster.name)
+        members = {process.name: self._member(process) for process in processes}
+        first = {name: progress.get(one.progress_key, one.timeline.start) for name, one in members.items()}
+        attempts = {one.name: one.retry.attempts for one in processes if one.retry.policy != "final"}
+        records = queries.records(connection, cluster.name, first, attempts)
+        reruns = look_at_reruns(connection, store, cluster.name, ())
+        self._pending = {
+            name: PendingInstances(
+                member.process,
+                member.timeline,
+                now,
+                first[name] if self._is_scheduled(member.process) else None,
+                {**reruns.records.get(name, {}), **records[name]},
+                reruns.requests.get(name, {}),
+            )
+            for name, member in members.items()
+        }
+
+    def of(self, feed: Feed) -> list[Hold]:
+        """Why instances of the feed must stay."""
+        timeline = feed_timeline(feed, self._cluster.name)
+        # Targets that have yet to replicate an instance hold it too: their holds belong into this list.
+        return [
+            reader_hold(pending, one, timeline, self._available(feed) if one.start.call.kind is not Kind.TIME else ())
+            for pending in self._pending.values()
+            for one in pending.process.inputs
+            if one.feed == feed.name
+        ]
+
+    def _member(self, process: Process) -> Member:
+        partitions = process_partitions(process, self._cluster.name, self._store.feeds)
+        return Member(process, self._cluster, partitions, Readiness(process, self._cluster.name, self._store.feeds))
+
+    def _is_scheduled(self, process: Process) -> bool:
+        """Whether its instances run by themselves, or will when it is resumed."""
+        return self._status[process.kind, process.name].status is not Status.SUBMITTED
+
+    def _available(self, feed: Feed) -> set[datetime]:
+        timeline, key = feed_timeline(feed, self._cluster.name), (self._cluster.name, feed.name)
+        return queries.available(self._connection, {key: (timeline.start, timeline.end)}).get(key, set())

@@ -1,0 +1,124 @@
+"""Which feed instances must stay because a process instance that runs, waits or is to run again reads them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from functools import cached_property
+
+from falcon_assets.model.expression import Kind
+from falcon_assets.model.instant import format_instant
+from falcon_assets.model.process import Input, Process
+from falcon_assets.planning.eviction import Hold
+from falcon_assets.planning.expression_bounds import expression_bounds
+from falcon_assets.planning.inputs import latest_instances
+from falcon_assets.planning.instance_record import InstanceRecord, RerunRequest
+from falcon_assets.planning.instance_rules import settled
+from falcon_assets.planning.reach import consumers
+from falcon_assets.planning.timeline import Timeline
+
+_NEVER = datetime.max.replace(tzinfo=timezone.utc)
+
+
+@dataclass(frozen=True)
+class PendingInstances:
+    """The instances of a process on a cluster that are due and not over; what is not due yet needs nothing.
+
+    Attributes:
+        process: The process.
+        timeline: Its nominal times there.
+        now: The time.
+        first_open: Everything before it is settled, but for what ``records`` and ``requests`` say. None: the process is
+            not scheduled, and only what a run has in hand is pending.
+        records: What is known, by nominal time: about instances from ``first_open`` on and about those before it that
+            are not settled.
+        requests: The requests to rerun instances that are alive, by nominal time.
+    """
+
+    process: Process
+    timeline: Timeline
+    now: datetime
+    first_open: datetime | None
+    records: Mapping[datetime, InstanceRecord]
+    requests: Mapping[datetime, RerunRequest]
+
+    def why(self, nominal: datetime) -> str | None:
+        """What that instance is pending for, in a few words; None where it is not pending."""
+        record = self.records.get(nominal)
+        if record is not None and record.in_flight:
+            return f"is in run {record.queued_run or record.run_id}"
+        if nominal in self.requests:
+            return "is to run again for late data"
+        if self.first_open is None or nominal > self.now:
+            return None
+        if record is not None:
+            return None if settled(record, self.process) else "has yet to run"
+        return "has yet to run" if nominal >= self.first_open else None
+
+    def all(self) -> list[datetime]:
+        """All of them, oldest first."""
+        known = {*self.records, *self.requests}
+        following = self.timeline.between(self.first_open, self.now) if self.first_open else []
+        return sorted(one for one in {*known, *following} if self.timeline.contains(one) and self.why(one))
+
+    @cached_property
+    def earliest(self) -> datetime:
+        """No instance before it is pending; cheap, however many are."""
+        known = [one for one in {*self.records, *self.requests} if self.why(one)]
+        following = [self.first_open] if self.first_open else []
+        return min([*known, *following], default=_NEVER)
+
+
+def reader_hold(pending: PendingInstances, declared: Input, feed: Timeline, available: Collection[datetime]) -> Hold:
+    """What the pending instances of a process hold of the feed of one of their inputs, optional inputs included.
+
+    Args:
+        pending: The process instances.
+        declared: One of the inputs of the process.
+        feed: The timeline of its feed on the cluster.
+        available: The available instances of the feed, for ``latest`` and ``future``; a set, for speed.
+    """
+    if declared.start.call.kind is not Kind.TIME:
+        return _latest(pending, declared, feed, available).get
+    earliest = _earliest_read(pending, declared, feed)
+    process = pending.process
+
+    def hold(instance: datetime) -> str | None:
+        if instance < earliest:
+            return None
+        for nominal in consumers(declared, pending.timeline, feed, process.timezone, instance):
+            why = pending.why(nominal)
+            if why:
+                return _reason(process, nominal, why)
+        return None
+
+    return hold
+
+
+def _latest(
+    pending: PendingInstances, declared: Input, feed: Timeline, available: Collection[datetime]
+) -> dict[datetime, str]:
+    """What windows of ``latest`` and ``future`` hold now; one that is not full yet holds all that is there for it."""
+    found: dict[datetime, str] = {}
+    is_latest = declared.start.call.name == "latest"
+    for nominal in pending.all():
+        reason = _reason(pending.process, nominal, pending.why(nominal) or "")
+        window = latest_instances(declared, feed, nominal, available)
+        if window is None:
+            window = [one for one in available if (one <= nominal) is is_latest or one == nominal]
+        for instance in window:
+            found.setdefault(instance, reason)
+    return found
+
+
+def _earliest_read(pending: PendingInstances, declared: Input, feed: Timeline) -> datetime:
+    """No feed instance before it is read: most of what retention looks at is that old, and need not be looked at."""
+    try:
+        return pending.earliest + expression_bounds(declared.start.call)[0] - 2 * feed.frequency.length
+    except OverflowError:
+        return feed.start if pending.earliest < _NEVER else _NEVER
+
+
+def _reason(process: Process, nominal: datetime, why: str) -> str:
+    return f"process {process.name} {format_instant(nominal)} needs it: it {why}"
