@@ -30,6 +30,20 @@ class FeedInstanceAvailable:
 
 
 @dataclass(frozen=True)
+class FeedInstanceEvicted:
+    """Retention took a feed instance away; ``at`` is when, on the falcon clock."""
+
+    event_id: int
+    cluster: str
+    feed: str
+    instance: datetime
+    at: datetime
+    bytes: int | None = None
+    """How much it was, statistics and metadata included."""
+    run_id: str | None = None
+
+
+@dataclass(frozen=True)
 class Consumption:
     """An input instance that was read; version None: it was not there."""
 
@@ -101,4 +115,4 @@ class CameTooLate:
     version: str
 
 
-Fact: TypeAlias = FeedInstanceAvailable | InstanceChanged | RunQueued | RunEnded | CameTooLate
+Fact: TypeAlias = FeedInstanceAvailable | FeedInstanceEvicted | InstanceChanged | RunQueued | RunEnded | CameTooLate

@@ -8,13 +8,21 @@ from typing import Any, TypeAlias
 
 from sqlalchemy import ColumnElement, Connection, Engine, delete, or_, select, tuple_
 
-from falcon_assets.ledger.facts import CameTooLate, Fact, FeedInstanceAvailable, InstanceChanged, RunEnded, RunQueued
+from falcon_assets.ledger.facts import (
+    CameTooLate,
+    Fact,
+    FeedInstanceAvailable,
+    FeedInstanceEvicted,
+    InstanceChanged,
+    RunEnded,
+    RunQueued,
+)
 from falcon_assets.ledger.locks import LEDGER_LOCK, lock_in_transaction
 from falcon_assets.ledger.reduce import Consumed, FeedInstance, FeedKey, ProcessKey, Rows
 from falcon_assets.ledger.staleness import mark_stale
 from falcon_assets.ledger.tables import CONSUMED, FEED_INSTANCES, FOLD, PROCESS_INSTANCES, PROJECTION
 from falcon_assets.ledger.upsert import parts, upsert
-from falcon_assets.planning.instance_record import InstanceRecord, InstanceState
+from falcon_assets.planning.instance_record import FeedState, InstanceRecord, InstanceState
 
 History: TypeAlias = Callable[[int, int], tuple[Sequence[Fact], int | None]]
 """``history(after, limit)``: the facts of the next ``limit`` events after that event id, in their order, and the id of
@@ -66,7 +74,8 @@ def _fold_next(connection: Connection, history: History) -> int | None:
 
 def _load(connection: Connection, facts: Sequence[Fact]) -> Rows:
     """The rows that the facts are about, as they are now."""
-    feeds = {(one.cluster, one.feed, one.instance) for one in facts if isinstance(one, FeedInstanceAvailable)}
+    about_feeds = [one for one in facts if isinstance(one, FeedInstanceAvailable | FeedInstanceEvicted)]
+    feeds = {(one.cluster, one.feed, one.instance) for one in about_feeds}
     processes = {(one.process, one.cluster, one.nominal) for one in facts if isinstance(one, InstanceChanged)}
     queued = [one for one in facts if isinstance(one, RunQueued)]
     too_late = [one for one in facts if isinstance(one, CameTooLate)]
@@ -77,7 +86,8 @@ def _load(connection: Connection, facts: Sequence[Fact]) -> Rows:
     names = [one.name for one in fields(FeedInstance)]
     for part in parts(feeds):
         for row in connection.execute(select(*key, *(table[name] for name in names)).where(tuple_(*key).in_(part))):
-            rows.feeds[row[0], row[1], row[2]] = FeedInstance(**{name: row._mapping[name] for name in names})
+            values = {name: row._mapping[name] for name in names}
+            rows.feeds[row[0], row[1], row[2]] = FeedInstance(**{**values, "state": FeedState(values["state"])})
     own = (PROCESS_INSTANCES.c.process, PROCESS_INSTANCES.c.cluster, PROCESS_INSTANCES.c.nominal)
     wanted: list[ColumnElement[bool]] = [tuple_(*own).in_(part) for part in parts(processes)]
     of_run = (PROCESS_INSTANCES.c.queued_run, PROCESS_INSTANCES.c.run_id)
@@ -130,7 +140,7 @@ def _store(connection: Connection, rows: Rows) -> None:
 
 
 def _feed_values(key: FeedKey, row: FeedInstance) -> dict[str, Any]:
-    return {"cluster": key[0], "feed": key[1], "instance": key[2], "state": "AVAILABLE", **asdict(row)}
+    return {"cluster": key[0], "feed": key[1], "instance": key[2], **asdict(row), "state": row.state.value}
 
 
 def _process_values(key: ProcessKey, row: InstanceRecord, event_id: int) -> dict[str, Any]:

@@ -31,7 +31,7 @@ from sqlalchemy import (
 from falcon_assets.ledger.fold import record_of
 from falcon_assets.ledger.tables import COLLECTED, FEED_INSTANCES, OPEN, PROCESS_INSTANCES, PROGRESS
 from falcon_assets.ledger.upsert import upsert
-from falcon_assets.planning.instance_record import InstanceRecord, InstanceState
+from falcon_assets.planning.instance_record import FeedState, InstanceRecord, InstanceState
 
 Name: TypeAlias = tuple[str, str]
 """An entity on a cluster: (cluster, feed) or (cluster, process)."""
@@ -45,17 +45,30 @@ def available(connection: Connection, spans: Mapping[Name, tuple[datetime, datet
     """The available instances of feeds, each within its span (both ends included)."""
     if not spans:
         return {}
-    found = _within_spans(connection, spans, FEED_INSTANCES.c.instance)
+    found = _within_spans(connection, spans, [FEED_INSTANCES.c.instance], FeedState.AVAILABLE)
     return {(cluster, feed): set(instances) for cluster, feed, instances in found if instances}
+
+
+def evicted(
+    connection: Connection, spans: Mapping[Name, tuple[datetime, datetime]]
+) -> dict[Name, dict[datetime, datetime]]:
+    """Instance -> when it was evicted, of feeds, each within its span (both ends included)."""
+    if not spans:
+        return {}
+    columns = [FEED_INSTANCES.c.instance, FEED_INSTANCES.c.evicted_at]
+    found = _within_spans(connection, spans, columns, FeedState.EVICTED)
+    return {
+        (cluster, feed): dict(zip(*aggregated, strict=True)) for cluster, feed, *aggregated in found if all(aggregated)
+    }
 
 
 def signatures(
     connection: Connection, spans: Mapping[Name, tuple[datetime, datetime]]
 ) -> dict[Name, dict[datetime, str | None]]:
-    """The signatures of the available instances of feeds, each within its span (both ends included)."""
+    """The signatures of the instances of feeds, evicted ones too, each within its span (both ends included)."""
     if not spans:
         return {}
-    found = _within_spans(connection, spans, FEED_INSTANCES.c.instance, FEED_INSTANCES.c.signature)
+    found = _within_spans(connection, spans, [FEED_INSTANCES.c.instance, FEED_INSTANCES.c.signature])
     return {
         (cluster, feed): dict(zip(*aggregated, strict=True)) for cluster, feed, *aggregated in found if all(aggregated)
     }
@@ -64,7 +77,7 @@ def signatures(
 def seen(connection: Connection, cluster: str, feed: str) -> dict[datetime, datetime]:
     """Instance -> when its present version was seen, of all the available instances of a feed on a cluster."""
     table = FEED_INSTANCES.c
-    own = and_(table.cluster == cluster, table.feed == feed)
+    own = and_(table.cluster == cluster, table.feed == feed, table.state == FeedState.AVAILABLE.value)
     return {row.instance: row.seen_at for row in connection.execute(select(table.instance, table.seen_at).where(own))}
 
 
@@ -170,7 +183,10 @@ def set_looks(connection: Connection, cluster: str, looked_at: Mapping[str, date
 
 
 def _within_spans(
-    connection: Connection, spans: Mapping[Name, tuple[datetime, datetime]], *columns: Column[Any]
+    connection: Connection,
+    spans: Mapping[Name, tuple[datetime, datetime]],
+    columns: Sequence[Column[Any]],
+    state: FeedState | None = None,
 ) -> Iterable[Sequence[Any]]:
     """(cluster, feed, all values of each column in its span) of each feed; None where there are none."""
     clusters, feeds = zip(*spans, strict=True)
@@ -183,6 +199,7 @@ def _within_spans(
             table.cluster == asked.c.cluster,
             table.feed == asked.c.feed,
             table.instance.between(asked.c.first, asked.c.last),
+            table.state == state.value if state else true(),
         )
         .lateral("found")
     )

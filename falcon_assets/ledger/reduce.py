@@ -12,12 +12,13 @@ from falcon_assets.ledger.facts import (
     CameTooLate,
     Fact,
     FeedInstanceAvailable,
+    FeedInstanceEvicted,
     InstanceChanged,
     RunEnded,
     RunEnding,
     RunQueued,
 )
-from falcon_assets.planning.instance_record import InstanceRecord, InstanceState
+from falcon_assets.planning.instance_record import FeedState, InstanceRecord, InstanceState
 
 FeedKey: TypeAlias = tuple[str, str, datetime]
 """Cluster, feed, instance."""
@@ -45,6 +46,10 @@ class FeedInstance:
     run_id: str | None = None
     version_event: int = 0
     late: bool = False
+    state: FeedState = FeedState.AVAILABLE
+    evicted_at: datetime | None = None
+    evicted_by: str | None = None
+    evicted_bytes: int | None = None
 
 
 @dataclass(frozen=True)
@@ -83,6 +88,8 @@ class Rows:
         for fact in facts:
             if isinstance(fact, FeedInstanceAvailable):
                 self._available(fact)
+            elif isinstance(fact, FeedInstanceEvicted):
+                self._evicted(fact)
             elif isinstance(fact, InstanceChanged):
                 self._changed(fact)
             elif isinstance(fact, RunQueued):
@@ -95,6 +102,11 @@ class Rows:
     def _available(self, fact: FeedInstanceAvailable) -> None:
         key = (fact.cluster, fact.feed, fact.instance)
         row = self.feeds.get(key)
+        is_evicted = row is not None and row.state is FeedState.EVICTED
+        if row is not None and is_evicted and _was_seen_before(row, fact):
+            return
+        if row is not None and not row.version:
+            row = None  # nobody had seen it before it was evicted
         new = FeedInstance(
             version=fact.version,
             landed_at=fact.at if row is None else row.landed_at,
@@ -111,15 +123,30 @@ class Rows:
         if row is not None and row.version == fact.version:
             new = replace(
                 new,
-                seen_at=row.seen_at,
                 previous_version=row.previous_version,
                 changes=row.changes,
-                version_event=row.version_event,
                 late=row.late,
+                # What came back after it was evicted is new, although it is the same.
+                seen_at=fact.at if is_evicted else row.seen_at,
+                version_event=fact.event_id if is_evicted else row.version_event,
             )
         elif row is not None:
             new = replace(new, previous_version=row.version, changes=row.changes + 1)
         self.feeds[key] = new
+
+    def _evicted(self, fact: FeedInstanceEvicted) -> None:
+        key = (fact.cluster, fact.feed, fact.instance)
+        row = self.feeds.get(key) or FeedInstance("", landed_at=fact.at, seen_at=fact.at, event_id=fact.event_id)
+        if row.state is FeedState.EVICTED:
+            return  # a pass that was killed had said so already
+        self.feeds[key] = replace(
+            row,
+            state=FeedState.EVICTED,
+            evicted_at=fact.at,
+            evicted_by=fact.run_id,
+            evicted_bytes=fact.bytes,
+            event_id=fact.event_id,
+        )
 
     def _changed(self, fact: InstanceChanged) -> None:
         key = (fact.process, fact.cluster, fact.nominal)
@@ -176,6 +203,11 @@ class Rows:
     def _put(self, key: ProcessKey, row: InstanceRecord, event_id: int) -> None:
         self.processes[key] = row
         self.events[key] = event_id
+
+
+def _was_seen_before(row: FeedInstance, fact: FeedInstanceAvailable) -> bool:
+    """Whether a collector says that of an evicted instance which it saw before it went."""
+    return fact.run_id is None and fact.signature is not None and fact.signature == row.signature
 
 
 def _pending(nominal: datetime) -> InstanceRecord:

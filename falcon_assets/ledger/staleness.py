@@ -9,14 +9,15 @@ from sqlalchemy import ColumnElement, Connection, and_, tuple_, update
 from falcon_assets.ledger.reduce import FeedKey, ProcessKey
 from falcon_assets.ledger.tables import CONSUMED, FEED_INSTANCES
 from falcon_assets.ledger.upsert import parts
+from falcon_assets.planning.instance_record import FeedState
 
 
 def mark_stale(connection: Connection, feeds: Collection[FeedKey], readers: Collection[ProcessKey]) -> None:
     """Brings ``consumed.stale`` up to date, where these feed instances or these process instances are concerned.
 
     Stale: the present version is another one than what was read (nothing at all included), it was seen after the
-    reading began, and nobody said that it came too late. Where it was seen before that, what was read is newer still,
-    and the collector has yet to see it.
+    reading began, it was not evicted since, and nobody said that it came too late. Where it was seen before that, what
+    was read is newer still, and the collector has yet to see it.
     """
     read = (CONSUMED.c.cluster, CONSUMED.c.feed, CONSUMED.c.instance)
     reader = (CONSUMED.c.process, CONSUMED.c.cluster, CONSUMED.c.nominal)
@@ -29,6 +30,7 @@ def mark_stale(connection: Connection, feeds: Collection[FeedKey], readers: Coll
 def _mark(connection: Connection, concerned: ColumnElement[bool]) -> None:
     read, there = CONSUMED.c, FEED_INSTANCES.c
     stale = and_(
+        there.state == FeedState.AVAILABLE.value,
         there.version.is_distinct_from(read.version),
         there.version.is_distinct_from(read.too_late),
         there.version_event > read.read_event,

@@ -1,7 +1,7 @@
 """The tables of the ledger, in the PostgreSQL schema ``falcon``; the migrations create them.
 
-Everything but ``entity_status``, ``reruns`` and ``collected`` is a projection of Dagster's history: ``falcon ledger
-rebuild`` makes it anew.
+Everything but ``entity_status``, ``reruns``, ``evictions`` and ``collected`` is a projection of Dagster's history:
+``falcon ledger rebuild`` makes it anew.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ FEED_INSTANCES = Table(
     Column("cluster", Text, primary_key=True),
     Column("feed", Text, primary_key=True),
     Column("instance", _INSTANT, primary_key=True),
-    Column("state", Text, nullable=False, comment="AVAILABLE"),
-    Column("version", Text, nullable=False),
+    Column("state", Text, nullable=False, comment="AVAILABLE or EVICTED"),
+    Column("version", Text, nullable=False, comment="empty: none was seen before it was evicted"),
     Column("bytes", BigInteger),
     Column("records", BigInteger),
     Column("files", BigInteger),
@@ -32,8 +32,11 @@ FEED_INSTANCES = Table(
     Column("event_id", BigInteger, nullable=False, comment="of Dagster's latest event about it"),
     Column("version_event", BigInteger, nullable=False, comment="of Dagster's event that brought the present version"),
     Column("late", Boolean, nullable=False, comment="whether a late rerun published the present version"),
+    Column("evicted_at", _INSTANT, comment="EVICTED: when, on the falcon clock"),
+    Column("evicted_by", Text, comment="EVICTED: the run that did it"),
+    Column("evicted_bytes", BigInteger, comment="EVICTED: how much it was, statistics and metadata included"),
 )
-"""One row per available feed instance on a cluster."""
+"""One row per feed instance that is available on a cluster, or was until it was evicted."""
 Index("ix_feed_instances_event", FEED_INSTANCES.c.event_id)
 
 PROCESS_INSTANCES = Table(
@@ -110,6 +113,27 @@ RERUNS = Table(
     Column("requested_at", _INSTANT, nullable=False, comment="on the falcon clock"),
 )
 """Requests to run instances again. Dagster has no place for them, so a rebuild leaves them alone."""
+
+EVICTIONS = Table(
+    "evictions",
+    METADATA,
+    Column("cluster", Text, primary_key=True),
+    Column("feed", Text, primary_key=True),
+    Column("instance", _INSTANT, primary_key=True),
+    Column("action", Text, nullable=False, comment="delete or archive"),
+    Column("reason", Text, nullable=False),
+    Column("locations", JSON, nullable=False, comment="kind, path and fixed prefix of all that goes, data first"),
+    Column("flag", Text, comment="name of the availability flag"),
+    Column("archive_cluster", Text, comment="archive: null = the same cluster"),
+    Column("archive_to", Text, comment="archive: the path of the data"),
+    Column("files", BigInteger, nullable=False, comment="how many there were at the decision"),
+    Column("bytes", BigInteger, nullable=False, comment="how much it was at the decision"),
+    Column("run_id", Text, nullable=False, comment="the run that decided it"),
+    Column("decided_at", _INSTANT, nullable=False, comment="on the falcon clock"),
+    Column("done_at", _INSTANT, comment="on the falcon clock; null: not all of it has gone"),
+)
+"""What retention decided on, before it touches anything. Dagster has no place for it: a rebuild leaves it alone."""
+Index("ix_evictions_open", EVICTIONS.c.cluster, EVICTIONS.c.feed, postgresql_where=text("done_at IS NULL"))
 
 COLLECTED = Table(
     "collected",

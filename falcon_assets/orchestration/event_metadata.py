@@ -26,6 +26,8 @@ LATE = "late"
 TOO_LATE = "too_late"
 """The version of an input instance that came after its cut-off; nothing is run again for it."""
 FEED = "feed"
+EVICTED = "evicted"
+"""What retention did with the instance: ``delete`` or ``archive``."""
 
 
 def instance_state(

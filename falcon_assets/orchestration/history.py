@@ -16,6 +16,7 @@ from falcon_assets.ledger.facts import (
     Consumption,
     Fact,
     FeedInstanceAvailable,
+    FeedInstanceEvicted,
     InstanceChanged,
     RunEnded,
     RunEnding,
@@ -165,6 +166,16 @@ def _asset_facts(
             signature=said.get(meta.SIGNATURE),
             run_id=run,
             late=meta.LATE in said,
+        )
+    elif meta.EVICTED in said:
+        yield FeedInstanceEvicted(
+            event_id=event_id,
+            cluster=cluster,
+            feed=feed,
+            instance=parse_instant(said[meta.INSTANCE]),
+            at=at,
+            bytes=said.get("bytes"),
+            run_id=run_id or None,
         )
     elif meta.TOO_LATE in said:
         yield CameTooLate(

@@ -1,4 +1,4 @@
-"""What is remembered about one process instance: its state, the runs that were given it, a request to rerun it."""
+"""What is remembered about an instance: its state, the runs that a process instance had, a request to rerun it."""
 
 from __future__ import annotations
 
@@ -19,6 +19,13 @@ class InstanceState(str, Enum):
     SUSPENDED = "SUSPENDED"
     TIMED_OUT = "TIMED_OUT"
     SKIPPED = "SKIPPED"
+
+
+class FeedState(str, Enum):
+    """The states of a feed instance on a cluster; one that never landed has none."""
+
+    AVAILABLE = "AVAILABLE"
+    EVICTED = "EVICTED"
 
 
 @dataclass(frozen=True)

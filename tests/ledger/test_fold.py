@@ -13,7 +13,14 @@ import pytest
 from sqlalchemy import Engine, select
 from sqlalchemy.exc import IntegrityError
 
-from falcon_assets.ledger.facts import Consumption, Fact, FeedInstanceAvailable, InstanceChanged, RunQueued
+from falcon_assets.ledger.facts import (
+    Consumption,
+    Fact,
+    FeedInstanceAvailable,
+    FeedInstanceEvicted,
+    InstanceChanged,
+    RunQueued,
+)
 from falcon_assets.ledger.fold import History, fold, rebuild
 from falcon_assets.ledger.locks import LEDGER_LOCK, lock_in_transaction
 from falcon_assets.ledger.queries import progress, set_progress
@@ -276,6 +283,20 @@ def test_what_was_read_before_the_collector_saw_it_is_not_stale(engine: Engine) 
         fold(engine, history_of(facts[:end]))
         found.append(stale(engine)["rows", 0])
     assert found == [False, False, True]
+
+
+def test_what_was_evicted_is_not_stale_until_something_else_is_there(engine: Engine) -> None:
+    facts = landed_again(3)
+    after = facts[-1].event_id
+    facts += [
+        FeedInstanceEvicted(after + 1, "primary", "raw", hour(2), hour(9), 7, "e"),
+        FeedInstanceAvailable(after + 2, "primary", "raw", hour(2), "v3", hour(9)),
+    ]
+    found = []
+    for end in (after, after + 1, after + 2):
+        fold(engine, history_of(facts[:end]))
+        found.append(stale(engine)["rows", 2])
+    assert found == [True, False, True]
 
 
 def test_a_rerun_that_reads_the_present_version_is_not_stale(engine: Engine) -> None:

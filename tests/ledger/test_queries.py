@@ -5,9 +5,9 @@ from datetime import timedelta
 import pytest
 from sqlalchemy import Engine, event
 
-from falcon_assets.ledger.facts import Fact, FeedInstanceAvailable, InstanceChanged, RunQueued
+from falcon_assets.ledger.facts import Fact, FeedInstanceAvailable, FeedInstanceEvicted, InstanceChanged, RunQueued
 from falcon_assets.ledger.fold import fold
-from falcon_assets.ledger.queries import available, progress, records, set_progress, signatures
+from falcon_assets.ledger.queries import available, evicted, progress, records, seen, set_progress, signatures
 from falcon_assets.planning.instance_record import InstanceRecord, InstanceState
 from tests.ledger.histories import history_of, hour
 
@@ -70,6 +70,17 @@ def test_one_statement_for_many_feeds(feeds: Engine) -> None:
             ("primary", "raw"): {hour(5)}
         }
     assert len(statements) == 1
+
+
+def test_what_was_evicted_is_not_available(feeds: Engine) -> None:
+    fold(feeds, history_of([FeedInstanceEvicted(20, "primary", "raw", hour(2), hour(60), 5, "run")]))
+    spans = {("primary", "raw"): (hour(1), hour(3)), ("backup", "raw"): (hour(0), hour(9))}
+    with feeds.begin() as connection:
+        assert available(connection, spans)["primary", "raw"] == {hour(1), hour(3)}
+        assert evicted(connection, spans) == {("primary", "raw"): {hour(2): hour(60)}}
+        assert evicted(connection, {}) == {}
+        assert set(seen(connection, "primary", "raw")) == {hour(number) for number in (0, 1, 3, 4, 5)}
+        assert signatures(connection, spans)["primary", "raw"][hour(2)] == "s2"
 
 
 def test_signatures_within_spans_ends_included(feeds: Engine) -> None:

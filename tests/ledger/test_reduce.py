@@ -13,6 +13,7 @@ from falcon_assets.ledger.facts import (
     Consumption,
     Fact,
     FeedInstanceAvailable,
+    FeedInstanceEvicted,
     InstanceChanged,
     RunEnded,
     RunEnding,
@@ -21,7 +22,7 @@ from falcon_assets.ledger.facts import (
 from falcon_assets.ledger.fold import fold, rebuild
 from falcon_assets.ledger.reduce import Consumed, FeedInstance, Rows
 from falcon_assets.ledger.tables import METADATA
-from falcon_assets.planning.instance_record import InstanceRecord, InstanceState
+from falcon_assets.planning.instance_record import FeedState, InstanceRecord, InstanceState
 from tests.ledger.histories import content, empty, history_of, hour
 
 T = hour(0)
@@ -236,6 +237,13 @@ LANDED = FeedInstanceAvailable(1, "primary", "raw", T, "v1", at(1), bytes=10, re
 LANDED_ROW = FeedInstance("v1", at(1), at(1), 1, 10, 2, 1, "s1", version_event=1)
 NEWER = FeedInstanceAvailable(2, "primary", "raw", T, "v2", at(2), bytes=11, run_id="a")
 NEWER_ROW = FeedInstance("v2", at(1), at(2), 2, 11, previous_version="v1", changes=1, run_id="a", version_event=2)
+EVICTED = FeedInstanceEvicted(7, "primary", "raw", T, at(7), 12, "e")
+EVICTED_ROW = replace(
+    LANDED_ROW, state=FeedState.EVICTED, evicted_at=at(7), evicted_by="e", evicted_bytes=12, event_id=7
+)
+UNSEEN_ROW = FeedInstance(
+    "", at(7), at(7), 7, state=FeedState.EVICTED, evicted_at=at(7), evicted_by="e", evicted_bytes=12
+)
 
 
 @pytest.mark.parametrize(
@@ -271,6 +279,21 @@ NEWER_ROW = FeedInstance("v2", at(1), at(2), 2, 11, previous_version="v1", chang
             FeedInstance("v1", at(1), at(3), 3, 10, 2, 1, "s1", "v2", 2, version_event=3),
             id="changed-after-a-late-rerun",
         ),
+        pytest.param([LANDED, EVICTED], EVICTED_ROW, id="evicted"),
+        pytest.param([LANDED, EVICTED, replace(EVICTED, event_id=8, at=at(8), bytes=0)], EVICTED_ROW, id="said-twice"),
+        pytest.param([LANDED, EVICTED, replace(LANDED, event_id=8, at=at(8))], EVICTED_ROW, id="seen-before-it-went"),
+        pytest.param(
+            [LANDED, EVICTED, replace(LANDED, event_id=8, at=at(8), signature="s2")],
+            replace(LANDED_ROW, seen_at=at(8), event_id=8, signature="s2", version_event=8),
+            id="landed-anew",
+        ),
+        pytest.param(
+            [LANDED, EVICTED, replace(LANDED, event_id=8, at=at(8), signature=None, run_id="a")],
+            replace(LANDED_ROW, seen_at=at(8), event_id=8, signature=None, run_id="a", version_event=8),
+            id="computed-anew",
+        ),
+        pytest.param([EVICTED], UNSEEN_ROW, id="evicted-unseen"),
+        pytest.param([replace(EVICTED, event_id=0), LANDED], LANDED_ROW, id="landed-after-it-was-evicted-unseen"),
     ],
 )
 def test_feed_instance(facts: list[Fact], row: FeedInstance) -> None:
@@ -301,6 +324,16 @@ FACT: st.SearchStrategy[Fact] = st.one_of(
         signature=st.none() | VERSIONS,
         run_id=st.none() | RUNS,
         late=st.booleans(),
+    ),
+    st.builds(
+        FeedInstanceEvicted,
+        event_id=st.just(0),
+        cluster=CLUSTERS,
+        feed=st.just("raw"),
+        instance=NOMINALS,
+        at=NOMINALS,
+        bytes=st.none() | st.integers(0, 2**63 - 1),
+        run_id=st.none() | RUNS,
     ),
     st.builds(
         CameTooLate,
@@ -374,6 +407,7 @@ def test_any_chunking_stores_the_same_rows(
 def is_stale(read: Consumed, there: FeedInstance | None) -> bool:
     return (
         there is not None
+        and there.state is FeedState.AVAILABLE
         and there.version not in (read.version, read.too_late)
         and there.version_event > read.read_event
     )
@@ -383,7 +417,7 @@ def expected_content(rows: Rows, cursor: int | None) -> dict[str, list[tuple[obj
     """The rows of a fold of all facts at once, in memory, as they are to be stored."""
     values: dict[str, list[dict[str, object]]] = {
         "feed_instances": [
-            {"cluster": key[0], "feed": key[1], "instance": key[2], "state": "AVAILABLE", **vars(row)}
+            {"cluster": key[0], "feed": key[1], "instance": key[2], **vars(row), "state": row.state.value}
             for key, row in rows.feeds.items()
         ],
         "process_instances": [

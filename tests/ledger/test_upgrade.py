@@ -121,7 +121,7 @@ def test_two_processes_at_once(engine: Engine, database: str) -> None:
     assert [os.waitpid(child, 0)[1] for child in children] == [0, 0]
     assert differences(engine) == []
     with engine.connect() as connection:
-        assert connection.execute(text("SELECT version_num FROM falcon.alembic_version")).all() == [("0002",)]
+        assert connection.execute(text("SELECT version_num FROM falcon.alembic_version")).all() == [("0003",)]
 
 
 def test_down_and_up_again(engine: Engine) -> None:
@@ -141,7 +141,7 @@ def test_down_and_up_again(engine: Engine) -> None:
 def test_an_upgrade_that_fails_leaves_nothing(engine: Engine) -> None:
     with engine.begin() as connection:
         connection.execute(text("CREATE SCHEMA falcon"))
-        connection.execute(text("CREATE TABLE falcon.reruns (in_the_way text)"))  # the last one of the migrations
-    with pytest.raises(Exception, match='relation "reruns" already exists'):
+        connection.execute(text("CREATE TABLE falcon.evictions (in_the_way text)"))  # the last one of the migrations
+    with pytest.raises(Exception, match='relation "evictions" already exists'):
         upgrade(engine)
-    assert schemas(engine)[SCHEMA] == {"reruns"}
+    assert schemas(engine)[SCHEMA] == {"evictions"}

@@ -1,0 +1,112 @@
+"""What retention decided on: written down before anything is touched, so that the next pass completes a killed one."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Connection, delete, select, update
+
+from falcon_assets.ledger.tables import EVICTIONS
+from falcon_assets.ledger.upsert import parts, upsert
+from falcon_assets.planning.eviction import StoredInstance, StoredLocation, Verdict
+
+
+@dataclass(frozen=True)
+class Eviction:
+    """The decision that an instance of a feed goes from a cluster.
+
+    Attributes:
+        cluster: The cluster.
+        feed: The feed.
+        verdict: Whose ``action`` is not ``keep``.
+        flag: Name of the feed's availability flag.
+        archive_cluster: Where ``archive_to`` of the verdict lies; None: on ``cluster``.
+        files: How many files there were then, statistics and metadata included.
+        bytes: Their total size.
+        run_id: The run that decided it.
+        decided_at: When, on the falcon clock.
+    """
+
+    cluster: str
+    feed: str
+    verdict: Verdict
+    flag: str | None
+    archive_cluster: str | None
+    files: int
+    bytes: int
+    run_id: str
+    decided_at: datetime
+
+    @property
+    def instance(self) -> datetime:
+        """The instance."""
+        return self.verdict.instance.nominal
+
+
+def write_down(connection: Connection, evictions: Iterable[Eviction]) -> None:
+    """Writes decisions down, each in the place of an older one about its instance."""
+    upsert(connection, EVICTIONS, [_values(one) for one in evictions])
+
+
+def undone(connection: Connection, cluster: str, feeds: Collection[str]) -> list[Eviction]:
+    """The decisions on those feeds that are not known to be done, oldest instance first."""
+    table = EVICTIONS.c
+    own = (table.cluster == cluster, table.feed.in_(feeds), table.done_at.is_(None))
+    statement = select(EVICTIONS).where(*own).order_by(table.feed, table.instance)
+    return [_eviction(row) for row in connection.execute(statement)]
+
+
+def finish(connection: Connection, cluster: str, feed: str, instances: Iterable[datetime], at: datetime) -> None:
+    """Says that those instances are gone."""
+    for part in parts(list(instances)):
+        connection.execute(update(EVICTIONS).values(done_at=at).where(*_own(cluster, feed, part)))
+
+
+def withdraw(connection: Connection, cluster: str, feed: str, instances: Iterable[datetime]) -> None:
+    """Takes decisions back of which nothing was done."""
+    for part in parts(list(instances)):
+        connection.execute(delete(EVICTIONS).where(*_own(cluster, feed, part)))
+
+
+def _own(cluster: str, feed: str, instances: list[datetime]) -> tuple[Any, ...]:
+    table = EVICTIONS.c
+    return table.cluster == cluster, table.feed == feed, table.instance.in_(instances), table.done_at.is_(None)
+
+
+def _values(one: Eviction) -> dict[str, Any]:
+    verdict = one.verdict
+    return {
+        "cluster": one.cluster,
+        "feed": one.feed,
+        "instance": one.instance,
+        "action": verdict.action,
+        "reason": verdict.reason,
+        "locations": [location._asdict() for location in verdict.instance.locations],
+        "flag": one.flag,
+        "archive_cluster": one.archive_cluster,
+        "archive_to": verdict.archive_to,
+        "files": one.files,
+        "bytes": one.bytes,
+        "run_id": one.run_id,
+        "decided_at": one.decided_at,
+        "done_at": None,
+    }
+
+
+def _eviction(row: Any) -> Eviction:
+    locations = tuple(StoredLocation(one["kind"], one["path"], one["prefix"]) for one in row.locations)
+    verdict = Verdict(StoredInstance(row.instance, locations), row.action, row.reason, row.archive_to)
+    return Eviction(
+        row.cluster,
+        row.feed,
+        verdict,
+        row.flag,
+        row.archive_cluster,
+        row.files,
+        row.bytes,
+        row.run_id,
+        row.decided_at,
+    )
