@@ -14,6 +14,7 @@ from falcon_assets.orchestration import names
 from falcon_assets.orchestration.feed_specs import feed_spec
 from falcon_assets.orchestration.process_assets import ProcessAssets
 from falcon_assets.orchestration.resources import spark_resources
+from falcon_assets.orchestration.retention_schedules import retention_definitions
 from falcon_assets.orchestration.sensors import sensors
 from falcon_assets.orchestration.setup_mark import SETUP, setup_mark
 from falcon_assets.planning.timeline import feed_timeline
@@ -21,7 +22,7 @@ from falcon_assets.settings import Settings
 
 
 def build_definitions(store: EntityStore, settings: Settings) -> dg.Definitions:
-    """Assets, jobs, sensors and resources for the entities of ``store``.
+    """Assets, jobs, sensors, schedules and resources for the entities of ``store``.
 
     Runs execute in one process, so that all their steps share one warm Spark session.
 
@@ -33,10 +34,12 @@ def build_definitions(store: EntityStore, settings: Settings) -> dg.Definitions:
     _require_distinct_names(store, pairs)
     builder = ProcessAssets(store, settings)
     jobs = [_job(store, process, cluster) for process, cluster in pairs]
+    retention = retention_definitions(store, settings)
     return dg.Definitions(
         assets=[*_external_feeds(store), *(builder.build(process, cluster) for process, cluster in pairs)],
-        jobs=jobs,
-        sensors=list(sensors(store, settings, {job.name: job for job in jobs})),
+        jobs=[*jobs, *retention.jobs],
+        schedules=retention.schedules,
+        sensors=[*sensors(store, settings, {job.name: job for job in jobs}), *retention.sensors],
         resources=spark_resources(store.clusters.values(), settings),
         executor=dg.in_process_executor,
         metadata={SETUP: setup_mark(settings)},

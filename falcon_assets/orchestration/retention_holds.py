@@ -13,8 +13,8 @@ from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.expression import Kind
 from falcon_assets.model.feed import Feed
 from falcon_assets.model.process import Process
+from falcon_assets.orchestration.cluster_look import Member
 from falcon_assets.orchestration.cluster_reruns import look_at_reruns
-from falcon_assets.orchestration.coordinator import Member
 from falcon_assets.planning.eviction import Hold
 from falcon_assets.planning.process_partitions import process_partitions
 from falcon_assets.planning.reader_holds import PendingInstances, reader_hold

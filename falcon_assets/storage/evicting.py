@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import NamedTuple, Protocol
 
 from falcon_assets.errors import StorageError
-from falcon_assets.planning.eviction import StoredLocation, Verdict
+from falcon_assets.planning.eviction import StoredInstance, StoredLocation, Verdict
 from falcon_assets.storage.archiving import archive
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.explain import explained
@@ -60,7 +60,7 @@ def evict(
         flag: Name of the feed's availability flag.
         archive_store: Where ``archive_to`` lies; None: on ``store``.
     """
-    removal: Removal = RenameRemoval(store, flag) if store.is_local else PlainRemoval(store, flag)
+    removal = _removal(store, flag)
     for verdict in verdicts:
         if verdict.action == "keep":
             continue
@@ -77,6 +77,24 @@ def evict(
         except StorageError as refusal:
             error = refusal
         yield Evicted(verdict.instance.nominal, files, size, error)
+
+
+def measure(store: ClusterStore, instance: StoredInstance, flag: str | None) -> tuple[int, int]:
+    """How many files an instance has in all its locations, and their total size, counted as :class:`Evicted` does.
+
+    Raises:
+        StorageError: they cannot be listed.
+    """
+    removal, files, size = _removal(store, flag), 0, 0
+    for location in instance.locations:
+        with explained(store.cluster.name, f"measure {location.path}"):
+            there = removal.measure(store.path(location.path))
+        files, size = files + there[0], size + there[1]
+    return files, size
+
+
+def _removal(store: ClusterStore, flag: str | None) -> Removal:
+    return RenameRemoval(store, flag) if store.is_local else PlainRemoval(store, flag)
 
 
 def _archive_path(archive_to: str, location: StoredLocation) -> str:

@@ -25,7 +25,7 @@ from falcon_assets.storage.path_lock import path_lock
 from falcon_assets.storage.plain_removal import parent_and_name
 from falcon_assets.storage.side_files import is_side_file
 
-_READERS_SECONDS = 60.0
+READERS_SECONDS = 60.0
 """How long a reader may take to list one folder."""
 _THREADS = 2
 
@@ -128,7 +128,7 @@ class RenameRemoval:
         return StorageError(f"cluster {self._store.cluster.name!r}: cannot evict {location.path}: {why}")
 
 
-def purge(store: ClusterStore, patience: float = _READERS_SECONDS) -> None:
+def purge(store: ClusterStore, patience: float = READERS_SECONDS) -> None:
     """Frees the space of everything that was evicted so far, by this pass or one that was killed.
 
     Waits until the last of it has been out of its place for ``patience`` seconds. Stores without rename have nothing

@@ -1,0 +1,340 @@
+"""Passes of retention over real folders, with a real ledger: what goes, what is recorded, and what a kill leaves."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import dagster as dg
+import pytest
+from sqlalchemy import delete, select
+
+from falcon_assets.catalog.store import load_entities
+from falcon_assets.ledger import evictions
+from falcon_assets.ledger.status import Status, command
+from falcon_assets.ledger.tables import ENTITY_STATUS, FEED_INSTANCES
+from falcon_assets.model.frequency import Frequency
+from falcon_assets.model.instant import parse_instant
+from falcon_assets.orchestration.code_location import build_definitions
+from falcon_assets.orchestration.collector import Collector
+from falcon_assets.orchestration.open_ledger import open_ledger
+from falcon_assets.orchestration.retention_pass import Passed, RetentionPass
+from falcon_assets.orchestration.retention_schedules import cron_for, retention_job
+from falcon_assets.settings import Settings
+from tests.ledger.histories import content
+from tests.orchestration.ledger_world import LedgerWorld
+
+CLUSTER = """---
+kind: cluster
+name: {name}
+interfaces: {{write: {{endpoint: data/{name}}}, execute: {{endpoint: "local[1]"}}}}
+"""
+FEED = """---
+kind: feed
+name: {name}
+frequency: hours(1)
+availability_flag: _SUCCESS
+schedule: {schedule}
+late_arrival: {{cut_off: hours(1)}}
+locations:
+  data: "/{name}/${{YEAR}}-${{MONTH}}-${{DAY}}/${{HOUR}}"
+  stats: "/stats/{name}-${{YEAR}}-${{MONTH}}-${{DAY}}-${{HOUR}}"
+clusters:
+  - name: primary
+    validity: {{start: 2013-01-01T00:00Z, end: 2013-01-02T00:00Z}}
+    retention: {retention}
+"""
+RETENTION = "{limit: hours(2)}"
+ARCHIVE = """
+      limit: hours(2)
+      action: archive
+      archive_to: "/old/${YEAR}-${MONTH}-${DAY}-${HOUR}"
+      archive_cluster: cold"""
+PROCESS = """---
+kind: process
+name: reader
+schedule: true
+clusters: [{name: primary, validity: {start: 2013-01-01T01:00Z, end: 2013-01-01T02:00Z}}]
+frequency: hours(1)
+inputs: [{name: rows, feed: needed, start: "now(0,0)", end: "now(0,0)"}]
+outputs: [{name: out, feed: idle, instance: "now(0,0)"}]
+workflow: {engine: spark-sql, path: all.sql}
+"""
+FEEDS = {
+    "raw": (RETENTION, "true"),
+    "archived": (ARCHIVE, "true"),
+    "needed": (RETENTION, "true"),
+    "idle": (RETENTION, "false"),
+    "killed": (RETENTION, "true"),
+    "withdrawn": (RETENTION, "true"),
+    "busy": (RETENTION, "true"),
+    "again": (RETENTION, "true"),
+    "job": (RETENTION, "true"),
+}
+
+
+def hour(number: int) -> datetime:
+    return parse_instant(f"2013-01-01T{number:02}:00Z")
+
+
+@dataclass(frozen=True)
+class World(LedgerWorld):
+    """The entities, their folders and their history."""
+
+    def folder(self, feed: str, number: int, cluster: str = "primary") -> Path:
+        return self.settings.home / "data" / cluster / feed / "2013-01-01" / f"{number:02}"
+
+    def stats(self, feed: str, number: int) -> Path:
+        return self.settings.home / "data/primary/stats" / f"{feed}-2013-01-01-{number:02}"
+
+    def land(self, feed: str, *numbers: int, text: str = "row\n") -> None:
+        for number in numbers:
+            folder = self.folder(feed, number)
+            folder.mkdir(parents=True, exist_ok=True)
+            (folder / "part.json").write_text(text)
+            self.stats(feed, number).parent.mkdir(exist_ok=True)
+            self.stats(feed, number).write_text("123456")
+            (folder / "_SUCCESS").touch()
+
+    def collect(self, time: str) -> None:
+        collector = Collector(self.store, self.store.cluster("primary"), self.at(time))
+        assert collector.collect(self.ledger, 60).problems == {}
+        self.ledger.catch_up()
+
+    def retention(self, feed: str, time: str) -> RetentionPass:
+        return RetentionPass(self.store, self.store.cluster("primary"), [self.store.feed(feed)], self.at(time), 0)
+
+    def run(self, feed: str, time: str) -> Passed:
+        passed = self.retention(feed, time).run(self.ledger, "run", self.instance.report_runless_asset_event)
+        self.ledger.catch_up()
+        return passed
+
+    def states(self, feed: str) -> dict[int, str]:
+        table = FEED_INSTANCES.c
+        with self.ledger.engine.connect() as connection:
+            found = connection.execute(select(table.instance, table.state).where(table.feed == feed))
+            return {instance.hour: state for instance, state in found}
+
+    def row(self, feed: str, number: int) -> Any:
+        with self.ledger.engine.connect() as connection:
+            own = (FEED_INSTANCES.c.feed == feed, FEED_INSTANCES.c.instance == hour(number))
+            return connection.execute(select(FEED_INSTANCES).where(*own)).one()
+
+    def undone(self, feed: str) -> list[int]:
+        with self.ledger.engine.connect() as connection:
+            return [one.instance.hour for one in evictions.undone(connection, "primary", [feed])]
+
+
+@pytest.fixture(scope="module")
+def world(settings: Settings, instance: dg.DagsterInstance, write_entities: Callable[[dict[str, str]], Path]) -> World:
+    feeds = [
+        FEED.format(name=name, retention=retention, schedule=schedule) for name, (retention, schedule) in FEEDS.items()
+    ]
+    text = "".join([CLUSTER.format(name="primary"), CLUSTER.format(name="cold"), *feeds, PROCESS])
+    store = load_entities(write_entities({"all.yaml": text, "all.sql": "SELECT 1"}))
+    return World(store, settings, instance, open_ledger(settings, instance))
+
+
+def test_what_is_too_old_goes_and_the_ledger_says_so(world: World) -> None:
+    world.land("raw", 0, 1, 2, 3)
+    world.collect("04:00")
+    assert world.run("raw", "04:00") == Passed(2, 2 * len("row\n123456"), ())
+    assert [world.folder("raw", number).exists() for number in range(4)] == [False, False, True, True]
+    assert [world.stats("raw", number).exists() for number in range(4)] == [False, False, True, True]
+    assert world.states("raw") == {0: "EVICTED", 1: "EVICTED", 2: "AVAILABLE", 3: "AVAILABLE"}
+    row = world.row("raw", 0)
+    assert (row.evicted_at, row.evicted_bytes, row.bytes) == (hour(4), 10, 4)
+    key = dg.AssetKey(["primary", "raw"])
+    (event,) = world.instance.fetch_observations(
+        dg.AssetRecordsFilter(asset_key=key, asset_partitions=["2013-01-01T01:00Z"]), 9
+    ).records
+    said = event.event_log_entry.asset_observation
+    assert said is not None
+    assert said.description == "raw 2013-01-01T01:00Z was evicted (deleted): older than hours(2)"
+    assert {name: said.metadata[name].value for name in ("evicted", "bytes", "files")} == {
+        "evicted": "delete",
+        "bytes": 10,
+        "files": 2,
+    }
+    assert world.undone("raw") == []
+    assert world.run("raw", "04:00") == Passed(0, 0, ())
+
+
+def test_the_collector_does_not_bring_it_back_but_what_is_published_anew_is_there(world: World) -> None:
+    world.land("again", 0, 1)
+    world.collect("01:00")
+    world.collect("04:00")
+    world.run("again", "04:00")
+    world.land("again", 1, text="another row\n")
+    world.collect("04:30")
+    assert world.states("again") == {0: "EVICTED", 1: "EVICTED"}  # after the cut-off no collector looks there
+    event = dg.AssetMaterialization(dg.AssetKey(["primary", "again"]), partition="2013-01-01T01:00Z")
+    world.instance.report_runless_asset_event(event)
+    world.ledger.catch_up()
+    assert world.states("again") == {0: "EVICTED", 1: "AVAILABLE"}
+    assert world.run("again", "05:00").instances == 1
+    assert world.states("again") == {0: "EVICTED", 1: "EVICTED"}
+
+
+def test_archiving_to_another_cluster(world: World) -> None:
+    world.land("archived", 0)
+    assert world.run("archived", "04:00").instances == 1
+    assert not world.folder("archived", 0).exists()
+    old = world.settings.home / "data/cold/old"
+    assert (old / "2013-01-01-00" / "part.json").read_text() == "row\n"
+    assert (old / "2013-01-01-00.stats").read_text() == "123456"
+    assert world.row("archived", 0).evicted_bytes == 10  # nobody had seen it before
+
+
+def test_what_is_needed_stays(world: World) -> None:
+    world.land("needed", 0, 1)
+    assert world.run("needed", "04:00").instances == 1
+    assert world.folder("needed", 1).exists()
+
+
+def test_feeds_that_are_not_running_are_left_alone(world: World) -> None:
+    world.land("idle", 0)
+    assert world.run("idle", "04:00") == Passed(0, 0, ())
+    with world.ledger.engine.begin() as connection:
+        command(connection, world.store.feed("idle"), Status.RUNNING, hour(4))
+    assert world.run("idle", "04:00").instances == 1
+
+
+class Killed(BaseException):
+    """As a kill: nothing is done after it."""
+
+
+@pytest.mark.parametrize("survived", [0, 1, 2])
+def test_the_next_pass_completes_a_killed_one(world: World, survived: int) -> None:
+    numbers = range(4 * survived, 4 * survived + 3)
+    time = f"{4 * survived + 6:02}:00"
+    world.land("killed", *numbers)
+    recorded = []
+
+    def record(event: dg.AssetObservation) -> None:
+        if len(recorded) == survived:
+            raise Killed
+        recorded.append(event)
+        world.instance.report_runless_asset_event(event)
+
+    with pytest.raises(Killed):
+        world.retention("killed", time).run(world.ledger, "first", record)
+    assert world.undone("killed") == [*numbers]
+    assert sum(not world.folder("killed", number).exists() for number in numbers) == survived + 1
+    assert world.run("killed", time) == Passed(3, 30, ())
+    assert [world.states("killed")[number] for number in numbers] == ["EVICTED"] * 3
+    assert {world.row("killed", number).evicted_bytes for number in numbers} == {10}
+    assert world.undone("killed") == []
+    rows = content(world.ledger.engine)
+    world.ledger.rebuild()
+    rebuilt = content(world.ledger.engine)
+    assert rebuilt["feed_instances"] == rows["feed_instances"]
+
+
+def test_a_decision_of_which_nothing_was_done_is_taken_back_when_the_instance_is_needed(world: World) -> None:
+    world.land("withdrawn", 0, 1)
+    retention = world.retention("withdrawn", "04:00")
+
+    def record(_: dg.AssetObservation) -> None:
+        raise Killed
+
+    with pytest.raises(Killed):
+        retention.run(world.ledger, "first", record)
+    assert (world.folder("withdrawn", 0).exists(), world.folder("withdrawn", 1).exists()) == (False, True)
+    feed = world.store.feed("withdrawn")
+    entry = feed.clusters[0]
+    longer = entry.retention and entry.retention.model_copy(update={"limit": Frequency.parse("hours(9)")})
+    changed = feed.model_copy(update={"clusters": (entry.model_copy(update={"retention": longer}),)})
+    passed = replace(retention, feeds=[changed]).run(world.ledger, "second", world.instance.report_runless_asset_event)
+    assert passed.instances == 1
+    assert world.folder("withdrawn", 1).exists()
+    assert world.undone("withdrawn") == []
+
+
+def test_what_cannot_be_removed_is_said_and_tried_again(world: World) -> None:
+    world.land("busy", 0, 1)
+    real = world.folder("busy", 0).parent
+    aside = real.with_name("aside")
+
+    def record(event: dg.AssetObservation) -> None:
+        if real.exists() and not real.is_symlink():  # between the decision and the second instance
+            shutil.move(real, aside)
+            real.symlink_to(aside)
+        world.instance.report_runless_asset_event(event)
+
+    passed = world.retention("busy", "04:00").run(world.ledger, "first", record)
+    assert passed.instances == 1
+    (problem,) = passed.problems
+    assert problem.startswith(
+        "busy 2013-01-01T01:00Z: cluster 'primary': cannot evict /busy/2013-01-01/01: there is a "
+    )
+    assert world.undone("busy") == [1]
+    real.unlink()
+    shutil.move(aside, real)
+    assert world.run("busy", "04:00") == Passed(1, 10, ())
+
+
+def test_the_job_and_its_schedule(world: World) -> None:
+    world.land("job", 0)
+    job = retention_job(world.retention("job", "04:00"), Frequency.parse("hours(6)"))
+    assert job.name == "primary__retention_hours_6"
+    result = job.execute_in_process(instance=world.instance)
+    assert result.success
+    world.ledger.catch_up()
+    assert world.row("job", 0).evicted_by == result.run_id
+    repository = build_definitions(world.store, world.settings).get_repository_def()
+    (schedule,) = repository.schedule_defs
+    assert (schedule.name, schedule.cron_schedule) == ("primary__retention_hours_6_schedule", "0 0,6,12,18 * * *")
+
+
+@pytest.mark.parametrize(
+    ("every", "cron"),
+    [
+        ("hours(6)", "0 0,6,12,18 * * *"),
+        ("hours(24)", "0 0 * * *"),
+        ("hours(5)", "0 * * * *"),
+        ("minutes(45)", "*/15 * * * *"),
+        ("minutes(7)", "*/1 * * * *"),
+        ("days(2)", "0 0 * * *"),
+        ("months(5)", "0 0 1 * *"),
+    ],
+)
+def test_cron_lines(every: str, cron: str) -> None:
+    assert cron_for(Frequency.parse(every)) == cron
+
+
+def test_a_tick_between_passes_is_skipped(world: World) -> None:
+    repository = build_definitions(world.store, world.settings).get_repository_def()
+    (schedule,) = repository.schedule_defs
+    ticks = {}
+    for time in (6, 7):
+        with dg.build_schedule_context(world.instance, scheduled_execution_time=hour(time)) as context:
+            ticks[time] = schedule.evaluate_tick(context)
+    assert (len(ticks[6].run_requests or []), ticks[6].skip_message) == (1, None)
+    assert ticks[7].skip_message == "it is not hours(6) since the last pass"
+
+
+def test_feeds_that_become_scheduled_are_looked_at_at_once(world: World) -> None:
+    with world.ledger.engine.begin() as connection:
+        connection.execute(delete(ENTITY_STATUS))
+        command(connection, world.store.feed("idle"), Status.SUBMITTED, hour(1))
+
+    def tick(time: str, cursor: str | None) -> tuple[list[str | None], str | None]:
+        repository = build_definitions(world.store, world.at(time)).get_repository_def()
+        sensor = repository.get_sensor_def("primary__retention_at_once")
+        with dg.build_sensor_context(world.instance, cursor=cursor, repository_def=repository) as context:
+            found = sensor.evaluate_tick(context)
+        return [one.run_key for one in found.run_requests or []], found.cursor
+
+    first, cursor = tick("06:00", None)
+    assert first == ["primary__retention_hours_6 since 2013-01-01T06:00:00+00:00"]
+    again, cursor = tick("06:10", cursor)
+    assert again == []
+    with world.ledger.engine.begin() as connection:
+        command(connection, world.store.feed("idle"), Status.RUNNING, hour(7))
+    later, _ = tick("07:00", cursor)
+    assert later == ["primary__retention_hours_6 since 2013-01-01T07:00:00+00:00"]
