@@ -106,12 +106,13 @@ class MissingInputsError(FalconError):
     """Required input instances are not available.
 
     Attributes:
-        missing: One line each, with feed, instance and path.
+        missing: One line each, with feed, instance and path; those that were evicted first, and when they were.
     """
 
-    def __init__(self, subject: str, missing: Sequence[str]) -> None:
-        self.missing = tuple(missing)
-        super().__init__("\n".join([f"{subject} waits for {len(self.missing)} input instance(s):", *self.missing]))
+    def __init__(self, subject: str, missing: Sequence[str], evicted: Sequence[str] = ()) -> None:
+        self.missing = (*evicted, *missing)
+        what = "cannot run without" if evicted else "waits for"
+        super().__init__("\n".join([f"{subject} {what} {len(self.missing)} input instance(s):", *self.missing]))
 
 
 class StorageError(FalconError):

@@ -199,7 +199,7 @@ def _within_spans(
             table.cluster == asked.c.cluster,
             table.feed == asked.c.feed,
             table.instance.between(asked.c.first, asked.c.last),
-            table.state == state.value if state else true(),
+            text(f"state = '{state.value}'") if state else true(),  # as the index on evicted ones says it
         )
         .lateral("found")
     )

@@ -71,9 +71,13 @@ class ClusterLook:
         attempts = {process.name: process.retry.attempts for process in retries}
         found = queries.records(connection, cluster, self._first, attempts)
         self._records = {name: {**reruns.records.get(name, {}), **records} for name, records in found.items()}
-        self._available = queries.available(connection, self._spans(members, self._first, self._horizon))
-        for key, more in queries.available(connection, self._earlier_spans(members)).items():
-            self._available.setdefault(key, set()).update(more)
+        self._available: dict[queries.Name, set[datetime]] = {}
+        self._evicted: dict[queries.Name, dict[datetime, datetime]] = {}
+        for spans in (self._spans(members, self._first, self._horizon), self._earlier_spans(members)):
+            for key, there in queries.available(connection, spans).items():
+                self._available.setdefault(key, set()).update(there)
+            for key, gone in queries.evicted(connection, spans).items():
+                self._evicted.setdefault(key, {}).update(gone)
         self._runs: dict[str, list[dg.DagsterRun]] = {}
         for run in unfinished:
             if run.tags.get(run_tags.CLUSTER) == cluster and run_tags.NOMINAL_TIMES in run.tags:
@@ -106,6 +110,11 @@ class ClusterLook:
             budget=min(budget, 100) if budget > 0 else 0,
             requests=self._reruns.requests.get(process.name, {}),
             holds=self._reruns.holds,
+            evicted={
+                one.feed: self._evicted[self._cluster, one.feed]
+                for one in process.inputs
+                if (self._cluster, one.feed) in self._evicted
+            },
         )
 
     def remember(self, decisions: Mapping[tuple[str, str], Decision]) -> None:

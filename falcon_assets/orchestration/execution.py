@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import datetime
-from functools import cached_property
+from functools import cached_property, partial
 from queue import SimpleQueue
 from typing import TypeAlias
 
@@ -15,16 +15,16 @@ from pyspark.sql import SparkSession
 
 from falcon_assets.catalog.store import EntityStore
 from falcon_assets.errors import FalconError
-from falcon_assets.ledger import reruns
+from falcon_assets.ledger import queries, reruns
 from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.instant import format_instant
 from falcon_assets.model.process import Process
 from falcon_assets.orchestration import names, run_tags
 from falcon_assets.orchestration.event_metadata import instance_state
 from falcon_assets.orchestration.instance_fence import InstanceFence, instance_fence
-from falcon_assets.orchestration.instance_run import InstanceResult, InstanceRunner, ReadyInstance
+from falcon_assets.orchestration.instance_run import Evicted, InstanceResult, InstanceRunner, ReadyInstance
 from falcon_assets.orchestration.materialization import materializations
-from falcon_assets.orchestration.open_ledger import open_ledger
+from falcon_assets.orchestration.open_ledger import Ledger, open_ledger
 from falcon_assets.orchestration.partitions import instant_of_key, key_of
 from falcon_assets.planning.instance_record import InstanceState, LateChange
 from falcon_assets.planning.process_partitions import ProcessPartitions
@@ -86,7 +86,8 @@ class ProcessExecution:
             context.log.info(f"{self.process.name} {format_instant(nominal)} is left alone: {why}")
         nominals = [nominal for nominal in asked if nominal not in others]
         failures: dict[datetime, str] = {}
-        ready = list(self._prepare(nominals, self._late(context, nominals), failures))
+        evicted = partial(self._evicted, fence.ledger)
+        ready = list(self._prepare(nominals, self._late(context, nominals), evicted, failures))
         for nominal, reason in failures.items():
             self._record_state(context, nominal, InstanceState.FAILED, reason)
         slots = min(self.process.parallel, int(context.run.tags.get(run_tags.SLOTS, self.process.parallel)))
@@ -120,16 +121,23 @@ class ProcessExecution:
             found = reruns.requests_of(connection, self.process.name, self.cluster.name, nominals)
         return {nominal: request.changes for nominal, request in found.items()}
 
+    def _evicted(self, ledger: Ledger, feed: str, instances: Sequence[datetime]) -> Mapping[datetime, datetime]:
+        key = (self.cluster.name, feed)
+        with ledger.engine.connect() as connection:
+            found = queries.evicted(connection, {key: (min(instances), max(instances))}).get(key, {})
+        return {instance: found[instance] for instance in instances if instance in found}
+
     def _prepare(
         self,
         nominals: Sequence[datetime],
         late: Mapping[datetime, tuple[LateChange, ...]],
+        evicted: Evicted,
         failures: dict[datetime, str],
     ) -> Iterator[ReadyInstance]:
         """The instances that can run; why the others cannot goes to ``failures``. No Spark is started for it."""
         for nominal in nominals:
             try:
-                yield self._runner.prepare(nominal, late.get(nominal, ()))
+                yield self._runner.prepare(nominal, late.get(nominal, ()), evicted)
             except FalconError as error:
                 failures[nominal] = str(error)
 

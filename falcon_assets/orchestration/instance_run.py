@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
+from typing import TypeAlias
 
 from pyspark.sql import SparkSession
 
@@ -26,6 +27,13 @@ from falcon_assets.storage.availability import is_available
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.data_version import DataVersion, fingerprint
 from falcon_assets.storage.publishing import OutputTarget, publish_instance
+
+Evicted: TypeAlias = Callable[[str, Sequence[datetime]], Mapping[datetime, datetime]]
+"""Says which of the instances of a feed were evicted, and when."""
+
+
+def _nothing_evicted(feed: str, instances: Sequence[datetime]) -> Mapping[datetime, datetime]:
+    return {}
 
 
 @dataclass(frozen=True)
@@ -91,10 +99,15 @@ class InstanceRunner:
     entity_root: Path
     user: str
 
-    def prepare(self, nominal: datetime, late: tuple[LateChange, ...] = ()) -> ReadyInstance:
+    def prepare(
+        self, nominal: datetime, late: tuple[LateChange, ...] = (), evicted: Evicted = _nothing_evicted
+    ) -> ReadyInstance:
         """Plans the instance and looks whether its inputs are there; touches no Spark.
 
-        ``late``: the changes for which it is run again; they choose the workflow.
+        Args:
+            nominal: The instance.
+            late: The changes for which it is run again; they choose the workflow.
+            evicted: Is asked about what is missing.
 
         Raises:
             UnknownInstanceError: ``nominal`` is no instance of the process.
@@ -104,10 +117,15 @@ class InstanceRunner:
             self.process, self.cluster, self.feeds, nominal, user=self.user, available=self._is_available
         )
         available = {one.name: tuple(self._available(one)) for one in plan.inputs}
-        missing = [line for one in plan.inputs if not one.optional for line in self._missing(one, available[one.name])]
-        if missing:
+        missing, gone = list[str](), list[str]()
+        for one in plan.inputs:
+            lacking = {} if one.optional else self._missing(one, available[one.name])
+            went = evicted(one.feed.name, list(lacking)) if lacking else {}
+            missing += (line for instance, line in lacking.items() if instance not in went)
+            gone += (f"{lacking[instance]}, evicted on {format_instant(at)}" for instance, at in sorted(went.items()))
+        if missing or gone:
             subject = f"{self.process.name} on {self.cluster.name} at {format_instant(nominal)}"
-            raise MissingInputsError(subject, missing)
+            raise MissingInputsError(subject, missing, gone)
         return ReadyInstance(plan, available, late)
 
     def run(self, ready: ReadyInstance, session: Callable[[], SparkSession]) -> InstanceResult:
@@ -166,13 +184,13 @@ class InstanceRunner:
             if is_available(self.store, one.feed, path)
         ]
 
-    def _missing(self, one: InputPlan, available: tuple[tuple[datetime, str], ...]) -> list[str]:
+    def _missing(self, one: InputPlan, available: tuple[tuple[datetime, str], ...]) -> dict[datetime, str]:
         there = {instance for instance, _ in available}
-        return [
-            f"{one.name}: {one.feed.name} {format_instant(instance)} at {self.store.path(path)}"
+        return {
+            instance: f"{one.name}: {one.feed.name} {format_instant(instance)} at {self.store.path(path)}"
             for instance, path in zip(one.instances, one.paths, strict=True)
             if instance not in there
-        ]
+        }
 
     def _consume(self, one: InputPlan, available: tuple[tuple[datetime, str], ...]) -> Iterator[ConsumedInstance]:
         there = {instance for instance, _ in available}

@@ -45,6 +45,7 @@ class Situation:
         budget: How many instances may be launched at most.
         requests: The requests to rerun instances that are alive, by nominal time.
         holds: What reruns of other processes are about to replace: instances that read it wait for them.
+        evicted: By the name of the feed: its instances that retention took away, and when; nobody waits for them.
     """
 
     process: Process
@@ -60,6 +61,7 @@ class Situation:
     budget: int = 100
     requests: Mapping[datetime, RerunRequest] = field(default_factory=dict)
     holds: RerunHolds = field(default_factory=RerunHolds)
+    evicted: Mapping[str, Mapping[datetime, datetime]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -83,7 +85,7 @@ class Decision:
 
     Attributes:
         launches: Runs to start.
-        timed_out: Instances that have waited too long for inputs, each with the reason.
+        timed_out: Instances that have waited too long for inputs, or wait for what was evicted, each with the reason.
         skipped: Instances that will not run because a newer one does, each with the reason.
         waiting: Why the others that were looked at do not start now.
         first_open: Index of the first instance that the records do not say to be settled.
@@ -205,6 +207,10 @@ class _Look:
                 self._wait(nominal, held)
             else:
                 self.ready.append((index, nominal))
+            return
+        gone = at.readiness.evicted(nominal, at.available, at.evicted)
+        if gone:
+            self.timed_out.append((nominal, f"does not wait: {gone}"))
             return
         asked = at.requests[nominal].requested_at if nominal in at.requests else nominal
         gives_up = gives_up_at(max(nominal, at.since, opens or nominal, asked), at.process)

@@ -53,6 +53,24 @@ class Readiness:
         more = sum(1 for _ in missing)
         return [*lines, f"... and {more} more"] if more else lines
 
+    def evicted(
+        self, nominal: datetime, available: Availability, evicted: Mapping[str, Mapping[datetime, datetime]]
+    ) -> str | None:
+        """That something which the process instance lacks was evicted, the first of it; None where nothing was.
+
+        Args:
+            nominal: The process instance.
+            available: As for :meth:`missing`, which raises the same.
+            evicted: Feed -> its instances that were evicted -> when.
+        """
+        if not evicted:
+            return None
+        for window, lacking in self._missing(nominal, available):
+            at = evicted.get(window.declared.feed, {}).get(lacking) if isinstance(lacking, datetime) else None
+            if at is not None:
+                return f"{window.label} {_text(lacking)} was evicted on {format_instant(at)}"
+        return None
+
     def _missing(self, nominal: datetime, available: Availability) -> Iterator[tuple[_Window, datetime | str]]:
         for window in self._windows:
             feed = window.declared.feed

@@ -14,13 +14,14 @@ import pytest
 from sqlalchemy import delete, select
 
 from falcon_assets.catalog.store import load_entities
-from falcon_assets.ledger import evictions
+from falcon_assets.ledger import evictions, queries
 from falcon_assets.ledger.status import Status, command
 from falcon_assets.ledger.tables import ENTITY_STATUS, FEED_INSTANCES
 from falcon_assets.model.frequency import Frequency
 from falcon_assets.model.instant import parse_instant
 from falcon_assets.orchestration.code_location import build_definitions
 from falcon_assets.orchestration.collector import Collector
+from falcon_assets.orchestration.coordinator import Coordinator
 from falcon_assets.orchestration.open_ledger import open_ledger
 from falcon_assets.orchestration.retention_pass import Passed, RetentionPass
 from falcon_assets.orchestration.retention_schedules import cron_for, retention_job
@@ -55,15 +56,26 @@ ARCHIVE = """
       archive_to: "/old/${YEAR}-${MONTH}-${DAY}-${HOUR}"
       archive_cluster: cold"""
 PROCESS = """---
-kind: process
-name: reader
-schedule: true
-clusters: [{name: primary, validity: {start: 2013-01-01T01:00Z, end: 2013-01-01T02:00Z}}]
+kind: feed
+name: out-{name}
 frequency: hours(1)
-inputs: [{name: rows, feed: needed, start: "now(0,0)", end: "now(0,0)"}]
-outputs: [{name: out, feed: idle, instance: "now(0,0)"}]
-workflow: {engine: spark-sql, path: all.sql}
+locations: {{data: "/out-{name}/${{YEAR}}-${{MONTH}}-${{DAY}}/${{HOUR}}"}}
+clusters: [{{name: primary, validity: {{start: 2013-01-01T00:00Z, end: 2013-01-02T00:00Z}}}}]
+---
+kind: process
+name: {name}
+schedule: {schedule}
+clusters: [{{name: primary, validity: {{start: 2013-01-01T{first}:00Z, end: 2013-01-01T02:00Z}}}}]
+frequency: hours(1)
+inputs: [{{name: rows, feed: {feed}, start: "now(0,0)", end: "now(0,0)"}}]
+outputs: [{{name: out, feed: out-{name}, instance: "now(0,0)"}}]
+workflow: {{engine: spark-sql, path: all.sql}}
 """
+PROCESSES = (
+    PROCESS.format(name="reader", schedule="true", first="01", feed="needed")
+    + PROCESS.format(name="asks", schedule="false", first="00", feed="gone").replace("T02:00Z}", "T01:00Z}")
+    + PROCESS.format(name="backfilled", schedule="false", first="00", feed="past")
+)
 FEEDS = {
     "raw": (RETENTION, "true"),
     "archived": (ARCHIVE, "true"),
@@ -74,6 +86,8 @@ FEEDS = {
     "busy": (RETENTION, "true"),
     "again": (RETENTION, "true"),
     "job": (RETENTION, "true"),
+    "gone": (RETENTION, "true"),
+    "past": (RETENTION, "true"),
 }
 
 
@@ -134,7 +148,7 @@ def world(settings: Settings, instance: dg.DagsterInstance, write_entities: Call
     feeds = [
         FEED.format(name=name, retention=retention, schedule=schedule) for name, (retention, schedule) in FEEDS.items()
     ]
-    text = "".join([CLUSTER.format(name="primary"), CLUSTER.format(name="cold"), *feeds, PROCESS])
+    text = "".join([CLUSTER.format(name="primary"), CLUSTER.format(name="cold"), *feeds, PROCESSES])
     store = load_entities(write_entities({"all.yaml": text, "all.sql": "SELECT 1"}))
     return World(store, settings, instance, open_ledger(settings, instance))
 
@@ -204,6 +218,43 @@ def test_feeds_that_are_not_running_are_left_alone(world: World) -> None:
     assert world.run("idle", "04:00").instances == 1
 
 
+def test_nobody_waits_for_what_was_evicted(world: World) -> None:
+    world.land("gone", 0, 1)
+    world.collect("02:00")
+    assert world.run("gone", "04:00").instances == 2  # who reads it is not scheduled
+    asks = world.store.process("asks")
+    with world.ledger.engine.begin() as connection:
+        command(connection, asks, Status.RUNNING, hour(4))
+    outlook = Coordinator(world.store, world.at("04:00"), [asks]).decide(world.ledger)
+    decision = outlook.decisions["asks", "primary"]
+    said = "does not wait: rows: gone 2013-01-01T00:00Z was evicted on 2013-01-01T04:00Z"
+    assert decision.timed_out == ((hour(0), said),)
+    world.ledger.catch_up()
+    with world.ledger.engine.connect() as connection:
+        record = queries.some_records(connection, "asks", "primary", [hour(0)])[hour(0)]
+    assert (record.state.value, record.reason) == ("TIMED_OUT", said)
+
+
+def test_a_backfill_into_the_evicted_past_says_so(world: World) -> None:
+    world.land("past", 0)
+    world.run("past", "04:00")
+    job = build_definitions(world.store, world.at("04:00")).resolve_job_def("primary__backfilled_job")
+    result = job.execute_in_process(
+        instance=world.instance,
+        partition_key="2013-01-01T00:00Z",
+        run_config={"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}},
+        raise_on_error=False,
+    )
+    assert not result.success
+    world.ledger.catch_up()
+    with world.ledger.engine.connect() as connection:
+        record = queries.some_records(connection, "backfilled", "primary", [hour(0)])[hour(0)]
+    assert record.reason == (
+        "backfilled on primary at 2013-01-01T00:00Z cannot run without 1 input instance(s):\n"
+        f"rows: past 2013-01-01T00:00Z at {world.folder('past', 0)}, evicted on 2013-01-01T04:00Z"
+    )
+
+
 class Killed(BaseException):
     """As a kill: nothing is done after it."""
 
@@ -269,8 +320,9 @@ def test_what_cannot_be_removed_is_said_and_tried_again(world: World) -> None:
     passed = world.retention("busy", "04:00").run(world.ledger, "first", record)
     assert passed.instances == 1
     (problem,) = passed.problems
-    assert problem.startswith(
-        "busy 2013-01-01T01:00Z: cluster 'primary': cannot evict /busy/2013-01-01/01: there is a "
+    assert problem == (
+        "busy 2013-01-01T01:00Z: cluster 'primary': cannot evict /busy/2013-01-01/01: "
+        "there is a symbolic link on the way, and those are not followed"
     )
     assert world.undone("busy") == [1]
     real.unlink()

@@ -279,6 +279,14 @@ def test_timeout(overrides, reason, wake_at):
     assert bool(found.waiting) is not bool(reason)
 
 
+def test_nobody_waits_for_what_was_evicted():
+    gone = {"raw-flights": {at("00:00"): at("03:30"), at("01:00"): at("03:30")}}
+    found = decide(replace(situation(available=["01:00", "02:00", "03:00"]), evicted=gone))
+    said = "does not wait: flights: raw-flights 2013-01-01T00:00Z was evicted on 2013-01-01T03:30Z"
+    assert named(found.timed_out) == {"00:00": said}
+    assert named(found.waiting) == {"04:00": "waits for flights: raw-flights 2013-01-01T04:00Z"}
+
+
 def test_what_became_complete_runs_however_late():
     found = decide(situation(now="23:00", until="00:00"))
     assert launched(found) == [(["00:00"], 1)] and not found.timed_out

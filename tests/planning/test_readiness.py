@@ -119,6 +119,18 @@ def test_a_feed_of_which_nothing_is_known_has_no_instances():
     ]
 
 
+def test_what_was_evicted_is_named_unless_it_is_there():
+    two = readiness(FLIGHTS, ("weather", "raw-weather", "now(-1,30)", "now(0,30)"), feeds=[make_feed(), WEATHER])
+    gone = {"raw-weather": {at("02T04:30"): at("03T00:00"), at("02T05:30"): at("03T00:00")}}
+    flights = {"raw-flights": {at("02T05:00")}}
+    said = "weather: raw-weather 2013-01-02T04:30Z was evicted on 2013-01-03T00:00Z"
+    assert two.evicted(at("02T05:00"), flights, gone) == said
+    assert two.evicted(at("02T05:00"), flights, {}) is None
+    assert two.evicted(at("02T07:00"), flights, gone) is None
+    there = {**flights, "raw-weather": {at("02T04:30"), at("02T05:30")}}
+    assert two.evicted(at("02T05:00"), there, gone) is None
+
+
 def test_windows_end_with_the_validity_of_the_feed():
     short = make_feed(clusters=on("2013-01-02T04:00Z", "2013-01-02T06:00Z"))
     wide = readiness(("flights", "raw-flights", "now(-5,0)", "now(5,0)"), feeds=[short])

@@ -24,6 +24,13 @@ def upgrade() -> None:
         _comment(column, after, before)
     for added in _new_columns():
         op.add_column("feed_instances", added, schema=SCHEMA)
+    op.create_index(
+        "ix_feed_instances_evicted",
+        "feed_instances",
+        ["cluster", "feed", "instance"],
+        schema=SCHEMA,
+        postgresql_where=sa.text("state = 'EVICTED'"),
+    )
     op.create_table(
         "evictions",
         sa.Column("cluster", sa.Text, primary_key=True),
@@ -56,6 +63,7 @@ def upgrade() -> None:
 def downgrade() -> None:
     """Takes them away again; what was evicted is not available, so it is forgotten."""
     op.drop_table("evictions", schema=SCHEMA)
+    op.drop_index("ix_feed_instances_evicted", "feed_instances", schema=SCHEMA)
     table = sa.table("feed_instances", sa.column("state", sa.Text), schema=SCHEMA)
     op.execute(sa.delete(table).where(table.c.state == "EVICTED"))
     for column in _new_columns():
