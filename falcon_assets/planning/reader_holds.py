@@ -4,21 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from datetime import datetime, timezone
-from functools import cached_property
+from datetime import datetime
+from operator import itemgetter
 
 from falcon_assets.model.expression import Kind
 from falcon_assets.model.instant import format_instant
 from falcon_assets.model.process import Input, Process
+from falcon_assets.planning.evaluate import evaluate_time
 from falcon_assets.planning.eviction import Hold
-from falcon_assets.planning.expression_bounds import expression_bounds
 from falcon_assets.planning.inputs import latest_instances
 from falcon_assets.planning.instance_record import InstanceRecord, RerunRequest
 from falcon_assets.planning.instance_rules import settled
-from falcon_assets.planning.reach import consumers
 from falcon_assets.planning.timeline import Timeline
-
-_NEVER = datetime.max.replace(tzinfo=timezone.utc)
 
 
 @dataclass(frozen=True)
@@ -62,13 +59,6 @@ class PendingInstances:
         following = self.timeline.between(self.first_open, self.now) if self.first_open else []
         return sorted(one for one in {*known, *following} if self.timeline.contains(one) and self.why(one))
 
-    @cached_property
-    def earliest(self) -> datetime:
-        """No instance before it is pending; cheap, however many are."""
-        known = [one for one in {*self.records, *self.requests} if self.why(one)]
-        following = [self.first_open] if self.first_open else []
-        return min([*known, *following], default=_NEVER)
-
 
 def reader_hold(pending: PendingInstances, declared: Input, feed: Timeline, available: Collection[datetime]) -> Hold:
     """What the pending instances of a process hold of the feed of one of their inputs, optional inputs included.
@@ -78,22 +68,33 @@ def reader_hold(pending: PendingInstances, declared: Input, feed: Timeline, avai
         declared: One of the inputs of the process.
         feed: The timeline of its feed on the cluster.
         available: The available instances of the feed, for ``latest`` and ``future``; a set, for speed.
+
+    Raises:
+        ExpressionError: an input window lies beyond the years 1 to 9999.
     """
-    if declared.start.call.kind is not Kind.TIME:
-        return _latest(pending, declared, feed, available).get
-    earliest = _earliest_read(pending, declared, feed)
-    process = pending.process
+    if declared.start.call.kind is Kind.TIME:
+        return _window(pending, declared, feed).get
+    return _latest(pending, declared, feed, available).get
 
-    def hold(instance: datetime) -> str | None:
-        if instance < earliest:
-            return None
-        for nominal in consumers(declared, pending.timeline, feed, process.timezone, instance):
-            why = pending.why(nominal)
-            if why:
-                return _reason(process, nominal, why)
-        return None
 
-    return hold
+def _window(pending: PendingInstances, declared: Input, feed: Timeline) -> dict[datetime, str]:
+    """What windows between two times hold, each instance for the first that reads it."""
+    found: dict[datetime, str] = {}
+    zone = pending.process.timezone
+    before = (0, -1)  # indexes of a window that was gone through: neighbours read much the same
+    for nominal in pending.all():
+        start = evaluate_time(declared.start.call, nominal, zone)
+        end = evaluate_time(declared.end.call, nominal, zone)
+        if start > end:
+            continue
+        first = max(feed.index_at_or_before(start), 0)
+        last = min(feed.index_at_or_before(end), feed.count - 1)
+        new = max(first, before[1] + 1) if first >= before[0] else first
+        reason = _reason(pending.process, nominal, pending.why(nominal) or "")
+        for index in range(new, last + 1):
+            found.setdefault(feed.instance(index), reason)
+        before = max(before, (first, last), key=itemgetter(1))
+    return found
 
 
 def _latest(
@@ -110,14 +111,6 @@ def _latest(
         for instance in window:
             found.setdefault(instance, reason)
     return found
-
-
-def _earliest_read(pending: PendingInstances, declared: Input, feed: Timeline) -> datetime:
-    """No feed instance before it is read: most of what retention looks at is that old, and need not be looked at."""
-    try:
-        return pending.earliest + expression_bounds(declared.start.call)[0] - 2 * feed.frequency.length
-    except OverflowError:
-        return feed.start if pending.earliest < _NEVER else _NEVER
 
 
 def _reason(process: Process, nominal: datetime, why: str) -> str:

@@ -121,6 +121,14 @@ def test_windows_by_availability(start: str, end: str, available: set[int], expe
     assert found == dict.fromkeys(expected, needs(12, "has yet to run"))
 
 
+def test_windows_that_go_back_and_forth() -> None:
+    inputs = window("yesterday(0,0)", "today(2,0)")
+    found = held(pending(0, {number: record(number, S.SUCCEEDED) for number in range(1, 12)}, inputs=inputs, now=26))
+    assert set(found) == {*range(30)} - {27, 28, 29}
+    assert found[0] == needs(0, "has yet to run")
+    assert found[3] == "process hourly-delays 2013-01-02T00:00Z needs it: it has yet to run"
+
+
 @given(
     first=st.integers(-5, 5),
     length=st.integers(0, 6),
@@ -144,4 +152,3 @@ def test_held_is_what_pending_instances_read(
     }
     assert {hour(number) for number in held(look)} == {one for one in read if one < hour(30)}
     assert look.all() == sorted(map(hour, open_ones))
-    assert not open_ones or look.earliest <= hour(min(open_ones))
