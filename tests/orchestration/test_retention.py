@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import shutil
+import signal
+import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -88,6 +91,7 @@ FEEDS = {
     "job": (RETENTION, "true"),
     "gone": (RETENTION, "true"),
     "past": (RETENTION, "true"),
+    "shot": (RETENTION, "true"),
 }
 
 
@@ -284,6 +288,40 @@ def test_the_next_pass_completes_a_killed_one(world: World, survived: int) -> No
     world.ledger.rebuild()
     rebuilt = content(world.ledger.engine)
     assert rebuilt["feed_instances"] == rows["feed_instances"]
+
+
+KILLED_PASS = """
+import os, signal
+from dataclasses import replace
+from falcon_assets.catalog.store import load_entities
+from falcon_assets.model.instant import parse_instant
+from falcon_assets.orchestration.instance import open_instance
+from falcon_assets.orchestration.open_ledger import open_ledger
+from falcon_assets.orchestration.retention_pass import RetentionPass
+from falcon_assets.planning.clock import Clock
+from falcon_assets.settings import load_settings
+
+settings = replace(load_settings(), clock=Clock(origin=parse_instant("2013-01-01T04:00Z")))
+store = load_entities(settings.entity_defs)
+recorded = []
+with open_instance(settings) as instance:
+    def record(event):
+        if recorded:
+            os.kill(os.getpid(), signal.SIGKILL)
+        recorded.append(event)
+        instance.report_runless_asset_event(event)
+    retention = RetentionPass(store, store.cluster("primary"), [store.feed("shot")], settings, 0)
+    retention.run(open_ledger(settings, instance), "first", record)
+"""
+
+
+def test_a_pass_that_is_shot_is_completed(world: World) -> None:
+    world.land("shot", 0, 1)
+    shot = subprocess.run([sys.executable, "-c", KILLED_PASS], check=False, capture_output=True, text=True)
+    assert shot.returncode == -signal.SIGKILL, shot.stderr
+    assert world.undone("shot") == [0, 1]
+    assert world.run("shot", "04:00") == Passed(2, 20, ())  # its lock went with it
+    assert world.states("shot") == {0: "EVICTED", 1: "EVICTED"}
 
 
 def test_a_decision_of_which_nothing_was_done_is_taken_back_when_the_instance_is_needed(world: World) -> None:
