@@ -80,7 +80,7 @@ def test_bad_settings(tmp_path: Path) -> None:
 def test_version_and_help(tmp_path: Path) -> None:
     assert falcon("--version", folder=tmp_path).stdout == f"falcon, version {version('falcon-assets')}\n"
     text = falcon("--help", folder=tmp_path).stdout
-    assert "  validate  Check all entity definitions.\n" in text
+    assert "  validate   Check all entity definitions.\n" in text
 
 
 def test_unknown_command(tmp_path: Path) -> None:
