@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import datetime
 
 from sqlalchemy import Connection
@@ -19,6 +20,7 @@ from falcon_assets.planning.eviction import Hold
 from falcon_assets.planning.process_partitions import process_partitions
 from falcon_assets.planning.reader_holds import PendingInstances, reader_hold
 from falcon_assets.planning.readiness import Readiness
+from falcon_assets.planning.replication_hold import replication_hold
 from falcon_assets.planning.timeline import feed_timeline
 
 
@@ -60,13 +62,26 @@ class ClusterHolds:
     def of(self, feed: Feed) -> list[Hold]:
         """Why instances of the feed must stay."""
         timeline = feed_timeline(feed, self._cluster.name)
-        # Targets that have yet to replicate an instance hold it too: their holds belong into this list.
-        return [
+        readers = [
             reader_hold(pending, one, timeline, self._available(feed) if one.start.call.kind is not Kind.TIME else ())
             for pending in self._pending.values()
             for one in pending.process.inputs
             if one.feed == feed.name
         ]
+        return [*readers, *self._replication_holds(feed)]
+
+    def _replication_holds(self, feed: Feed) -> Iterator[Hold]:
+        entry = feed.on(self._cluster.name)
+        if entry is None or entry.type != "source":
+            return
+        for target in feed.clusters:
+            if target.type == "target":
+                timeline = feed_timeline(feed, target.name)
+                key = (target.name, feed.name)
+                spans = {key: (timeline.start, timeline.end)}
+                arrived = queries.available(self._connection, spans).get(key, set())
+                gone = queries.evicted(self._connection, spans).get(key, {})
+                yield replication_hold(target.name, timeline, {*arrived, *gone})
 
     def _member(self, process: Process) -> Member:
         partitions = process_partitions(process, self._cluster.name, self._store.feeds)

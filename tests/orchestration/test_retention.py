@@ -14,7 +14,7 @@ from typing import Any
 
 import dagster as dg
 import pytest
-from sqlalchemy import delete, select
+from sqlalchemy import delete, insert, select
 
 from falcon_assets.catalog.store import load_entities
 from falcon_assets.ledger import evictions, queries
@@ -28,6 +28,7 @@ from falcon_assets.orchestration.coordinator import Coordinator
 from falcon_assets.orchestration.open_ledger import open_ledger
 from falcon_assets.orchestration.retention_pass import Passed, RetentionPass
 from falcon_assets.orchestration.retention_schedules import cron_for, retention_job
+from falcon_assets.planning.instance_record import FeedState
 from falcon_assets.settings import Settings
 from tests.ledger.histories import content
 from tests.orchestration.ledger_world import LedgerWorld
@@ -74,6 +75,12 @@ inputs: [{{name: rows, feed: {feed}, start: "now(0,0)", end: "now(0,0)"}}]
 outputs: [{{name: out, feed: out-{name}, instance: "now(0,0)"}}]
 workflow: {{engine: spark-sql, path: all.sql}}
 """
+REPLICATED = (
+    FEED.format(name="replicated", retention=RETENTION, schedule="true")
+    + """    type: source
+  - {name: cold, type: target, validity: {start: 2013-01-01T01:00Z, end: 2013-01-02T00:00Z}}
+"""
+)
 PROCESSES = (
     PROCESS.format(name="reader", schedule="true", first="01", feed="needed")
     + PROCESS.format(name="asks", schedule="false", first="00", feed="gone").replace("T02:00Z}", "T01:00Z}")
@@ -152,7 +159,7 @@ def world(settings: Settings, instance: dg.DagsterInstance, write_entities: Call
     feeds = [
         FEED.format(name=name, retention=retention, schedule=schedule) for name, (retention, schedule) in FEEDS.items()
     ]
-    text = "".join([CLUSTER.format(name="primary"), CLUSTER.format(name="cold"), *feeds, PROCESSES])
+    text = "".join([CLUSTER.format(name="primary"), CLUSTER.format(name="cold"), *feeds, REPLICATED, PROCESSES])
     store = load_entities(write_entities({"all.yaml": text, "all.sql": "SELECT 1"}))
     return World(store, settings, instance, open_ledger(settings, instance))
 
@@ -212,6 +219,21 @@ def test_what_is_needed_stays(world: World) -> None:
     world.land("needed", 0, 1)
     assert world.run("needed", "04:00").instances == 1
     assert world.folder("needed", 1).exists()
+
+
+def test_what_a_target_has_not_replicated_stays(world: World) -> None:
+    """The target's validity begins an hour later: it will never have the first instance."""
+    world.land("replicated", 0, 1, 2)
+    world.collect("05:00")
+    assert world.run("replicated", "05:00").instances == 1
+    assert [world.folder("replicated", number).exists() for number in range(3)] == [False, True, True]
+    for number, state in [(1, FeedState.AVAILABLE), (2, FeedState.EVICTED)]:
+        with world.ledger.engine.begin() as connection:
+            row = {**world.row("replicated", number)._mapping, "cluster": "cold", "state": state.value}
+            connection.execute(insert(FEED_INSTANCES).values(row | {"evicted_at": hour(4)}))
+    assert world.run("replicated", "05:00").instances == 2
+    with world.ledger.engine.begin() as connection:  # put there by hand, and in no history
+        connection.execute(delete(FEED_INSTANCES).where(FEED_INSTANCES.c.cluster == "cold"))
 
 
 def test_feeds_that_are_not_running_are_left_alone(world: World) -> None:
