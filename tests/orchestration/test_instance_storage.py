@@ -12,6 +12,7 @@ from falcon_assets.errors import SettingsError
 from falcon_assets.orchestration.instance_storage import FalconStorage, PooledEventLogStorage
 from falcon_assets.settings import Settings, load_settings
 from tests.processes import environ_with
+from tests.waiting import wait_until
 
 NAME = "falcon hours(5) 2013-01-01T00:00Z 2013-01-02T00:00Z UTC"
 KEYS = ["2013-01-01T00:00Z", "2013-01-01T05:00Z", "2013-01-01T10:00Z", "2013-01-01T15:00Z", "2013-01-01T20:00Z"]
@@ -35,6 +36,25 @@ def test_connections_are_pooled_and_survive_being_cut(instance: dg.DagsterInstan
         cut = sqlalchemy.text(f"SELECT pg_terminate_backend(pid) {others}")
         assert len(connection.execute(cut).all()) >= 1
     assert instance.get_materialized_partitions(dg.AssetKey("kept")) is not None
+
+
+def test_who_is_disposed_of_leaves_no_connection(database: str) -> None:
+    """As instances are: a code server opens and disposes of one for every tick."""
+    engine = sqlalchemy.create_engine(database, poolclass=sqlalchemy.NullPool)
+    query = sqlalchemy.text("SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()")
+
+    def connections() -> int:
+        with engine.connect() as connection:
+            return int(connection.execute(query).scalar_one())
+
+    before = connections()
+    opened = [FalconStorage(database) for _ in range(5)]
+    assert connections() >= before + 5
+    for storage in opened:
+        assert storage.run_storage.get_runs_count() >= 0
+        storage.run_storage.dispose()
+        storage.event_log_storage.dispose()
+    wait_until(lambda: connections() <= before, 10, "the end of their connections")
 
 
 def test_keys_of_our_dynamic_partitions_are_computed(instance: dg.DagsterInstance) -> None:
