@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import cached_property
 
@@ -51,20 +51,22 @@ class Collector:
     store: EntityStore
     cluster: Cluster
     settings: Settings
+    _failed: set[str] = field(default_factory=set, init=False)
+    """Feeds that could not be looked at the last time: they come last once, or they would have every budget."""
 
     def collect(self, ledger: Ledger, budget_seconds: float) -> Collection:
         """Records what landed or changed since the last look.
 
-        Feeds take turns, those first whose last look is longest ago; what the budget does not suffice for is left for
-        the next time. Events are written before the look counts, so that nothing is lost in a crash: what is recorded
-        twice is the same version and changes nothing.
+        Feeds take turns, those first whose last look is longest ago, but for those that just failed; what the budget
+        does not suffice for is left for the next time. Events are written before the look counts, so that nothing is
+        lost in a crash: what is recorded twice is the same version and changes nothing.
         """
         give_up = time.monotonic() + budget_seconds
         ledger.catch_up()
         now = self.settings.now()
         with ledger.engine.connect() as connection:
             looked_at = queries.looks(connection, self.cluster.name)
-        feeds = sorted(self._feeds, key=lambda feed: (feed.name in looked_at, looked_at.get(feed.name)))
+        feeds = sorted(self._feeds, key=lambda feed: self._turn(feed, looked_at))
         windows = {feed.name: self._windows(feed, now, looked_at.get(feed.name)) for feed in feeds}
         spans = {(self.cluster.name, name): (one[-1][0], one[0][1]) for name, one in windows.items() if one}
         with ledger.engine.connect() as connection:
@@ -96,7 +98,12 @@ class Collector:
                 break
         with ledger.engine.begin() as connection:
             queries.set_looks(connection, self.cluster.name, done)
+        self._failed.clear()
+        self._failed.update(problems)
         return Collection(recorded, len(feeds) - len(done) - len(problems), problems)
+
+    def _turn(self, feed: Feed, looked_at: Mapping[str, datetime | None]) -> tuple[bool, bool, datetime | None]:
+        return feed.name in self._failed, feed.name in looked_at, looked_at.get(feed.name)
 
     @cached_property
     def _files(self) -> ClusterStore:

@@ -207,6 +207,12 @@ def test_a_feed_that_cannot_be_looked_at_is_reported_and_the_others_go_on(world:
     assert world.looked_at("refused") == {"open": "00:30Z"}
 
 
+def test_a_feed_that_cannot_be_looked_at_leaves_the_next_budget_to_others(world: World) -> None:
+    collector = Collector(world.store, world.store.cluster("refused"), world.at("00:31"))
+    said = [collector.collect(world.ledger, 0).problems for _ in range(4)]
+    assert list(map(list, said)) == [["closed"], [], ["closed"], []]
+
+
 def test_what_the_budget_leaves_comes_first_the_next_time(world: World) -> None:
     for feed in FEEDS["busy"]:
         world.land("busy", feed, 0, "x\n")
