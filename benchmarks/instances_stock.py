@@ -61,7 +61,7 @@ def _finished(instance: dg.DagsterInstance, number: int) -> list[dg.RunRecord]:
         records = instance.get_run_records()
         if len(records) == number and all(record.dagster_run.is_finished for record in records):
             return list(records)
-        time.sleep(0.5)
+        time.sleep(0.5)  # seldom, to leave the processor to the runs
     raise SystemExit("the runs did not end")
 
 

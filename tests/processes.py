@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
+import signal
 import socket
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Collection
+from itertools import count
 from pathlib import Path
+from typing import Any
 
 CHECKOUT = Path(__file__).parents[1]
 BIN = Path(sys.executable).parent
@@ -44,3 +47,24 @@ def forked(work: Callable[[], object]) -> int:
         finally:
             os._exit(1)  # an error must not go on as a second pytest
     return child
+
+
+def killed_before(step: int, steps: Collection[str], work: Callable[[], object]) -> bool:
+    """Does ``work`` in a process that kills itself just before its ``step``-th step; whether it was killed.
+
+    A step is an audit event of one of these names: Python raises them just before the system call.
+    """
+
+    def dying() -> None:
+        numbers = count(1)
+
+        def hook(event: str, args: tuple[Any, ...]) -> None:
+            if event in steps and next(numbers) == step:
+                os.kill(os.getpid(), signal.SIGKILL)
+
+        sys.addaudithook(hook)
+        work()
+
+    status = os.waitpid(forked(dying), 0)[1]
+    assert status in (0, signal.SIGKILL), "the child failed by itself"
+    return status != 0

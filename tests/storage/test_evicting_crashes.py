@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
-import signal
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -23,6 +20,7 @@ from falcon_assets.storage.evicting import evict
 from falcon_assets.storage.instance_tree import stored_instances
 from falcon_assets.storage.rename_removal import purge
 from tests.builders import VALIDITY, make_cluster, make_feed
+from tests.processes import killed_before
 
 NOW = parse_instant("2013-01-10T00:00Z")
 CLUSTER = make_cluster()
@@ -125,33 +123,12 @@ def content(folder: Path) -> dict[str, str]:
     return {str(file.relative_to(folder)): file.read_text() for file in folder.rglob("*") if file.is_file()}
 
 
-def killed_before(step: int, work: Callable[[], None]) -> bool:
-    """Does ``work`` in a process that kills itself just before its ``step``-th step; whether it was killed."""
-    child = os.fork()
-    if child == 0:
-        try:
-            steps = count(1)
-
-            def hook(event: str, args: tuple[Any, ...]) -> None:
-                if event in STEPS and next(steps) == step:
-                    os.kill(os.getpid(), signal.SIGKILL)
-
-            sys.addaudithook(hook)
-            work()
-            os._exit(0)
-        finally:
-            os._exit(1)  # an error must not go on as a second pytest
-    status = os.waitpid(child, 0)[1]
-    assert status in (0, signal.SIGKILL), "the child failed by itself"
-    return status != 0
-
-
 @pytest.mark.parametrize("action", ACTIONS)
 def test_killed_at_every_step(home: Path, action: str) -> None:
     states, resumed = set(), 0
     for step in count(1):
         feed = Feed(home / str(step), action)
-        if not killed_before(step, feed.evict):
+        if not killed_before(step, STEPS, feed.evict):
             feed.check_complete()
             break
         feed.check_while_incomplete()
@@ -174,7 +151,7 @@ def test_killed_again_and_again(action: str, steps: list[int]) -> None:
     with TemporaryDirectory(dir=MEMORY) as folder:
         feed = Feed(Path(folder), action)
         for step in steps:
-            killed_before(step, feed.evict)
+            killed_before(step, STEPS, feed.evict)
             feed.check_while_incomplete()
         feed.evict()
         feed.check_complete()

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
-import sys
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from itertools import count
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
 import pytest
 
 from tests.copy_sandbox import CopySandbox
+from tests.processes import killed_before
 
 STEPS = {
     "open", "os.mkdir", "os.rename", "os.remove", "os.rmdir", "os.chmod", "os.scandir", "os.listdir", "os.utime",
@@ -32,27 +29,6 @@ NEW = {"same": b"same", "changed": b"afterwards", "AA/new": b"new", "more": b"an
 def home() -> Iterator[Path]:
     with TemporaryDirectory(dir=MEMORY) as folder:
         yield Path(folder)
-
-
-def in_a_child(work: Callable[[], object], step: int) -> bool:
-    """Works in a process that kills itself just before its ``step``-th step; whether it lived to the end."""
-    child = os.fork()
-    if child == 0:
-        try:
-            steps = count(1)
-
-            def hook(event: str, args: tuple[Any, ...]) -> None:
-                if event in STEPS and next(steps) == step:
-                    os.kill(os.getpid(), signal.SIGKILL)
-
-            sys.addaudithook(hook)
-            work()
-            os._exit(0)
-        finally:
-            os._exit(1)  # an error must not go on as a second pytest
-    status = os.waitpid(child, 0)[1]
-    assert status in (0, signal.SIGKILL), "the child failed by itself"
-    return status == 0
 
 
 def prepared(home: Path, again: bool) -> CopySandbox:
@@ -83,7 +59,7 @@ def test_killed_at_every_step(home: Path, again: bool) -> None:
     resumed = 0
     for step in count(1):
         copies = prepared(home / str(step), again)
-        if in_a_child(copies.replicate, step):
+        if not killed_before(step, STEPS, copies.replicate):
             break
         state = copies.read() if copies.is_complete() else None
         assert state in (None, OLD, NEW) if again else state in (None, NEW)
@@ -107,7 +83,7 @@ def test_killed_again_and_again(home: Path) -> None:
     """Each attempt goes on where the one before it ended."""
     copies = prepared(home, again=False)
     attempts = 0
-    while not in_a_child(copies.replicate, 45 + 2 * attempts):
+    while killed_before(45 + 2 * attempts, STEPS, copies.replicate):
         attempts += 1
         assert not copies.is_complete() or copies.read() == NEW
         assert attempts < 100
@@ -123,7 +99,7 @@ def test_killed_while_several_parts_are_published(home: Path) -> None:
         copies.copy(source="primary")
         copies.copy(source="second")
         expected = {"primary/a": b"1", "primary/b": b"2", "second/c": b"3"}
-        lived = in_a_child(partial(copies.publish, ["primary", "second"]), step)
+        lived = not killed_before(step, STEPS, partial(copies.publish, ["primary", "second"]))
         assert (copies.read() if copies.is_complete() else expected) == expected
         if lived:
             break
