@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import os
 import random
-import signal
-import sys
 import uuid
 from collections import Counter
 from collections.abc import Iterator
@@ -14,7 +12,6 @@ from functools import partial
 from itertools import count
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
 import psutil
 import pytest
@@ -24,7 +21,7 @@ from hypothesis import strategies as st
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.publishing import OutputTarget, publish_instance
 from tests.builders import make_cluster
-from tests.processes import forked
+from tests.processes import forked, killed_before
 
 OUTPUTS = {
     "delays": OutputTarget("/delays/2013/01/01/00", "_SUCCESS", "0755"),
@@ -75,20 +72,7 @@ def publish(store: ClusterStore, generation: int, fail: bool = False) -> None:
 
 def publish_and_die(store: ClusterStore, generation: int, step: int) -> bool:
     """Publishes in a process that kills itself just before its ``step``-th step; whether it lived to the end."""
-
-    def work() -> None:
-        steps = count(1)
-
-        def hook(event: str, args: tuple[Any, ...]) -> None:
-            if event in STEPS and next(steps) == step:
-                os.kill(os.getpid(), signal.SIGKILL)
-
-        sys.addaudithook(hook)
-        publish(store, generation)
-
-    status = os.waitpid(forked(work), 0)[1]
-    assert status in (0, signal.SIGKILL), "the child failed by itself"
-    return status == 0
+    return not killed_before(step, STEPS, partial(publish, store, generation))
 
 
 class PartSeenError(AssertionError):
