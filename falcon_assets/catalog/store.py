@@ -18,6 +18,7 @@ from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.expression import nearest
 from falcon_assets.model.feed import Feed, FeedCluster
 from falcon_assets.model.process import Process, ProcessCluster
+from falcon_assets.planning.replication_process import Replication, replications_to
 
 T = TypeVar("T")
 
@@ -32,6 +33,7 @@ class EntityStore:
         feeds: The feeds; a feed may name clusters of other colos, see :meth:`feed_clusters`.
         processes: The processes; likewise.
         positions: Kind and name of each entity -> where it is declared.
+        everywhere: All clusters, those of other colos included: what is replicated may come from there.
     """
 
     root: Path
@@ -39,6 +41,7 @@ class EntityStore:
     feeds: Mapping[str, Feed]
     processes: Mapping[str, Process]
     positions: Mapping[tuple[str, str], Position]
+    everywhere: Mapping[str, Cluster]
 
     def cluster(self, name: str) -> Cluster:
         """The cluster of that name.
@@ -72,6 +75,23 @@ class EntityStore:
         """The processes that write the feed on that cluster: one at most, by the checks."""
         return self._producers.get((feed_name, cluster_name), ())
 
+    def replications_to(self, feed_name: str, cluster_name: str) -> tuple[Replication, ...]:
+        """What fills the feed on that cluster, one per source; none where it is not replicated to it."""
+        return self._replications.get((feed_name, cluster_name), ())
+
+    @cached_property
+    def coordinated(self) -> tuple[Process, ...]:
+        """All that coordinators run: the processes, and the replications to the clusters of this store."""
+        return (*self.processes.values(), *(one for found in self._replications.values() for one in found))
+
+    def coordinated_on(self, name: str, cluster_name: str) -> Process | None:
+        """The process or replication of that name on that cluster; None where there is none."""
+        return self._coordinated.get((name, cluster_name))
+
+    def scheduled_as(self, process: Process) -> Feed | Process:
+        """The entity whose status says whether it runs: replications run with their feed."""
+        return self.feed(process.feed) if isinstance(process, Replication) else process
+
     def feed_clusters(self, feed: Feed) -> Iterator[tuple[Cluster, FeedCluster]]:
         """The clusters of the feed that are in this store, with what the feed declares for each."""
         return ((self.clusters[entry.name], entry) for entry in feed.clusters if entry.name in self.clusters)
@@ -89,6 +109,19 @@ class EntityStore:
                     key = (output.feed, cluster.name)
                     found[key] = (*found.get(key, ()), process)
         return found
+
+    @cached_property
+    def _replications(self) -> dict[tuple[str, str], tuple[Replication, ...]]:
+        return {
+            (feed.name, cluster.name): tuple(replications_to(feed, entry))
+            for feed in self.feeds.values()
+            for cluster, entry in self.feed_clusters(feed)
+            if entry.type == "target"
+        }
+
+    @cached_property
+    def _coordinated(self) -> dict[tuple[str, str], Process]:
+        return {(one.name, cluster.name): one for one in self.coordinated for cluster, _ in self.process_clusters(one)}
 
     def in_colo(self, colo: str | None) -> EntityStore:
         """The clusters of that colo, and the feeds and processes that are on at least one of them; None = all.
@@ -143,6 +176,7 @@ def _store(root: Path, definitions: Definitions) -> EntityStore:
         {name: feed.entity for name, feed in feeds.items()},
         {name: process.entity for name, process in processes.items()},
         {(one.entity.kind, one.entity.name): one.document.position() for one in declared},
+        {name: cluster.entity for name, cluster in clusters.items()},
     )
 
 

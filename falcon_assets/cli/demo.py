@@ -97,10 +97,10 @@ class Demo:
             own_server(settings.home, settings.environ) as serve,
             shown_on(self.console) as display,
         ):
-            definitions = build_definitions(self.store, settings)
+            definitions = build_definitions(self.store, settings, display.copying)
             foreground = Foreground(self.store, settings, definitions, ledger, display, serve)
             try:
-                return foreground.run(list(self.store.processes.values()), last)
+                return foreground.run(list(self.store.coordinated), last)
             except KeyboardInterrupt:
                 self.console.print("Interrupted: what was finished is recorded, the rest runs the next time.")
                 sys.exit(130)

@@ -28,13 +28,19 @@ from falcon_assets.spark.session import stop_sessions
 
 @click.command()
 @click.option("--until", metavar="INSTANT", help="Leave out instances after this one (2013-01-08T00:00Z).")
-@click.option("--pipeline", "pipeline", metavar="NAME", help="Only the processes of this pipeline.")
+@click.option(
+    "--pipeline",
+    "pipeline",
+    metavar="NAME",
+    help="Only this pipeline; the replications to CLUSTER are CLUSTER.replication.",
+)
 @click.option("--process", "process", metavar="NAME", help="Only this process.")
 def run(until: str | None, pipeline: str | None, process: str | None) -> None:
     """Run everything whose time and inputs have come, in this process, until nothing is ready any more.
 
-    Looks for data that landed, runs scheduled processes in the order of their inputs, waits for retries, and ends when
-    what is left waits for data. The exit code is 1 where an instance failed or timed out for good.
+    Looks for data that landed, runs scheduled processes and replications in the order of their inputs, waits for
+    retries, and ends when what is left waits for data. The exit code is 1 where an instance failed or timed out for
+    good.
     """
     settings = load_settings()
     require_java(settings.environ)
@@ -44,7 +50,7 @@ def run(until: str | None, pipeline: str | None, process: str | None) -> None:
     last = parse_instant(until) if until else None
     console = Console()
     with open_instance(settings) as instance, errors_to(settings.home / "run.log"), shown_on(console) as display:
-        definitions, ledger = build_definitions(store, settings), open_ledger(settings, instance)
+        definitions, ledger = build_definitions(store, settings, display.copying), open_ledger(settings, instance)
         foreground = Foreground(store, settings, definitions, ledger, display, _require_reachable)
         try:
             outcome = foreground.run(processes, last)
@@ -66,8 +72,8 @@ def _selected(store: EntityStore, pipeline: str | None, process: str | None) -> 
             raise UnknownEntityError(f"process {process!r} is not in the pipeline {pipeline!r}")
         return found
     if pipeline is None:
-        return list(store.processes.values())
-    selected = [one for one in store.processes.values() if pipeline in one.pipelines]
+        return list(store.coordinated)
+    selected = [one for one in store.coordinated if pipeline in one.pipelines]
     if not selected:
         raise UnknownEntityError(f"no process is in a pipeline {pipeline!r}; there is: {', '.join(pipelines(store))}")
     return selected

@@ -12,7 +12,9 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextC
 from falcon_assets.model.instant import format_instant
 from falcon_assets.orchestration.coordinator import PlannedRun
 from falcon_assets.orchestration.foreground import Display, Outcome
+from falcon_assets.orchestration.replication_work import in_words
 from falcon_assets.planning.instance_record import InstanceState
+from falcon_assets.storage.copy_progress import CopyProgress
 
 _SHOWN = 5
 
@@ -25,8 +27,9 @@ def progress_on(console: Console) -> Progress:
 
 @contextmanager
 def shown_on(console: Console) -> Iterator[Display]:
-    """One progress bar per run."""
+    """One progress bar per run, and one per copy that takes longer than a moment."""
     tasks: dict[str, TaskID] = {}
+    copies: dict[str, TaskID] = {}
     with progress_on(console) as progress:
 
         def collected(count: int) -> None:
@@ -44,7 +47,15 @@ def shown_on(console: Console) -> Iterator[Display]:
         def waits(at: datetime) -> None:
             progress.console.print(f"waiting for a retry at {at:%Y-%m-%dT%H:%M:%SZ}")
 
-        yield Display(collected, started, moved, waits)
+        def copying(name: str, now: CopyProgress) -> None:
+            if now.files < now.of_files:
+                if name not in copies:
+                    copies[name] = progress.add_task(name, total=now.of_files)
+                progress.update(copies[name], completed=now.files, description=f"{name}: {in_words(now)}")
+            elif name in copies:
+                progress.remove_task(copies.pop(name))
+
+        yield Display(collected, started, moved, waits, copying)
 
 
 def tell(console: Console, outcome: Outcome) -> None:

@@ -51,6 +51,8 @@ class Consumption:
     feed: str
     instance: datetime
     version: str | None
+    cluster: str | None = None
+    """Where it was read; None: where the process runs."""
 
 
 @dataclass(frozen=True)

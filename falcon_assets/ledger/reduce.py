@@ -61,6 +61,7 @@ class Consumed:
     instance: datetime
     version: str | None
     read_event: int
+    input_cluster: str
     too_late: str | None = None
 
 
@@ -163,7 +164,8 @@ class Rows:
             # What a run reads, it reads after it said that it starts.
             read = self.started.get(key, 0)
             self.consumed[key] = tuple(
-                Consumed(one.input, one.feed, one.instance, one.version, read) for one in fact.consumed
+                Consumed(one.input, one.feed, one.instance, one.version, read, one.cluster or fact.cluster)
+                for one in fact.consumed
             )
         elif fact.state in _FAILING:
             row = replace(row, failures=row.failures + 1)

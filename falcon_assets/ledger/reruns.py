@@ -149,7 +149,7 @@ def changed(connection: Connection, late_inputs: LateInputs) -> dict[ProcessKey,
         )
         .join(
             FEED_INSTANCES,
-            and_(there.cluster == read.cluster, there.feed == read.feed, there.instance == read.instance),
+            and_(there.cluster == read.input_cluster, there.feed == read.feed, there.instance == read.instance),
         )
         .where(read.stale, run.state == InstanceState.SUCCEEDED.value, run.queued_run.is_(None))
         .order_by(run.nominal, run.process, run.cluster, read.input, read.instance)
@@ -181,7 +181,7 @@ def late_readers(
         statement = (
             select(read.process, read.nominal)
             .join_from(CONSUMED, asked, _late_input(asked))
-            .where(read.cluster == cluster, tuple_(read.feed, read.instance).in_(part))
+            .where(read.cluster == cluster, read.input_cluster == cluster, tuple_(read.feed, read.instance).in_(part))
             .distinct()
         )
         found += [(row.process, row.nominal) for row in connection.execute(statement)]

@@ -19,7 +19,7 @@ def mark_stale(connection: Connection, feeds: Collection[FeedKey], readers: Coll
     reading began, it was not evicted since, and nobody said that it came too late. Where it was seen before that, what
     was read is newer still, and the collector has yet to see it.
     """
-    read = (CONSUMED.c.cluster, CONSUMED.c.feed, CONSUMED.c.instance)
+    read = (CONSUMED.c.input_cluster, CONSUMED.c.feed, CONSUMED.c.instance)
     reader = (CONSUMED.c.process, CONSUMED.c.cluster, CONSUMED.c.nominal)
     for part in parts(feeds):
         _mark(connection, tuple_(*read).in_(part))
@@ -35,5 +35,5 @@ def _mark(connection: Connection, concerned: ColumnElement[bool]) -> None:
         there.version.is_distinct_from(read.too_late),
         there.version_event > read.read_event,
     )
-    same = and_(there.cluster == read.cluster, there.feed == read.feed, there.instance == read.instance)
+    same = and_(there.cluster == read.input_cluster, there.feed == read.feed, there.instance == read.instance)
     connection.execute(update(CONSUMED).values(stale=stale).where(same, concerned, read.stale.is_distinct_from(stale)))

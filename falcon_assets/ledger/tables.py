@@ -83,9 +83,10 @@ CONSUMED = Table(
     Column("read_event", BigInteger, nullable=False, comment="of Dagster's event after which it was read; 0: unknown"),
     Column("too_late", Text, comment="a later version that was said to have come too late"),
     Column("stale", Boolean, nullable=False, comment="whether there is another version now, not said to be too late"),
+    Column("input_cluster", Text, nullable=False, comment="where it was read: replications read another cluster"),
 )
 """What each process instance read when it succeeded last."""
-Index("ix_consumed_feed", CONSUMED.c.cluster, CONSUMED.c.feed, CONSUMED.c.instance)
+Index("ix_consumed_feed", CONSUMED.c.input_cluster, CONSUMED.c.feed, CONSUMED.c.instance)
 Index("ix_consumed_stale", CONSUMED.c.cluster, CONSUMED.c.process, CONSUMED.c.input, postgresql_where=CONSUMED.c.stale)
 
 FOLD = Table(

@@ -10,6 +10,7 @@ from datetime import datetime
 import dagster as dg
 from sqlalchemy import Connection
 
+from falcon_assets.catalog.store import EntityStore
 from falcon_assets.ledger import queries
 from falcon_assets.ledger.status import EntityStatus, Status
 from falcon_assets.model.cluster import Cluster
@@ -17,12 +18,14 @@ from falcon_assets.model.expression import Kind
 from falcon_assets.model.instant import format_instant
 from falcon_assets.model.process import Input, Process
 from falcon_assets.orchestration import run_tags
-from falcon_assets.orchestration.cluster_reruns import ClusterReruns
+from falcon_assets.orchestration.cluster_reruns import ClusterReruns, look_at_reruns
 from falcon_assets.planning.coordination import Decision, Situation
 from falcon_assets.planning.expression_bounds import expression_bounds
 from falcon_assets.planning.instance_record import InstanceRecord, InstanceState
 from falcon_assets.planning.process_partitions import ProcessPartitions
 from falcon_assets.planning.readiness import Readiness
+from falcon_assets.planning.replication_process import input_cluster
+from falcon_assets.planning.rerun_holds import RerunHolds
 from falcon_assets.planning.timeline import Timeline, feed_timeline
 
 
@@ -54,6 +57,7 @@ class ClusterLook:
     def __init__(
         self,
         connection: Connection,
+        store: EntityStore,
         cluster: str,
         members: Collection[Member],
         status: Mapping[tuple[str, str], EntityStatus],
@@ -63,6 +67,7 @@ class ClusterLook:
         reruns: ClusterReruns,
     ) -> None:
         self._connection, self._cluster, self._status, self._now, self._until = connection, cluster, status, now, until
+        self._store = store
         self._progress = queries.progress(connection, cluster)
         self._first = {one.process.name: self._first_open(one) for one in members}
         self._members = {one.process.name: one for one in members}
@@ -78,6 +83,7 @@ class ClusterLook:
                 self._available.setdefault(key, set()).update(there)
             for key, gone in queries.evicted(connection, spans).items():
                 self._evicted.setdefault(key, {}).update(gone)
+        self._holds_elsewhere: dict[str, RerunHolds] = {}
         self._runs: dict[str, list[dg.DagsterRun]] = {}
         for run in unfinished:
             if run.tags.get(run_tags.CLUSTER) == cluster and run_tags.NOMINAL_TIMES in run.tags:
@@ -86,7 +92,8 @@ class ClusterLook:
     def situation(self, member: Member, budget: int) -> Situation:
         """What is known about the process."""
         process, timeline = member.process, member.timeline
-        status = self._status[process.kind, process.name]
+        entity, reads_on = self._store.scheduled_as(process), input_cluster(process, self._cluster)
+        status = self._status[entity.kind, entity.name]
         records = dict(self._records[process.name])
         for run in self._runs.get(process.name, ()):
             for nominal in run_tags.nominals_of(run.tags):
@@ -106,14 +113,14 @@ class ClusterLook:
             first_open=timeline.index_at_or_before(self._first[process.name]),
             records=records,
             slots_in_use=self._slots(process, records),
-            available={one.feed: self._available.get((self._cluster, one.feed), set()) for one in process.inputs},
+            available={one.feed: self._available.get((reads_on, one.feed), set()) for one in process.inputs},
             budget=min(budget, 100) if budget > 0 else 0,
             requests=self._reruns.requests.get(process.name, {}),
-            holds=self._reruns.holds,
+            holds=self._holds(reads_on),
             evicted={
-                one.feed: self._evicted[self._cluster, one.feed]
+                one.feed: self._evicted[reads_on, one.feed]
                 for one in process.inputs
-                if (self._cluster, one.feed) in self._evicted
+                if (reads_on, one.feed) in self._evicted
             },
         )
 
@@ -129,6 +136,14 @@ class ClusterLook:
 
     def _first_open(self, member: Member) -> datetime:
         return self._progress.get(member.progress_key, member.timeline.start)
+
+    def _holds(self, cluster: str) -> RerunHolds:
+        """What reruns are about to replace on a cluster that is read."""
+        if cluster == self._cluster:
+            return self._reruns.holds
+        if cluster not in self._holds_elsewhere:
+            self._holds_elsewhere[cluster] = look_at_reruns(self._connection, self._store, cluster, ()).holds
+        return self._holds_elsewhere[cluster]
 
     def _slots(self, process: Process, records: Mapping[datetime, InstanceRecord]) -> int:
         granted = {run.run_id: int(run.tags.get(run_tags.SLOTS, 1)) for run in self._runs.get(process.name, ())}
@@ -157,7 +172,7 @@ class ClusterLook:
         for member in members:
             for one in member.process.inputs:
                 span = self._span(member, one, first[member.process.name], last)
-                key = (self._cluster, one.feed)
+                key = (input_cluster(member.process, self._cluster), one.feed)
                 spans[key] = (min(spans[key][0], span[0]), max(spans[key][1], span[1])) if key in spans else span
         return spans
 

@@ -49,14 +49,15 @@ def look_at_reruns(connection: Connection, store: EntityStore, cluster: str, own
     for one in alive:
         requests.setdefault(one.process, {})[one.nominal] = one.request
         records.setdefault(one.process, {})[one.nominal] = one.record
-    watched = [key for key in late_inputs(store, store.processes.values()) if key[0] == cluster]
+    watched = [key for key in late_inputs(store, store.coordinated) if key[0] == cluster]
     asked = [(one.process, one.nominal) for one in alive]
     late_readers = partial(reruns.late_readers, connection, cluster, watched)
-    return ClusterReruns(requests, records, rerun_holds(asked, store.processes, store.feeds, cluster, late_readers))
+    own_processes = {one.name: one for one in store.coordinated if one.on(cluster)}
+    return ClusterReruns(requests, records, rerun_holds(asked, own_processes, store.feeds, cluster, late_readers))
 
 
 def _is_alive(one: reruns.Requested, store: EntityStore, cluster: str) -> bool:
-    process = store.processes.get(one.process)
-    if process is None or process.on(cluster) is None:
+    process = store.coordinated_on(one.process, cluster)
+    if process is None:
         return False
     return process_timeline(process, cluster).contains(one.nominal) and is_alive(one.request, one.record, process)

@@ -9,34 +9,52 @@ import dagster as dg
 from falcon_assets.catalog.store import EntityStore
 from falcon_assets.errors import InvalidDefinitionsError, Problem
 from falcon_assets.model.cluster import Cluster
+from falcon_assets.model.feed import Feed, FeedCluster
 from falcon_assets.model.process import Process
 from falcon_assets.orchestration import names
 from falcon_assets.orchestration.feed_specs import feed_spec
 from falcon_assets.orchestration.process_assets import ProcessAssets
+from falcon_assets.orchestration.replication_assets import ReplicationAssets
+from falcon_assets.orchestration.replication_work import Copying
 from falcon_assets.orchestration.resources import spark_resources
 from falcon_assets.orchestration.retention_schedules import retention_definitions
 from falcon_assets.orchestration.sensors import sensors
 from falcon_assets.orchestration.setup_mark import SETUP, setup_mark
+from falcon_assets.planning.replication_process import Replication
 from falcon_assets.planning.timeline import feed_timeline
 from falcon_assets.settings import Settings
+from falcon_assets.storage.copy_progress import CopyProgress
 
 
-def build_definitions(store: EntityStore, settings: Settings) -> dg.Definitions:
+def _tell_nobody(name: str, progress: CopyProgress) -> None:
+    """What is copied is in the events of the run."""
+
+
+def build_definitions(store: EntityStore, settings: Settings, copying: Copying = _tell_nobody) -> dg.Definitions:
     """Assets, jobs, sensors, schedules and resources for the entities of ``store``.
 
     Runs execute in one process, so that all their steps share one warm Spark session.
 
+    Args:
+        store: The entities.
+        settings: The clock, and where everything lies.
+        copying: Told about once a second how far the copies of runs in this process are.
+
     Raises:
         InvalidDefinitionsError: two processes would have the same op name in Dagster.
     """
-    processes = store.processes.values()
-    pairs = [(process, cluster) for process in processes for cluster, _ in store.process_clusters(process)]
+    pairs = [(process, cluster) for process in store.coordinated for cluster, _ in store.process_clusters(process)]
     _require_distinct_names(store, pairs)
-    builder = ProcessAssets(store, settings)
-    jobs = [_job(store, process, cluster) for process, cluster in pairs]
+    computed = ProcessAssets(store, settings)
+    copied = ReplicationAssets(store, settings, computed, copying)
+    jobs = list({names.job_name(cluster.name, process): _job(process, cluster) for process, cluster in pairs}.values())
     retention = retention_definitions(store, settings)
     return dg.Definitions(
-        assets=[*_external_feeds(store), *(builder.build(process, cluster) for process, cluster in pairs)],
+        assets=[
+            *_external_feeds(store),
+            *(computed.build(*pair) for pair in pairs if not isinstance(pair[0], Replication)),
+            *(copied.build(*replicated) for replicated in _replicated_feeds(store)),
+        ],
         jobs=[*jobs, *retention.jobs],
         schedules=retention.schedules,
         sensors=[*sensors(store, settings, {job.name: job for job in jobs}), *retention.sensors],
@@ -50,34 +68,42 @@ def _external_feeds(store: EntityStore) -> Iterator[dg.AssetSpec]:
     """Feeds that nobody produces: their instances land from outside."""
     for feed in store.feeds.values():
         for cluster, entry in store.feed_clusters(feed):
-            if not store.producers(feed.name, cluster.name):
+            if not (store.producers(feed.name, cluster.name) or store.replications_to(feed.name, cluster.name)):
                 yield feed_spec(feed, cluster, entry, feed_timeline(feed, cluster.name), kinds=("file",))
 
 
-def _job(store: EntityStore, process: Process, cluster: Cluster) -> dg.UnresolvedAssetJobDefinition:
+def _replicated_feeds(store: EntityStore) -> Iterator[tuple[Feed, Cluster, FeedCluster]]:
+    for feed in store.feeds.values():
+        for cluster, entry in store.feed_clusters(feed):
+            if store.replications_to(feed.name, cluster.name):
+                yield feed, cluster, entry
+
+
+def _job(process: Process, cluster: Cluster) -> dg.UnresolvedAssetJobDefinition:
     """The job of one process on one cluster: what ``dagster job backfill`` and the UI's launchpad start."""
+    kind, name = ("feed", process.feed) if isinstance(process, Replication) else ("process", process.name)
     keys = [names.asset_key(cluster.name, output.feed) for output in process.outputs]
     return dg.define_asset_job(
-        name=names.job_name(cluster.name, process.name),
+        name=names.job_name(cluster.name, process),
         selection=dg.AssetSelection.assets(*keys),
         description=process.description or None,
-        tags=names.tags({"falcon/process": process.name, "falcon/cluster": cluster.name}),
+        tags=names.tags({f"falcon/{kind}": name, "falcon/cluster": cluster.name}),
     )
 
 
 def _require_distinct_names(store: EntityStore, pairs: list[tuple[Process, Cluster]]) -> None:
-    taken: dict[str, str] = {}
+    taken: dict[str, Process] = {}
     problems = []
     for process, cluster in pairs:
-        for name in (names.op_name(cluster.name, process.name), names.job_name(cluster.name, process.name)):
-            other = taken.setdefault(name, process.name)
-            if other != process.name:
+        for name in (names.op_name(cluster.name, names.work_name(process)), names.job_name(cluster.name, process)):
+            other = taken.setdefault(name, process)
+            if names.work_name(other) != names.work_name(process):
                 problems.append(
                     Problem(
-                        store.position(process),
+                        store.position(store.scheduled_as(process)),
                         "name",
-                        f"{process.name!r} on {cluster.name!r} and {other!r} both need the name {name!r} in Dagster, "
-                        "which knows no '-': rename one of them",
+                        f"{process.name!r} on {cluster.name!r} and {other.name!r} both need the name {name!r} in "
+                        "Dagster, which knows no '-': rename one of them",
                     )
                 )
     if problems:

@@ -22,6 +22,7 @@ from falcon_assets.orchestration.materialization import DATA_VERSION_TAG
 from falcon_assets.orchestration.open_ledger import Ledger
 from falcon_assets.orchestration.partitions import key_of
 from falcon_assets.planning.coordination import timeout_of
+from falcon_assets.planning.replication_process import delay_of
 from falcon_assets.planning.timeline import feed_timeline
 from falcon_assets.planning.watch import horizon_of, watch_windows
 from falcon_assets.settings import Settings
@@ -123,9 +124,9 @@ class Collector:
     @cached_property
     def _horizons(self) -> dict[str, timedelta]:
         timeouts: dict[str, list[timedelta]] = {feed.name: [] for feed in self._feeds}
-        for process in self.store.processes.values():
+        for process in self.store.coordinated:
             for one in process.inputs:
-                timeouts.setdefault(one.feed, []).append(timeout_of(process))
+                timeouts.setdefault(one.feed, []).append(timeout_of(process) + delay_of(process))
         return {feed.name: horizon_of(feed, timeouts[feed.name]) for feed in self._feeds}
 
     def _windows(self, feed: Feed, now: datetime, looked_at: datetime | None) -> tuple[tuple[datetime, datetime], ...]:

@@ -47,7 +47,7 @@ class PlannedRun:
     @property
     def job_name(self) -> str:
         """Its job."""
-        return names.job_name(self.member.cluster.name, self.member.process.name)
+        return names.job_name(self.member.cluster.name, self.member.process)
 
 
 @dataclass(frozen=True)
@@ -106,11 +106,11 @@ class Coordinator:
         decisions: dict[tuple[str, str], Decision] = {}
         problems: dict[tuple[str, str], str] = {}
         with ledger.engine.begin() as connection:
-            status = statuses(connection, self.processes, now)
+            status = statuses(connection, [self.store.scheduled_as(one) for one in self.processes], now)
         for cluster, members in self._members.items():
             with ledger.engine.begin() as connection:
                 reruns = look_at_reruns(connection, self.store, cluster, [one.process.name for one in members])
-                look = ClusterLook(connection, cluster, members, status, unfinished, now, until, reruns)
+                look = ClusterLook(connection, self.store, cluster, members, status, unfinished, now, until, reruns)
                 for member in members:
                     key = (member.process.name, cluster)
                     try:
@@ -153,9 +153,9 @@ def _digest(attempts: Sequence[int]) -> str:
 
 
 def pipelines(store: EntityStore) -> dict[str, list[Process]]:
-    """Pipeline -> its processes; a process of several pipelines is coordinated in its first one."""
+    """Pipeline -> its processes, or replications; a process of several pipelines is coordinated in its first one."""
     found: dict[str, list[Process]] = {}
-    for process in store.processes.values():
+    for process in store.coordinated:
         found.setdefault(process.pipelines[0], []).append(process)
     return found
 

@@ -27,9 +27,9 @@ def free_instances_of_deleted_runs(
     with ledger.engine.connect() as connection:
         lost = queries.in_flight_without_run(connection, [process.name for process in processes])
     for (process_name, cluster), nominals in lost.items():
-        if process_name not in store.processes or cluster not in store.clusters:
+        process = store.coordinated_on(process_name, cluster)
+        if process is None:
             continue
-        process = store.processes[process_name]
         partitions = process_partitions(process, cluster, store.feeds)
         key = names.asset_key(cluster, process.outputs[0].feed)
         for nominal in nominals:

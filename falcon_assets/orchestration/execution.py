@@ -1,4 +1,4 @@
-"""The body of a process's op: many instances in one run, each on its own."""
+"""The body of an op: many instances of a process or replication in one run, each on its own."""
 
 from __future__ import annotations
 
@@ -6,14 +6,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import datetime
-from functools import cached_property, partial
+from functools import partial
 from queue import SimpleQueue
 from typing import TypeAlias
 
 import dagster as dg
 from pyspark.sql import SparkSession
 
-from falcon_assets.catalog.store import EntityStore
 from falcon_assets.errors import FalconError
 from falcon_assets.ledger import queries, reruns
 from falcon_assets.model.cluster import Cluster
@@ -22,18 +21,15 @@ from falcon_assets.model.process import Process
 from falcon_assets.orchestration import names, run_tags
 from falcon_assets.orchestration.event_metadata import instance_state
 from falcon_assets.orchestration.instance_fence import InstanceFence, instance_fence
-from falcon_assets.orchestration.instance_run import Evicted, InstanceResult, InstanceRunner, ReadyInstance
-from falcon_assets.orchestration.materialization import materializations
+from falcon_assets.orchestration.instance_run import Evicted
+from falcon_assets.orchestration.instance_work import Done, InstanceWork, Prepared
 from falcon_assets.orchestration.open_ledger import Ledger, open_ledger
 from falcon_assets.orchestration.partitions import instant_of_key, key_of
 from falcon_assets.planning.instance_record import InstanceState, LateChange
 from falcon_assets.planning.process_partitions import ProcessPartitions
+from falcon_assets.planning.replication_process import Replication, input_cluster
 from falcon_assets.settings import Settings
 from falcon_assets.spark.engines.programs import stop_programs
-from falcon_assets.storage.cluster_store import ClusterStore
-
-Said: TypeAlias = "SimpleQueue[tuple[datetime, InstanceResult | Exception | LeftAlone | None]]"
-"""What the instances of a run say, in the order in which they do: that they start (None), and what they came to."""
 
 
 @dataclass(frozen=True)
@@ -43,30 +39,29 @@ class LeftAlone:
     why: str
 
 
+Outcome: TypeAlias = Done | Exception | LeftAlone | None
+"""What an instance came to; None: it starts."""
+Said: TypeAlias = "SimpleQueue[tuple[datetime, Outcome]]"
+"""What the instances of a run say, in the order in which they do."""
+
+
 @dataclass(frozen=True)
 class ProcessExecution:
-    """Runs the partitions of a run of one process on one cluster."""
+    """Runs the partitions of a run of one process, or one replication, on one cluster.
 
-    store: EntityStore
+    Attributes:
+        process: The process.
+        cluster: Where its instances are.
+        partitions: How its assets are partitioned.
+        settings: The clock, and where everything lies.
+        work: What is done for an instance; made when a run starts.
+    """
+
     process: Process
     cluster: Cluster
     partitions: ProcessPartitions
     settings: Settings
-
-    @cached_property
-    def _files(self) -> ClusterStore:
-        return ClusterStore(self.cluster, self.settings.home, self.settings.environ)
-
-    @cached_property
-    def _runner(self) -> InstanceRunner:
-        return InstanceRunner(
-            self.process,
-            self.cluster,
-            self.store.feeds,
-            self._files,
-            self.store.root,
-            self.process.acl.owner if self.process.acl else self.settings.user,
-        )
+    work: Callable[[dg.AssetExecutionContext, InstanceFence], InstanceWork]
 
     def run(self, context: dg.AssetExecutionContext, session: Callable[[], SparkSession]) -> None:
         """Runs every instance of the run's partitions, ``parallel`` at a time, and records each as it is published.
@@ -87,7 +82,8 @@ class ProcessExecution:
         nominals = [nominal for nominal in asked if nominal not in others]
         failures: dict[datetime, str] = {}
         evicted = partial(self._evicted, fence.ledger)
-        ready = list(self._prepare(nominals, self._late(context, nominals), evicted, failures))
+        late = self._late(context, nominals)
+        ready = list(self._prepare(self.work(context, fence), nominals, late, evicted, failures))
         for nominal, reason in failures.items():
             self._record_state(context, nominal, InstanceState.FAILED, reason)
         slots = min(self.process.parallel, int(context.run.tags.get(run_tags.SLOTS, self.process.parallel)))
@@ -109,7 +105,10 @@ class ProcessExecution:
     def _nominals(self, keys: Sequence[str]) -> list[datetime]:
         """The nominal times behind the partition keys, in the order in which they run."""
         instants = [instant for key in keys if (instant := instant_of_key(key)) is not None]
-        return sorted(map(self.partitions.nominal_of, instants), reverse=self.process.order != "FIFO")
+        nominals = [self.partitions.nominal_of(instant) for instant in instants]
+        if isinstance(self.process, Replication):  # another source may bring the others
+            nominals = [one for one in nominals if self.partitions.nominal.contains(one)]
+        return sorted(nominals, reverse=self.process.order != "FIFO")
 
     def _late(
         self, context: dg.AssetExecutionContext, nominals: Sequence[datetime]
@@ -122,45 +121,46 @@ class ProcessExecution:
         return {nominal: request.changes for nominal, request in found.items()}
 
     def _evicted(self, ledger: Ledger, feed: str, instances: Sequence[datetime]) -> Mapping[datetime, datetime]:
-        key = (self.cluster.name, feed)
+        key = (input_cluster(self.process, self.cluster.name), feed)
         with ledger.engine.connect() as connection:
             found = queries.evicted(connection, {key: (min(instances), max(instances))}).get(key, {})
         return {instance: found[instance] for instance in instances if instance in found}
 
     def _prepare(
         self,
+        work: InstanceWork,
         nominals: Sequence[datetime],
         late: Mapping[datetime, tuple[LateChange, ...]],
         evicted: Evicted,
         failures: dict[datetime, str],
-    ) -> Iterator[ReadyInstance]:
+    ) -> Iterator[Prepared]:
         """The instances that can run; why the others cannot goes to ``failures``. No Spark is started for it."""
         for nominal in nominals:
             try:
-                yield self._runner.prepare(nominal, late.get(nominal, ()), evicted)
+                yield work.prepare(nominal, late.get(nominal, ()), evicted)
             except FalconError as error:
                 failures[nominal] = str(error)
 
     def _outcomes(
         self,
-        ready: Sequence[ReadyInstance],
+        ready: Sequence[Prepared],
         session: Callable[[], SparkSession],
         slots: int,
         said: Said,
         fence: InstanceFence,
-    ) -> Iterator[tuple[datetime, InstanceResult | Exception | LeftAlone | None]]:
+    ) -> Iterator[tuple[datetime, Outcome]]:
         """Starts (None), results and failures as they come; nothing is started once the run is interrupted."""
 
-        def work(one: ReadyInstance) -> None:
+        def work(one: Prepared) -> None:
             try:
-                why = fence.take(one.plan.nominal)
+                why = fence.take(one.nominal)
                 if why is not None:
-                    said.put((one.plan.nominal, LeftAlone(why)))
+                    said.put((one.nominal, LeftAlone(why)))
                     return
-                said.put((one.plan.nominal, None))
-                said.put((one.plan.nominal, self._runner.run(one, session)))
+                said.put((one.nominal, None))
+                said.put((one.nominal, one.run(session)))
             except Exception as error:
-                said.put((one.plan.nominal, error))
+                said.put((one.nominal, error))
 
         with ThreadPoolExecutor(max_workers=slots, thread_name_prefix=self.process.name) as pool:
             for one in ready:
@@ -182,7 +182,7 @@ class ProcessExecution:
         self,
         context: dg.AssetExecutionContext,
         nominal: datetime,
-        outcome: InstanceResult | Exception | LeftAlone | None,
+        outcome: Outcome,
         running: set[datetime],
         failures: dict[datetime, str],
     ) -> None:
@@ -195,7 +195,7 @@ class ProcessExecution:
         if isinstance(outcome, LeftAlone):
             context.log.info(f"{self.process.name} {format_instant(nominal)} is left alone: {outcome.why}")
             return
-        if isinstance(outcome, InstanceResult):
+        if not isinstance(outcome, Exception):
             self._record(context, outcome)
             return
         failures[nominal] = str(outcome) or type(outcome).__name__
@@ -210,7 +210,7 @@ class ProcessExecution:
         """Says of every instance how the interruption left it: those that were published nevertheless are done."""
         while not said.empty():
             nominal, outcome = said.get()
-            if isinstance(outcome, InstanceResult):
+            if not (outcome is None or isinstance(outcome, LeftAlone | Exception)):
                 self._hear(context, nominal, outcome, running, failures)
         run = context.instance.get_run_by_id(context.run_id)
         if run is not None and run.status is dg.DagsterRunStatus.CANCELING:
@@ -218,9 +218,8 @@ class ProcessExecution:
         for nominal in sorted(running):
             self._record_state(context, nominal, InstanceState.WAITING, "its run was interrupted")
 
-    def _record(self, context: dg.AssetExecutionContext, result: InstanceResult) -> None:
-        at = self.settings.now()
-        for event in materializations(result, self._files, self.process.name, self._partition(result.nominal), at):
+    def _record(self, context: dg.AssetExecutionContext, done: Done) -> None:
+        for event in done.events(self._partition(done.nominal), self.settings.now()):
             context.log_event(event)
 
     def _record_state(

@@ -24,7 +24,9 @@ from falcon_assets.orchestration.dead_runs import DeadRuns
 from falcon_assets.orchestration.deleted_runs import free_instances_of_deleted_runs
 from falcon_assets.orchestration.late_arrival import LateArrival
 from falcon_assets.orchestration.open_ledger import Ledger
+from falcon_assets.orchestration.replication_work import Copying
 from falcon_assets.planning.instance_record import InstanceState
+from falcon_assets.planning.replication_process import input_cluster
 from falcon_assets.settings import Settings
 
 _PATIENCE_SECONDS = 30.0
@@ -43,12 +45,14 @@ class Display:
         started: Called with a run as it starts.
         progress: Called now and then with a run and how many of its instances are over.
         waits: Called with the time of the next retry.
+        copying: Called now and then with the name of an instance that is copied and how far it is.
     """
 
     collected: Callable[[int], None]
     started: Callable[[PlannedRun], None]
     progress: Callable[[PlannedRun, int], None]
     waits: Callable[[datetime], None]
+    copying: Copying
 
 
 @dataclass(frozen=True)
@@ -106,11 +110,13 @@ class Foreground:
             SettingsError: another ``falcon run`` works on one of the pipelines.
             FalconError: a process cannot be decided on, or a feed cannot be looked at.
         """
-        clusters = [
-            cluster
-            for cluster in self.store.clusters.values()
-            if any(process.on(cluster.name) for process in processes)
-        ]
+        used = {
+            name
+            for process in processes
+            for one, _ in self.store.process_clusters(process)
+            for name in (one.name, input_cluster(process, one.name))
+        }
+        clusters = [cluster for cluster in self.store.clusters.values() if cluster.name in used]
         collectors = [Collector(self.store, cluster, self.settings) for cluster in clusters]
         coordinator = Coordinator(self.store, self.settings, processes)
         late_arrival = LateArrival(self.store, self.settings, processes)

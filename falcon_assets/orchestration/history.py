@@ -205,4 +205,6 @@ def _consumed(inputs: Mapping[str, Sequence[Mapping[str, str]]]) -> Iterator[Con
     for name, instances in inputs.items():
         for one in instances:
             if "feed" in one:
-                yield Consumption(name, one["feed"], parse_instant(one["instance"]), one.get("version"))
+                yield Consumption(
+                    name, one["feed"], parse_instant(one["instance"]), one.get("version"), one.get("cluster")
+                )

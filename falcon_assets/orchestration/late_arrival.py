@@ -89,16 +89,20 @@ class LateArrival:
         waiting: dict[ProcessKey, str] = {}
         due: list[datetime] = []
         with ledger.engine.begin() as connection:
-            status = statuses(connection, self.processes, now)
+            status = statuses(connection, [self.store.scheduled_as(one) for one in self.processes], now)
             watched = {
                 one: cut_off
                 for one, cut_off in cut_offs.items()
-                if status["process", one[1]].status is not Status.SUBMITTED
+                if status[self._scheduled_as(*one[:2])].status is not Status.SUBMITTED
             }
             for key, found in reruns.changed(connection, watched).items():
                 name, cluster, nominal = key
-                process = self.store.process(name)
-                if process.late_process is None or not self._of(process, cluster).nominal.contains(nominal):
+                process = self.store.coordinated_on(name, cluster)
+                if (
+                    process is None
+                    or process.late_process is None
+                    or not self._of(process, cluster).nominal.contains(nominal)
+                ):
                     continue
                 own = {one[2]: cut_off for one, cut_off in watched.items() if one[:2] == (cluster, name)}
                 verdict = judge(process.late_process, nominal, own, found.newest, found.arrivals, now)
@@ -119,13 +123,20 @@ class LateArrival:
         self, instance: dg.DagsterInstance, key: ProcessKey, change: LateChange, after: timedelta, now: datetime
     ) -> str:
         name, cluster, nominal = key
-        process = self.store.process(name)
+        process = self._process(name, cluster)
         partitions = self._of(process, cluster)
         said = too_late_text(name, nominal, change, after)
         asset = names.asset_key(cluster, process.outputs[0].feed)
         partition = key_of(partitions.timeline, partitions.partition_of(nominal))
         instance.report_runless_asset_event(meta.too_late(asset, partition, name, nominal, change, now, said))
         return said
+
+    def _process(self, name: str, cluster: str) -> Process:
+        return next(one for one in self.processes if one.name == name and one.on(cluster))
+
+    def _scheduled_as(self, cluster: str, name: str) -> tuple[str, str]:
+        entity = self.store.scheduled_as(self._process(name, cluster))
+        return entity.kind, entity.name
 
     def _of(self, process: Process, cluster: str) -> ProcessPartitions:
         key = (process.name, cluster)

@@ -7,7 +7,9 @@ from collections.abc import Mapping
 
 import dagster as dg
 
+from falcon_assets.model.process import Process
 from falcon_assets.model.shared import Acl
+from falcon_assets.planning.replication_process import Replication
 
 _NOT_IDENTIFIER = re.compile(r"[^A-Za-z0-9_]")
 _NOT_TAG = re.compile(r"[^A-Za-z0-9_.-]")
@@ -27,9 +29,14 @@ def op_name(cluster: str, process: str) -> str:
     return _NOT_IDENTIFIER.sub("_", f"{cluster}__{process}")
 
 
-def job_name(cluster: str, process: str) -> str:
+def work_name(process: Process) -> str:
+    """What the op and the job of a process are named after; all replications of a feed to a cluster have one op."""
+    return f"{process.feed}__replication" if isinstance(process, Replication) else process.name
+
+
+def job_name(cluster: str, process: Process) -> str:
     """The name of the job of a process on a cluster: that of its op, with ``_job`` behind."""
-    return f"{op_name(cluster, process)}_job"
+    return f"{op_name(cluster, work_name(process))}_job"
 
 
 def group_name(groups: tuple[str, ...]) -> str | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cache, partial
 from typing import Any
 
 import dagster as dg
@@ -15,12 +16,16 @@ from falcon_assets.model.process import Process
 from falcon_assets.orchestration import names
 from falcon_assets.orchestration.execution import ProcessExecution
 from falcon_assets.orchestration.feed_specs import feed_spec
+from falcon_assets.orchestration.instance_run import InstanceRunner
+from falcon_assets.orchestration.instance_work import ProcessWork
 from falcon_assets.orchestration.mappings import mapping_for
 from falcon_assets.orchestration.resources import resource_key
 from falcon_assets.planning.input_window import FeedAsset, Rewriter
 from falcon_assets.planning.process_partitions import ProcessPartitions, process_partitions
+from falcon_assets.planning.replication import replicated_timeline
 from falcon_assets.planning.timeline import feed_timeline
 from falcon_assets.settings import Settings
+from falcon_assets.storage.cluster_store import ClusterStore
 
 _ENGINE_KINDS = {"spark-sql": ("spark", "sql"), "pyspark": ("pyspark",), "spark-submit": ("spark",)}
 
@@ -41,7 +46,8 @@ class ProcessAssets:
         its own, and fails on its own; the run fails at its end if one did.
         """
         partitions = self.partitions(process, cluster)
-        execution = ProcessExecution(self.store, process, cluster, partitions, self.settings)
+        work = cache(partial(self._work, process, cluster))
+        execution = ProcessExecution(process, cluster, partitions, self.settings, lambda *_: work())
         spark = resource_key(cluster)
 
         @dg.multi_asset(
@@ -60,6 +66,18 @@ class ProcessAssets:
 
         return compute
 
+    def _work(self, process: Process, cluster: Cluster) -> ProcessWork:
+        return ProcessWork(
+            InstanceRunner(
+                process,
+                cluster,
+                self.store.feeds,
+                ClusterStore(cluster, self.settings.home, self.settings.environ),
+                self.store.root,
+                process.acl.owner if process.acl else self.settings.user,
+            )
+        )
+
     def partitions(self, process: Process, cluster: Cluster) -> ProcessPartitions:
         """How the assets of ``process`` on ``cluster`` are partitioned."""
         key = (process.name, cluster.name)
@@ -75,6 +93,8 @@ class ProcessAssets:
         return self._feed_assets[key]
 
     def _feed_asset(self, feed: Feed, cluster: Cluster) -> FeedAsset:
+        if self.store.replications_to(feed.name, cluster.name):
+            return FeedAsset(replicated_timeline(feed, cluster.name) or feed_timeline(feed, cluster.name))
         timeline = feed_timeline(feed, cluster.name)
         for process in self.store.producers(feed.name, cluster.name):
             partitions = self.partitions(process, cluster)

@@ -8,7 +8,7 @@ from datetime import datetime
 from sqlalchemy import Connection
 
 from falcon_assets.catalog.store import EntityStore
-from falcon_assets.ledger import queries
+from falcon_assets.ledger import queries, reruns
 from falcon_assets.ledger.status import Status, statuses
 from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.expression import Kind
@@ -17,11 +17,13 @@ from falcon_assets.model.process import Process
 from falcon_assets.orchestration.cluster_look import Member
 from falcon_assets.orchestration.cluster_reruns import look_at_reruns
 from falcon_assets.planning.eviction import Hold
+from falcon_assets.planning.instance_rules import is_alive
 from falcon_assets.planning.process_partitions import process_partitions
 from falcon_assets.planning.reader_holds import PendingInstances, reader_hold
 from falcon_assets.planning.readiness import Readiness
 from falcon_assets.planning.replication_hold import replication_hold
-from falcon_assets.planning.timeline import feed_timeline
+from falcon_assets.planning.replication_process import Replication, replications_to
+from falcon_assets.planning.timeline import feed_timeline, process_timeline
 
 
 class ClusterHolds:
@@ -46,15 +48,15 @@ class ClusterHolds:
         first = {name: progress.get(one.progress_key, one.timeline.start) for name, one in members.items()}
         attempts = {one.name: one.retry.attempts for one in processes if one.retry.policy != "final"}
         records = queries.records(connection, cluster.name, first, attempts)
-        reruns = look_at_reruns(connection, store, cluster.name, ())
+        asked = look_at_reruns(connection, store, cluster.name, ())
         self._pending = {
             name: PendingInstances(
                 member.process,
                 member.timeline,
                 now,
                 first[name] if self._is_scheduled(member.process) else None,
-                {**reruns.records.get(name, {}), **records[name]},
-                reruns.requests.get(name, {}),
+                {**asked.records.get(name, {}), **records[name]},
+                asked.requests.get(name, {}),
             )
             for name, member in members.items()
         }
@@ -75,13 +77,33 @@ class ClusterHolds:
         if entry is None or entry.type != "source":
             return
         for target in feed.clusters:
-            if target.type == "target":
-                timeline = feed_timeline(feed, target.name)
-                key = (target.name, feed.name)
-                spans = {key: (timeline.start, timeline.end)}
-                arrived = queries.available(self._connection, spans).get(key, set())
-                gone = queries.evicted(self._connection, spans).get(key, {})
-                yield replication_hold(target.name, timeline, {*arrived, *gone})
+            for one in replications_to(feed, target) if target.type == "target" else ():
+                if one.source == self._cluster.name:
+                    yield from self._replication_hold(feed, one)
+
+    def _replication_hold(self, feed: Feed, replication: Replication) -> Iterator[Hold]:
+        """What has never come to the target, and what is on its way there again."""
+        target, timeline = replication.target, process_timeline(replication, replication.target)
+        key = (target, feed.name)
+        spans = {key: (timeline.start, timeline.end)}
+        arrived = queries.available(self._connection, spans).get(key, set())
+        gone = queries.evicted(self._connection, spans).get(key, {})
+        yield replication_hold(target, timeline, {*arrived, *gone})
+        unfinished = queries.records(self._connection, target, {replication.name: timeline.end})[replication.name]
+        again = {
+            one.nominal: one
+            for one in reruns.requested(self._connection, target)
+            if one.process == replication.name and is_alive(one.request, one.record, replication)
+        }
+        pending = PendingInstances(
+            replication,
+            timeline,
+            self._now,
+            None,
+            {**unfinished, **{nominal: one.record for nominal, one in again.items()}},
+            {nominal: one.request for nominal, one in again.items()},
+        )
+        yield reader_hold(pending, replication.inputs[0], timeline, ())
 
     def _member(self, process: Process) -> Member:
         partitions = process_partitions(process, self._cluster.name, self._store.feeds)

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from datetime import datetime
 
 from falcon_assets.model.instant import format_instant, parse_instant
-from falcon_assets.orchestration import names
 from falcon_assets.orchestration.partitions import key_of
 from falcon_assets.planning.coordination import Launch
 from falcon_assets.planning.process_partitions import ProcessPartitions
@@ -40,7 +39,8 @@ def launch_tags(
         for nominal in (launch.nominals[0], launch.nominals[-1])
     )
     return {
-        **names.tags({PROCESS: process, CLUSTER: cluster}),
+        PROCESS: process,
+        CLUSTER: cluster,
         NOMINAL_TIMES: " ".join(map(format_instant, launch.nominals)),
         SLOTS: str(launch.slots),
         RANGE_START: first,

@@ -66,18 +66,16 @@ def _coordinator(
 ) -> dg.SensorDefinition:
     coordinator = Coordinator(store, settings, processes)
     dead_runs = DeadRuns(processes)
-    own = [
-        jobs[names.job_name(cluster.name, process.name)]
-        for process in processes
-        for cluster, _ in store.process_clusters(process)
-    ]
+    own = {
+        names.job_name(cluster.name, process) for process in processes for cluster, _ in store.process_clusters(process)
+    }
 
     @dg.sensor(
         name=names.op_name(pipeline, "coordinator"),
         description=f"Starts the instances of the pipeline {pipeline} when their time and their inputs have come",
         minimum_interval_seconds=INTERVAL_SECONDS,
         default_status=dg.DefaultSensorStatus.RUNNING,
-        jobs=own,
+        jobs=[jobs[name] for name in sorted(own)],
     )
     def evaluate(context):  # type: ignore[no-untyped-def]  # Dagster cannot resolve postponed annotations
         ledger = open_ledger(settings, context.instance)

@@ -12,8 +12,17 @@ from datetime import datetime
 from falcon_assets.model.instant import format_instant
 from falcon_assets.model.process import Process
 from falcon_assets.planning.instance_record import LATE, InstanceRecord, InstanceState, RerunRequest
-from falcon_assets.planning.instance_rules import gives_up_at, opens_at, reopened, settled, timeout_of, timeout_text
+from falcon_assets.planning.instance_rules import (
+    gives_up_at,
+    later,
+    opens_at,
+    reopened,
+    settled,
+    timeout_of,
+    timeout_text,
+)
 from falcon_assets.planning.readiness import Readiness
+from falcon_assets.planning.replication_process import delay_of
 from falcon_assets.planning.rerun_holds import RerunHolds
 from falcon_assets.planning.timeline import Timeline
 
@@ -152,7 +161,8 @@ class _Look:
     def due(self) -> int:
         """How many instances of the timeline are due."""
         at = self.at
-        horizon = at.now if at.until is None else min(at.now, at.until)
+        now = at.now - delay_of(at.process)
+        horizon = now if at.until is None else min(now, at.until)
         return at.timeline.indexes(at.timeline.start, horizon).stop
 
     def is_settled(self, nominal: datetime) -> bool:
@@ -213,7 +223,8 @@ class _Look:
             self.timed_out.append((nominal, f"does not wait: {gone}"))
             return
         asked = at.requests[nominal].requested_at if nominal in at.requests else nominal
-        gives_up = gives_up_at(max(nominal, at.since, opens or nominal, asked), at.process)
+        due_at = later(nominal, delay_of(at.process))
+        gives_up = gives_up_at(max(due_at, at.since, opens or nominal, asked), at.process)
         if at.now >= gives_up:
             self.timed_out.append((nominal, f"missing after {timeout_text(at.process)}: {', '.join(missing)}"))
         else:
@@ -250,7 +261,8 @@ class _Look:
         if at.since is None:
             return None
         following = {at.timeline.instance(due)} if due < at.timeline.count else set()
-        return min(self.alarms | {T for T in following if at.until is None or at.until >= T}, default=None)
+        wanted = {T for T in following if at.until is None or at.until >= T}
+        return min(self.alarms | {later(T, delay_of(at.process)) for T in wanted}, default=None)
 
     def _held(self, record: InstanceRecord | None) -> str:
         if record is None:

@@ -9,6 +9,8 @@ from datetime import datetime
 from falcon_assets.model.feed import Feed
 from falcon_assets.model.process import Output, Process
 from falcon_assets.planning.evaluate import evaluate_time
+from falcon_assets.planning.replication import replicated_timeline
+from falcon_assets.planning.replication_process import Replication
 from falcon_assets.planning.timeline import Timeline, feed_timeline, process_timeline
 from falcon_assets.planning.window_offsets import window_offsets
 
@@ -50,6 +52,8 @@ def process_partitions(process: Process, cluster: str, feeds: Mapping[str, Feed]
         UnknownEntityError: the process or one of its feeds is not on that cluster.
     """
     nominal = process_timeline(process, cluster)
+    if isinstance(process, Replication):
+        return _replicated(process, nominal, feeds[process.feed])
     timelines = [feed_timeline(feeds[output.feed], cluster) for output in process.outputs]
     shifts = {
         _shift(nominal, timeline, output, process.timezone)
@@ -57,6 +61,12 @@ def process_partitions(process: Process, cluster: str, feeds: Mapping[str, Feed]
     }
     shift = shifts.pop() if len(shifts) == 1 and len(set(timelines)) == 1 else None
     return ProcessPartitions(nominal, nominal if shift is None else timelines[0], shift)
+
+
+def _replicated(replication: Replication, nominal: Timeline, feed: Feed) -> ProcessPartitions:
+    """The asset has the instances that any of the sources brings."""
+    asset = replicated_timeline(feed, replication.target) or nominal
+    return ProcessPartitions(nominal, asset, asset.index_at_or_before(nominal.start))
 
 
 def _shift(nominal: Timeline, feed: Timeline, output: Output, timezone: str) -> int | None:

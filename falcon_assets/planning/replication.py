@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from fnmatch import fnmatchcase
 
@@ -83,6 +83,35 @@ def contributions(feed: Feed, target: str, clusters: Mapping[str, Cluster]) -> t
         for entry in feed.clusters
         if entry.type == "source"
     )
+
+
+def common_timeline(feed: Feed, source: str, target: str) -> Timeline | None:
+    """The instances of ``feed`` that exist on both clusters; None where there are none.
+
+    They are those of the target within both validities: ``max`` of the starts, ``min`` of the ends. Steps of one
+    length either all meet or never.
+
+    Raises:
+        UnknownEntityError: the feed is not on one of the clusters.
+    """
+    theirs, ours = feed_timeline(feed, source), feed_timeline(feed, target)
+    end = min(theirs.end, ours.end)
+    found = ours.indexes(max(theirs.start, ours.start), end)
+    if not found or not theirs.contains(first := ours.instance(found.start)) or first >= end:
+        return None
+    return replace(ours, start=first, end=end)
+
+
+def replicated_timeline(feed: Feed, target: str) -> Timeline | None:
+    """The instances of ``feed`` that some source brings to the target; None where none does, or it is no target."""
+    own = feed.on(target)
+    sources = [entry.name for entry in feed.clusters if entry.type == "source"]
+    if own is None or own.type != "target":
+        return None
+    lines = [line for line in (common_timeline(feed, source, target) for source in sources) if line is not None]
+    if not lines:
+        return None
+    return replace(min(lines, key=lambda line: line.start), end=max(line.end for line in lines))
 
 
 def sources_of(parts: Iterable[Contribution], instance: datetime) -> list[Contribution]:

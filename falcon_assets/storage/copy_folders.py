@@ -90,6 +90,11 @@ class CopyFolders:
         except FileNotFoundError:
             return []
 
+    @property
+    def is_published(self) -> bool:
+        """Whether the part was published, and nobody has begun to copy it again since."""
+        return bool(self._fs.exists(self._published)) and not self._fs.exists(self.attempt)
+
     def write_plan(self, number: int, steps: Iterable[FileStep]) -> None:
         """Writes what a task is to do."""
         text = "\n".join(json.dumps([step.step.value, *step[1:]]) for step in steps)

@@ -235,8 +235,8 @@ def test_a_rerun_replaces_what_was_consumed(engine: Engine) -> None:
     facts = [success(1, hour(0), *two), success(2, hour(1), two[0]), success(3, hour(0), two[1])]
     fold(engine, history_of(facts, [2]))
     assert content(engine)["consumed"] == [
-        ("p", "primary", hour(0), "flights", "raw", hour(1), "v1", 0, None, False),
-        ("p", "primary", hour(1), "flights", "raw", hour(0), "v1", 0, None, False),
+        ("p", "primary", hour(0), "flights", "raw", hour(1), "v1", 0, None, False, "primary"),
+        ("p", "primary", hour(1), "flights", "raw", hour(0), "v1", 0, None, False, "primary"),
     ]
 
 

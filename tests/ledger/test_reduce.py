@@ -210,7 +210,7 @@ def test_consumed_is_what_the_last_success_read() -> None:
     first, second = Consumption("flights", "raw", T, "v1"), Consumption("flights", "raw", T, "v2")
     success = changed(1, S.SUCCEEDED, "a")
     facts = [replace(success, consumed=(first,)), replace(success, event_id=2, run_id="b", consumed=(second,))]
-    rows = {KEY: (Consumed("flights", "raw", T, "v2", 0),)}
+    rows = {KEY: (Consumed("flights", "raw", T, "v2", 0, "primary"),)}
     assert after(*facts).consumed == rows
     assert after(*facts, changed(3, S.FAILED, "c")).consumed == rows
 
@@ -219,7 +219,7 @@ def test_what_a_run_read_it_read_after_it_started() -> None:
     read = replace(changed(6, S.SUCCEEDED, "a"), consumed=(Consumption("flights", "raw", T, "v1"),))
     rows = after(changed(4, S.RUNNING, "a"), read)
     assert rows.started == {KEY: 4}
-    assert rows.consumed == {KEY: (Consumed("flights", "raw", T, "v1", 4),)}
+    assert rows.consumed == {KEY: (Consumed("flights", "raw", T, "v1", 4, "primary"),)}
 
 
 def test_what_came_too_late_is_remembered_until_it_is_read_again() -> None:

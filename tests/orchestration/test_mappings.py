@@ -46,7 +46,7 @@ def process(frequency: str, start: str, end: str, output: str = "now(0,0)", **mo
 def assets(consumer: Process, *feeds: Feed, producers: tuple[Process, ...] = ()) -> tuple[EntityStore, ProcessAssets]:
     processes = {one.name: one for one in (consumer, *producers)}
     named = {one.name: one for one in feeds}
-    store = EntityStore(load_settings({}).entity_defs, {"primary": CLUSTER}, named, processes, {})
+    store = EntityStore(load_settings({}).entity_defs, {"primary": CLUSTER}, named, processes, {}, {"primary": CLUSTER})
     return store, ProcessAssets(store, load_settings({}))
 
 
