@@ -11,6 +11,7 @@ from typing import Any
 from falcon_assets.planning.replication import Contribution, contributions
 from falcon_assets.planning.replication_options import ReplicationOptions
 from falcon_assets.storage.cluster_store import ClusterStore
+from falcon_assets.storage.complete_copies import publish_if_complete
 from falcon_assets.storage.copy_publication import publish_copies
 from falcon_assets.storage.copy_task import run_task
 from falcon_assets.storage.data_version import DataVersion
@@ -75,6 +76,11 @@ class CopySandbox:
 
     def publish(self, sources: Iterable[str] = ("primary",), permission: str | None = None) -> DataVersion:
         return publish_copies(self.store(), "raw-flights on backup", self.output(permission), tuple(sources))
+
+    def bring(self, source: str, options: ReplicationOptions | None = None) -> DataVersion | None:
+        """Copies from one of several sources, and publishes the instance if that completes it."""
+        self.copy(options, source)
+        return publish_if_complete(self.store(), "raw-flights on backup", self.output(), source, tuple(self.sources))
 
     def replicate(self, options: ReplicationOptions | None = None) -> CopyResult:
         result = self.copy(options)

@@ -29,7 +29,7 @@ from sqlalchemy import (
 )
 
 from falcon_assets.ledger.fold import record_of
-from falcon_assets.ledger.tables import COLLECTED, FEED_INSTANCES, OPEN, PROCESS_INSTANCES, PROGRESS
+from falcon_assets.ledger.tables import COLLECTED, CONSUMED, FEED_INSTANCES, OPEN, PROCESS_INSTANCES, PROGRESS
 from falcon_assets.ledger.upsert import upsert
 from falcon_assets.planning.instance_record import FeedState, InstanceRecord, InstanceState
 
@@ -124,6 +124,15 @@ def some_records(
     table = PROCESS_INSTANCES.c
     own = and_(table.process == process, table.cluster == cluster, table.nominal.in_(nominals))
     return {row.nominal: record_of(row) for row in connection.execute(select(PROCESS_INSTANCES).where(own))}
+
+
+def versions_read(
+    connection: Connection, processes: Sequence[str], cluster: str, nominal: datetime
+) -> dict[str, str | None]:
+    """Process -> the version that its instance read when it succeeded last, of processes that read one instance."""
+    table = CONSUMED.c
+    own = and_(table.process.in_(processes), table.cluster == cluster, table.nominal == nominal)
+    return {row.process: row.version for row in connection.execute(select(table.process, table.version).where(own))}
 
 
 def begun(connection: Connection, run_ids: Sequence[str]) -> dict[str, set[Name]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 import dagster as dg
 
 from falcon_assets.errors import MissingInputsError
+from falcon_assets.ledger import queries
 from falcon_assets.ledger.reruns import cause_of
 from falcon_assets.model.feed import Feed
 from falcon_assets.model.instant import format_instant
@@ -25,7 +26,7 @@ from falcon_assets.planning.instance_record import InstanceState, LateChange
 from falcon_assets.planning.paths import InstancePaths
 from falcon_assets.planning.replication import Contribution, sources_of
 from falcon_assets.planning.replication_options import replication_options
-from falcon_assets.planning.replication_process import Replication
+from falcon_assets.planning.replication_process import Replication, replication_name
 from falcon_assets.spark.copying import copy_instance
 from falcon_assets.storage.availability import is_available
 from falcon_assets.storage.cluster_store import ClusterStore
@@ -123,9 +124,21 @@ class _Copy:
                 result = copy_instance(session(), copy, self._progress()) if copy.plan.tasks else copy.finish(())
             key = f"{route.feed.name} on {route.replication.target} at {format_instant(self.nominal)}"
             sources = [part.source for part in sources_of(route.parts, self.nominal)]
-            version = publish_if_complete(route.target, key, output, sources)
+            version = publish_if_complete(route.target, key, output, route.part.source, sources)
         late = tuple(replace(one, after=read.version) for one in self.late)
-        return _Copied(route, self.nominal, read, result, version, late)
+        versions = {**self._others(sources), route.part.source: read.version}
+        return _Copied(route, self.nominal, read, versions, result, version, late)
+
+    def _others(self, sources: Sequence[str]) -> dict[str, str | None]:
+        """Which versions of the other sources have come, by source."""
+        ledger, replication = self.work.fence.ledger, self.work.route.replication
+        if len(sources) < 2:
+            return {}
+        names_of = {replication_name(replication.feed, source): source for source in sources}
+        ledger.catch_up()
+        with ledger.engine.connect() as connection:
+            found = queries.versions_read(connection, list(names_of), replication.target, self.nominal)
+        return {names_of[name]: version for name, version in found.items()}
 
     @contextmanager
     def _alone(self) -> Iterator[None]:
@@ -162,6 +175,7 @@ class _Copied:
     route: Route
     nominal: datetime
     read: DataVersion
+    versions: Mapping[str, str | None]
     result: CopyResult
     version: DataVersion | None
     late: tuple[LateChange, ...]
@@ -190,6 +204,7 @@ class _Copied:
                 "data_version": self.version.version,
                 "bytes": self.version.bytes,
                 "files": self.version.files,
+                "source_versions": dg.MetadataValue.json(dict(self.versions)),
                 **({meta.LATE: dg.MetadataValue.json(cause_of(self.late))} if self.late else {}),
             },
             tags={DATA_VERSION_TAG: self.version.version},
@@ -207,7 +222,6 @@ class _Copied:
         return {
             meta.INSTANCE: format_instant(self.nominal),
             "source": replication.source,
-            "source_version": self.read.version,
             "files_copied": result.files_copied,
             "files_skipped": result.files_skipped,
             "files_failed": result.files_failed,

@@ -57,7 +57,7 @@ def replications_to(feed: Feed, target: FeedCluster) -> Iterator[Replication]:
         # Not validated: the name is none that people may give, and everything in it was validated as part of the feed.
         yield Replication.model_construct(
             kind="process",
-            name=f"{feed.name} from {entry.name}",
+            name=replication_name(feed.name, entry.name),
             description=f"{feed.name} from {entry.name} to {target.name}",
             tags=feed.tags,
             pipelines=(replication_pipeline(target.name),),
@@ -77,6 +77,11 @@ def replications_to(feed: Feed, target: FeedCluster) -> Iterator[Replication]:
             source=entry.name,
             delay=_longer(entry.delay, target.delay),
         )
+
+
+def replication_name(feed: str, source: str) -> str:
+    """What the replications of a feed from a source are called, on every target."""
+    return f"{feed} from {source}"
 
 
 def replication_pipeline(target: str) -> str:

@@ -11,10 +11,11 @@ from falcon_assets.storage.copy_publication import publish_copies
 from falcon_assets.storage.data_version import DataVersion, fingerprint
 from falcon_assets.storage.instance_copy import is_published
 from falcon_assets.storage.output_target import OutputTarget
+from falcon_assets.storage.rename_publication import RenamePublication
 
 
 def publish_if_complete(
-    store: ClusterStore, key: str, output: OutputTarget, sources: Sequence[str]
+    store: ClusterStore, key: str, output: OutputTarget, source: str, sources: Sequence[str]
 ) -> DataVersion | None:
     """Publishes what was copied since the last publication; None where a source has not brought its part yet.
 
@@ -24,14 +25,18 @@ def publish_if_complete(
         store: The target's.
         key: The target instance, for messages.
         output: Where it goes.
+        source: Name of the cluster whose part was copied just now, and will be again after a crash.
         sources: Names of all clusters that bring a part of this instance.
 
     Raises:
         StorageError: as :func:`publish_copies`.
     """
-    ready = [source for source in sources if CopyFolders(store, output.path, source).finished() is not None]
+    if store.is_local:
+        RenamePublication.recover(store, key, output)
+    ready = [one for one in sources if CopyFolders(store, output.path, one).finished() is not None]
+    ready.sort(key=source.__ne__)
     published = is_published(store, output)
-    if not published and any(not _has_come(store, output, source) for source in sources):
+    if not published and any(not _has_come(store, output, one) for one in sources):
         return None
     if ready:
         try:

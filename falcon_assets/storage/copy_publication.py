@@ -42,7 +42,7 @@ def publish_copies(store: ClusterStore, key: str, output: OutputTarget, sources:
         key: The target instance, for messages.
         output: Where it goes.
         sources: Names of the source clusters whose parts were copied since the last publication: all of them where
-            there is no published instance yet.
+            there is no published instance yet. A crash may lose the part of the first one: it is copied again then.
 
     Raises:
         StorageError: a part is not finished, its files changed since they were verified, or the store refuses. The
@@ -50,10 +50,10 @@ def publish_copies(store: ClusterStore, key: str, output: OutputTarget, sources:
     """
     with ExitStack() as held, driver_explained(store.cluster.name, f"publish {output.path}"):
         published = list_files(store, output.path, output.flag)
+        for source in sorted(sources) if store.is_local else ():  # two that publish at once must not block each other
+            held.enter_context(part_lock(CopyFolders(store, output.path, source), f"{key}: source {source!r}"))
         parts = []
         for source in sources:
-            if store.is_local:
-                held.enter_context(part_lock(CopyFolders(store, output.path, source), f"{key}: source {source!r}"))
             folders = CopyFolders(store, output.path, source)
             files = folders.staged_files() if store.is_local else published
             parts.append(_finished(folders, key, source, files))

@@ -23,6 +23,7 @@ from falcon_assets.storage.file_copy import Attributes
 from falcon_assets.storage.file_marks import list_files
 from falcon_assets.storage.output_target import OutputTarget
 from falcon_assets.storage.path_lock import path_lock
+from falcon_assets.storage.rename_publication import RenamePublication
 
 _LOCK_SECONDS = 3.0
 _SHOWN_FAILURES = 5
@@ -93,6 +94,7 @@ class InstanceCopy:
             self._check_stores()
             if self._target.is_local:
                 held.enter_context(part_lock(self._folders, self._where))
+                RenamePublication.recover(self._target, self._where, self._output)
             self._folders.begin()
             self.started = time.monotonic()
             self._listed = self._source_files()

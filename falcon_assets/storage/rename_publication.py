@@ -38,6 +38,17 @@ class RenamePublication:
         self._held = ExitStack()
         self._check_apart(store)
 
+    @classmethod
+    def recover(cls, store: ClusterStore, process_key: str, target: OutputTarget) -> None:
+        """Puts an output in order that a crash left between its old and its new instance; mostly there is nothing.
+
+        Raises:
+            StorageError: somebody is publishing it.
+        """
+        if (Path(store.staging) / OutputSwap(store, target).key).exists():
+            with cls(store, process_key, {"output": target}):
+                pass  # entering it does that
+
     def __enter__(self) -> RenamePublication:
         # Always in the same order: two runs that share outputs must not wait for each other.
         with ExitStack() as held:

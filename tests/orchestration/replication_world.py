@@ -121,6 +121,14 @@ class ReplicationWorld(LedgerWorld):
         events = [record.asset_materialization for record in records]
         return [{name: value.value for name, value in event.metadata.items()} for event in events if event]
 
+    def messages(self, cluster: str, feed: str, number: int) -> list[str]:
+        """What the runs that published an instance said of their copies."""
+        key, partition = dg.AssetKey([cluster, feed]), format_instant(hour(number))
+        filters = dg.AssetRecordsFilter(asset_key=key, asset_partitions=[partition])
+        records = self.instance.fetch_materializations(filters, limit=100).records
+        logs = [entry for one in records for entry in self.instance.all_logs(one.run_id)]
+        return [entry.user_message for entry in logs if " files, " in entry.user_message]
+
     def everything(self) -> dict[str, list[Any]]:
         with self.ledger.engine.connect() as connection:
             return {

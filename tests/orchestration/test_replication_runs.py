@@ -106,10 +106,14 @@ def test_an_instance_goes_to_every_target_when_its_delay_has_passed(world: Repli
     }
     (said,) = world.published("backup", "plain", 4)
     source = world.published("east", "plain", 4)[0]["data_version"]
-    assert said["source_version"] == source
+    assert said["source_versions"] == {"east": source}
     assert (said["files_copied"], said["files_skipped"], said["bytes_copied"]) == (2, 0, 18)
     assert (said["verification"], said["data_version"]) == ("checksum", source)
     assert said["duration_seconds"] > 0
+    progress = "plain from east 2013-01-01T04:00Z: 2 of 2 files, 0.0 of 0.0 MB, "
+    last = world.messages("backup", "plain", 4)[-1]
+    assert last.startswith(progress)
+    assert last.endswith(" MB/s")
 
 
 def test_late_changes_move_only_what_changed_and_the_cascade_follows(world: ReplicationWorld) -> None:
@@ -128,7 +132,7 @@ def test_late_changes_move_only_what_changed_and_the_cascade_follows(world: Repl
     first, second = world.published("backup", "plain", 5)
     assert (second["files_copied"], second["files_skipped"]) == (1, 1)
     (cause,) = second["late"]
-    assert (cause["from"], cause["to"]) == (first["source_version"], second["source_version"])
+    assert (cause["from"], cause["to"]) == tuple(one["source_versions"]["east"] for one in (first, second))
     assert world.step("09:00", "plain") == []
 
 
@@ -140,7 +144,10 @@ def test_the_target_is_complete_when_all_sources_have_come(world: ReplicationWor
     world.land("west", "parts", 1, west__a=2, east__not_its=9)
     assert world.step("01:10", "parts") == ["parts from west on backup, 2013-01-01T01:00Z, attempt 1"]
     assert world.files("backup", "parts", 1) == {"east/a.json": 1, "west/a.json": 2}
-    assert len(world.published("backup", "parts", 1)) == 1
+    (said,) = world.published("backup", "parts", 1)
+    assert said["source_versions"] == {
+        source: world.published(source, "parts", 1)[0]["data_version"] for source in ("east", "west")
+    }
     # Before 01:00 there is no west: east alone is everything.
     world.land("east", "parts", 0, east__a=3)
     assert world.step("01:20", "parts") == ["parts from east on backup, 2013-01-01T00:00Z, attempt 1"]

@@ -91,22 +91,26 @@ def test_killed_again_and_again(home: Path) -> None:
     assert attempts > 3
 
 
-def test_killed_while_several_parts_are_published(home: Path) -> None:
+@pytest.mark.parametrize("late", [False, True], ids=["for the first time", "after a late change"])
+def test_killed_at_every_step_of_the_last_of_several_sources(home: Path, late: bool) -> None:
     for step in count(1):
         copies = CopySandbox(home / str(step), sources={"primary": "${cluster.name}", "second": "${cluster.name}"})
         copies.write({"primary/a": b"1", "primary/b": b"2"})
         copies.write({"second/c": b"3"}, "second")
-        copies.copy(source="primary")
-        copies.copy(source="second")
+        assert copies.bring("primary") is None
         expected = {"primary/a": b"1", "primary/b": b"2", "second/c": b"3"}
-        lived = not killed_before(step, STEPS, partial(copies.publish, ["primary", "second"]))
-        assert (copies.read() if copies.is_complete() else expected) == expected
+        before = None
+        if late:
+            before = copies.bring("second") and copies.read()
+            copies.write({"second/d": b"4"}, "second")
+            expected = {"primary/a": b"1", "primary/b": b"2", "second/d": b"4"}
+        lived = not killed_before(step, STEPS, partial(copies.bring, "second"))
+        if copies.is_complete():
+            assert copies.read() in (before, expected)
         if lived:
             break
-        waiting = [name for name in ("primary", "second") if copies.copy(source=name).to_publish]
-        if waiting and not copies.is_complete():
-            copies.publish(["primary", "second"])
-        elif waiting:
-            copies.publish(waiting)
+        assert copies.bring("second") is not None
+        assert copies.read() == expected
+        assert copies.bring("primary") is not None
         assert copies.read() == expected
     assert step > 30

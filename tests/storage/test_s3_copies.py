@@ -136,6 +136,32 @@ copies.copy(ReplicationOptions(map_bandwidth=0.1))
 """
 
 
+def test_a_part_that_is_being_changed_keeps_the_others_from_setting_the_flag(
+    tmp_path: Path, url: str, bucket: str
+) -> None:
+    copies = CopySandbox(
+        tmp_path,
+        ENVIRON,
+        target=lake(url, bucket=bucket),
+        sources={"primary": "${cluster.name}", "second": "${cluster.name}"},
+    )
+    copies.write({"primary/a": b"1", "primary/b": b"2"})
+    copies.write({"second/c": b"3"}, "second")
+    assert copies.bring("primary") is None
+    assert copies.bring("second") is not None
+    copies.write({"primary/a": b"10", "primary/b": b"20"})
+    with pytest.raises(RuntimeError), copies.copying() as copy:
+        run_task(copy.job, 0)
+        raise RuntimeError("breaks off")
+    assert not copies.is_complete()
+    copies.write({"second/c": b"30"}, "second")
+    assert copies.bring("second") is None
+    assert not copies.is_complete()
+    assert copies.bring("primary") is not None
+    assert copies.read() == {"primary/a": b"10", "primary/b": b"20", "second/c": b"30"}
+    assert copies.bring("second") is not None
+
+
 def test_a_killed_copy_is_resumed(archive: CopySandbox, url: str, bucket: str) -> None:
     files = {f"part-{number:02}": os.urandom(20_000) for number in range(60)}
     archive.write(files)
