@@ -35,6 +35,14 @@ class ExecuteInterface(Declaration):
     endpoint: Annotated[str, AfterValidator(_known_execute)]
     """``local[N]``, ``spark://host:port``, ``yarn``, ``k8s://...`` or ``sc://host:port`` (Spark Connect)."""
 
+    def tasks_at_once(self, cores: int) -> int | None:
+        """How many tasks run side by side, where the endpoint says it: ``local[*]`` on a machine of ``cores``."""
+        found = _EXECUTE.fullmatch(self.endpoint)
+        if found is None or not self.endpoint.startswith("local"):
+            return None
+        threads = found[1] or "1"
+        return cores if threads == "*" else int(threads)
+
 
 class ServiceInterface(Declaration):
     """A service, by URL."""

@@ -101,6 +101,7 @@ def plan_copy(
     staged: Mapping[str, CopyRecord],
     holds: Callable[[str], bool],
     options: ReplicationOptions,
+    at_once: int | None = None,
 ) -> CopyPlan:
     """The plan.
 
@@ -111,6 +112,7 @@ def plan_copy(
         staged: What an earlier attempt at this copy verified in staging.
         holds: Whether a file of that name is of this source's part (:meth:`Contribution.holds`).
         options: The feed's.
+        at_once: How many tasks run side by side; None where that is not known. More would only cost their start.
     """
     steps: list[FileStep] = []
     equal: list[str] = []
@@ -123,7 +125,8 @@ def plan_copy(
             steps.append(FileStep(step, name, size, mark, checksum))
     gone = {name for name in target if name not in part and holds(name)} if options.remove_deleted_files else set()
     kept = [name for name in target if name not in part and name not in gone]
-    return CopyPlan(balanced(steps, options.max_maps), tuple(equal), tuple(sorted(gone)), tuple(kept))
+    most = options.max_maps if at_once is None else min(options.max_maps, at_once)
+    return CopyPlan(balanced(steps, most), tuple(equal), tuple(sorted(gone)), tuple(kept))
 
 
 def _step(

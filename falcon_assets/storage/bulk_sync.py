@@ -11,6 +11,20 @@ from falcon_assets.storage.durable import sync_tree
 
 if sys.platform == "linux":
     _libc = ctypes.CDLL(None, use_errno=True)
+    _libc.sync_file_range.argtypes = [ctypes.c_int, ctypes.c_int64, ctypes.c_int64, ctypes.c_uint]
+
+
+_SYNC_FILE_RANGE_WRITE = 2
+
+
+def start_writing(descriptor: int, start: int, size: int) -> None:
+    """Has the system write that part of an open file to the disk now, and does not wait for it.
+
+    Without it, everything waits in memory for :func:`sync_all`, and the disk idles until then. It is a hint: nothing
+    is said where the system or the file system does not take it, and only :func:`sync_all` makes sure.
+    """
+    if sys.platform == "linux":
+        _libc.sync_file_range(descriptor, start, size, _SYNC_FILE_RANGE_WRITE)
 
 
 def sync_all(path: str) -> None:

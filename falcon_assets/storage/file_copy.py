@@ -11,10 +11,15 @@ from typing import NamedTuple
 from fsspec import AbstractFileSystem
 
 from falcon_assets.errors import StorageError
+from falcon_assets.storage.bulk_sync import start_writing
 from falcon_assets.storage.checksum import checksum, checksum_of
 from falcon_assets.storage.file_reading import SMALL, blocks, content_of, is_local, read_small
 from falcon_assets.storage.s3_etag import Etag, part_size
 from falcon_assets.storage.throttle import Throttle
+
+
+_WRITTEN_AT_ONCE = 16 << 20
+"""How much of a file the disk is given while the rest is copied: publishing then has little to wait for."""
 
 
 class CopiedFile(NamedTuple):
@@ -151,10 +156,15 @@ class FileCopy:
         """Writes a new file, never into one that is there: that could be a link to what readers see."""
         descriptor = self._new_file(target)
         try:
-            digest = checksum()
+            digest, total, started = checksum(), 0, 0
             for block in self._read(source, size):
                 digest.update(block)
                 _write(descriptor, block)
+                total += len(block)
+                if total - started >= _WRITTEN_AT_ONCE:
+                    start_writing(descriptor, started, total - started)
+                    started = total
+            start_writing(descriptor, started, total - started)
             if self._attributes:
                 self._attributes.apply(source, descriptor)
         finally:

@@ -10,8 +10,8 @@ from fsspec.implementations.local import LocalFileSystem
 
 from falcon_assets.storage.checksum import checksum
 
-LOCAL_BLOCK = 256 << 10
-"""What a processor's own cache holds, so that a block is hashed and written before it leaves it."""
+LOCAL_BLOCK = 128 << 10
+"""What a processor's own cache holds three times, so that a block is read, hashed and written before it leaves it."""
 SMALL = 64 << 10
 """Files up to this size are read by one call."""
 REMOTE_BLOCK = 16 << 20

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections import Counter
 from collections.abc import Iterable
@@ -186,7 +187,8 @@ class InstanceCopy:
         if self._target.is_local and records:
             staged = true_records(records, self._folders.staged_files())
         self._folders.keep_records([*true_records(records, published).values(), *staged.values()])
-        return plan_copy(self._listed, published, recorded, staged, self._part.holds, self._options)
+        at_once = self._target.cluster.interfaces.execute.tasks_at_once(os.cpu_count() or 1)
+        return plan_copy(self._listed, published, recorded, staged, self._part.holds, self._options, at_once)
 
     def _source_files(self) -> dict[str, ListedFile]:
         path, flag = self._path, self._output.flag
