@@ -9,6 +9,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from datetime import datetime, timezone
+from itertools import count
 from pathlib import Path
 
 from pyspark.sql import SparkSession
@@ -45,7 +46,11 @@ def measure() -> list[Line]:
 
 
 class _Copies:
-    """The same instance, copied by us and by others."""
+    """The same instance, copied by us and by others, each time to a new place.
+
+    Nothing is removed in between: ext4 without a journal looks at every file that was removed in the last minutes when
+    it makes one, which takes ten times as long as making it.
+    """
 
     def __init__(self, home: Path, files: int, size: int) -> None:
         source, target = _cluster("primary"), _cluster("backup")
@@ -55,13 +60,15 @@ class _Copies:
         self._path = InstancePaths(feed, source).data(INSTANCE)
         self._session = session_for(target, str(home.parent))
         self._from, self._others = Path(self._source.path(self._path)), home / "others"
+        self._numbers = count(1)
         _fill(self._from, files, size)
         self._warm_up()
 
     def ours(self) -> Steps:
         """Seconds to copy and verify, and to have it on disk and published."""
-        _settle(Path(self._target.path("")))
-        output = OutputTarget(self._path, "_SUCCESS")
+        output = OutputTarget(f"{self._path}/{next(self._numbers)}", "_SUCCESS")
+        Path(self._target.path(self._path)).mkdir(parents=True, exist_ok=True)
+        os.sync()
         started = time.perf_counter()
         _replicate(
             self._session,
@@ -75,9 +82,11 @@ class _Copies:
         """The same by that command."""
 
         def run() -> Steps:
-            _settle(self._others)
+            copy = self._others / str(next(self._numbers))
+            self._others.mkdir(exist_ok=True)
+            os.sync()
             started = time.perf_counter()
-            subprocess.run([*command, f"{self._from}/", f"{self._others}/"], check=True)
+            subprocess.run([*command, f"{self._from}/", f"{copy}/"], check=True)
             copied = time.perf_counter()
             subprocess.run(["sync", "-f", self._others], check=True)
             return {"copy": copied - started, "publish": time.perf_counter() - copied}
@@ -118,13 +127,6 @@ def _fill(folder: Path, files: int, size: int) -> None:
             for offset in range(0, size, len(block)):
                 file.write(f"{number:08}{offset:016}".encode() + block[24:])
     (folder / "_SUCCESS").touch()
-
-
-def _settle(target: Path) -> None:
-    """Removes the copy of the round before, and waits until the disk has nothing left to do."""
-    shutil.rmtree(target, ignore_errors=True)
-    target.mkdir(parents=True)
-    os.sync()
 
 
 def _cluster(name: str) -> Cluster:

@@ -19,6 +19,9 @@ _FLUSH_SECONDS = 2.0
 """Object stores cannot append, so what was verified in so many seconds becomes one object."""
 
 
+_ENCODE = json.JSONEncoder(check_circular=False).encode
+
+
 class RecordLog:
     """Appends records, safely from several threads; each one outlives the process at once, or soon on object stores.
 
@@ -70,7 +73,7 @@ class RecordLog:
 
 def to_lines(records: Iterable[CopyRecord]) -> bytes:
     """The records as text, one line each; names are escaped, so that any name of a file system can be said."""
-    return b"".join(json.dumps(record).encode() + b"\n" for record in records)
+    return "".join([_ENCODE(record) + "\n" for record in records]).encode("ascii")
 
 
 def from_lines(text: bytes) -> list[CopyRecord]:

@@ -15,9 +15,8 @@ from fsspec import AbstractFileSystem
 from falcon_assets.errors import StorageError
 from falcon_assets.planning.copy_plan import CopyRecord, FileStep, Step
 from falcon_assets.storage.copy_records import RecordLog
-from falcon_assets.storage.file_copy import Attributes, CopiedFile, FileCopy
+from falcon_assets.storage.file_copy import Attributes, FileCopy
 from falcon_assets.storage.file_reading import content_of, is_local
-from falcon_assets.storage.marks import mark_of
 from falcon_assets.storage.throttle import Throttle
 
 _REQUESTS = 16
@@ -112,35 +111,30 @@ class _Worker:
         """Does one step and records what was verified."""
         started = time.perf_counter()
         try:
-            outcome, copied = self._done(step)
-            checksum, verified = copied
+            outcome, checksum, verified = self._done(step)
         except Exception as error:  # drivers raise anything
             outcome, checksum, verified = "failed", "", _reason(error)
         return FileReport(step.name, outcome, step.size, time.perf_counter() - started, checksum, verified)
 
-    def _done(self, step: FileStep) -> tuple[str, CopiedFile]:
+    def _done(self, step: FileStep) -> tuple[str, str, str]:
+        """Outcome, checksum, and how it was verified."""
         job = self._job
-        source, written = (_join(base, step.name) for base in (job.source_base, job.written_base))
+        source, written = _join(job.source_base, step.name), _join(job.written_base, step.name)
         if step.step is Step.CHECK and self._holds(written, step.size, step.checksum):
-            return "resumed", CopiedFile(step.checksum, "checksum")
+            return "resumed", step.checksum, "checksum"
+        outcome, copied = "equal", None
         if step.step is Step.COMPARE:
-            published = _join(job.target_base, step.name)
-            same = self._files.compare(source, published, step.size)
-            if same:
-                self._record(step, published, same.checksum)
-                return "equal", same
-        copied = self._files.copy(source, written, step.size)
-        self._record(step, written, copied.checksum)
-        return "copied", copied
+            copied = self._files.compare(source, _join(job.target_base, step.name), step.size)
+        if copied is None:
+            outcome, copied = "copied", self._files.copy(source, written, step.size)
+        self._log.add(CopyRecord(step.name, step.size, step.mark, copied.mark, copied.checksum))
+        return outcome, copied.checksum, copied.verified
 
     def _holds(self, path: str, size: int, checksum: str) -> bool:
         try:
             return content_of(self._job.target, path, size) == (size, checksum)
         except FileNotFoundError:
             return False
-
-    def _record(self, step: FileStep, target: str, checksum: str) -> None:
-        self._log.add(CopyRecord(step.name, step.size, step.mark, mark_of(self._job.target, target), checksum))
 
 
 def _join(base: str, name: str) -> str:

@@ -14,9 +14,9 @@ from falcon_assets.errors import StorageError
 from falcon_assets.storage.bulk_sync import start_writing
 from falcon_assets.storage.checksum import checksum, checksum_of
 from falcon_assets.storage.file_reading import SMALL, blocks, content_of, is_local, read_small
+from falcon_assets.storage.marks import local_mark, mark_of
 from falcon_assets.storage.s3_etag import Etag, part_size
 from falcon_assets.storage.throttle import Throttle
-
 
 _WRITTEN_AT_ONCE = 16 << 20
 """How much of a file the disk is given while the rest is copied: publishing then has little to wait for."""
@@ -29,6 +29,8 @@ class CopiedFile(NamedTuple):
     """Of the content, hexadecimal."""
     verified: str
     """How: ``checksum`` (read back), ``etag`` (the store says what it holds) or ``size``."""
+    mark: str
+    """The target's, as it was then."""
 
 
 @dataclass(frozen=True)
@@ -98,7 +100,7 @@ class FileCopy:
         verified = self._proof(target, size, digest, etag)
         if verified is None:
             raise StorageError("the copy differs from what was read")
-        return CopiedFile(digest, verified)
+        return CopiedFile(digest, verified, mark_of(self._target, target))
 
     def compare(self, source: str, target: str, size: int) -> CopiedFile | None:
         """Reads the source, and the target where it does not say what it holds; None where they differ.
@@ -117,7 +119,7 @@ class FileCopy:
             verified = self._proof(target, size, digest.hexdigest(), etag.hexdigest() if etag else None)
         except FileNotFoundError:
             return None
-        return CopiedFile(digest.hexdigest(), verified) if verified else None
+        return CopiedFile(digest.hexdigest(), verified, mark_of(self._target, target)) if verified else None
 
     def _read(self, source: str, size: int) -> Iterator[bytes | memoryview]:
         """The blocks of the source, at the rate that is allowed."""
@@ -142,15 +144,15 @@ class FileCopy:
             _write(descriptor, data)
             if self._attributes:
                 self._attributes.apply(source, descriptor)
+            digest = checksum_of(data)
+            if self._by_size:
+                return CopiedFile(digest, "size", local_mark(os.fstat(descriptor)))
+            written = os.pread(descriptor, size + 1, 0)
+            if len(written) != size or checksum_of(written) != digest:
+                raise StorageError("the copy differs from what was read")
+            return CopiedFile(digest, "checksum", local_mark(os.fstat(descriptor)))
         finally:
             os.close(descriptor)
-        digest = checksum_of(data)
-        if self._by_size:
-            return CopiedFile(digest, "size")
-        written = read_small(target, size)
-        if checksum_of(written) != digest or len(written) != size:
-            raise StorageError("the copy differs from what was read")
-        return CopiedFile(digest, "checksum")
 
     def _to_local(self, source: str, target: str, size: int) -> str:
         """Writes a new file, never into one that is there: that could be a link to what readers see."""
@@ -172,7 +174,7 @@ class FileCopy:
         return digest.hexdigest()
 
     def _new_file(self, target: str) -> int:
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
+        flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
         folder = target.rpartition("/")[0]
         if folder not in self._folders:
             os.makedirs(folder, exist_ok=True)  # noqa: PTH103 - paths of fsspec are texts
