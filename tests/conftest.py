@@ -6,6 +6,7 @@ import os
 import tempfile
 import uuid
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import dagster as dg
@@ -16,8 +17,18 @@ from filelock import FileLock
 from falcon_assets.orchestration.instance import open_instance
 from falcon_assets.orchestration.postgres import database_url
 from falcon_assets.settings import Settings, load_settings
+from tests.jvm import archive_made, quicken
 
 GIVEN_DATABASE = os.environ.get("FALCON_DATABASE_URL")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Sets up the Java of everything that the tests start."""
+    quicken(os.environ)
+    if not hasattr(config, "workerinput"):  # once, in pytest's first process
+        making = ExitStack()
+        making.enter_context(archive_made())
+        config.add_cleanup(making.close)
 
 
 @pytest.fixture(scope="session")

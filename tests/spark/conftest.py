@@ -37,7 +37,7 @@ def daemon(folder: Path, name: str, *command: str) -> Iterator[tuple[subprocess.
     """A Spark program in the foreground of a process group of its own, ended with all that it started."""
     log = folder / f"{name}.log"
     environ = {
-        **{key: value for key, value in os.environ.items() if not key.startswith("SPARK_")},
+        **{key: value for key, value in os.environ.items() if not key.startswith("SPARK_") or key.endswith("_OPTS")},
         "SPARK_LOCAL_IP": "127.0.0.1",
         "SPARK_LOG_DIR": str(folder),
         "SPARK_PID_DIR": str(folder),
@@ -102,6 +102,7 @@ def standalone_cluster(spark_folder: Path) -> Iterator[Cluster]:
                     "spark.driver.host": "127.0.0.1",
                     "spark.driver.bindAddress": "127.0.0.1",
                     "spark.executor.memory": "512m",
+                    "spark.executor.extraJavaOptions": os.environ["SPARK_SUBMIT_OPTS"],
                     "spark.cores.max": "1",
                 },
             )
