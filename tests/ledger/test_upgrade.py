@@ -28,10 +28,9 @@ def engine(database: str) -> Iterator[Engine]:
     made = ledger_engine(database)
     with made.begin() as connection:
         connection.execute(text(f"DROP SCHEMA IF EXISTS {SCHEMA} CASCADE"))
-        connection.execute(text("DROP SCHEMA IF EXISTS others CASCADE"))
-        connection.execute(text("CREATE SCHEMA others"))
-        for schema in ("others", "public"):  # of the same names as ours
-            connection.execute(text(f"DROP TABLE IF EXISTS {schema}.alembic_version, {schema}.fold"))
+        for schema in ("others", "public"):  # with tables of the same names as ours
+            connection.execute(text(f"DROP SCHEMA IF EXISTS {schema} CASCADE"))
+            connection.execute(text(f"CREATE SCHEMA {schema}"))
             connection.execute(text(f"CREATE TABLE {schema}.fold (own text)"))
             connection.execute(text(f"CREATE TABLE {schema}.alembic_version AS SELECT 'theirs' AS version_num"))
     yield made
