@@ -13,11 +13,13 @@ import dagster as dg
 import pytest
 import sqlalchemy
 from filelock import FileLock
+from xdist.remote import Producer
 
 from falcon_assets.orchestration.instance import open_instance
 from falcon_assets.orchestration.instance_storage import FalconStorage
 from falcon_assets.orchestration.postgres import database_url
 from falcon_assets.settings import Settings, load_settings
+from tests.distribution import Scheduling, rank
 from tests.jvm import archive_made, quicken
 
 GIVEN_DATABASE = os.environ.get("FALCON_DATABASE_URL")
@@ -30,6 +32,18 @@ def pytest_configure(config: pytest.Config) -> None:
         making = ExitStack()
         making.enter_context(archive_made())
         config.add_cleanup(making.close)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> Scheduling | None:
+    """Shares the tests out to the workers."""
+    return Scheduling(config, log) if config.getoption("dist") == "loadfile" else None
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The long ones come first, so that no worker is left with one at the end."""
+    items.sort(key=lambda item: rank(item.nodeid))
 
 
 @pytest.fixture(scope="session")

@@ -1,0 +1,35 @@
+"""Which tests go together, and which come first: two workers shall end at the same time."""
+
+from __future__ import annotations
+
+from xdist.scheduler import LoadFileScheduling
+
+LONGEST_FIRST = (
+    "tests/simulation/test_two_weeks.py",
+    "tests/faults/test_kills.py",
+    "tests/spark",
+    "tests/docs/test_recipes.py",
+    "tests/cli/test_up.py",
+    "tests/cli/test_demo.py",
+    "tests/cli/test_run_command.py",
+    "tests/orchestration/test_dagster_commands.py",
+    "tests/faults/test_dead_runs.py",
+    "tests/orchestration/test_coordinator.py",
+    "tests/orchestration/test_late_data.py",
+    "tests/orchestration/test_process_runs.py",
+    "tests/orchestration",
+    "tests/cli",
+)
+"""What takes longer than all that follows, as measured; the rest comes in pytest's order."""
+
+
+def rank(nodeid: str) -> int:
+    """The smaller, the earlier."""
+    return next((place for place, name in enumerate(LONGEST_FIRST) if nodeid.startswith(name)), len(LONGEST_FIRST))
+
+
+class Scheduling(LoadFileScheduling):
+    """Tests of one file go together, and all of tests/spark: their servers are started once, not in each worker."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        return "tests/spark" if nodeid.startswith("tests/spark/") else super()._split_scope(nodeid)
