@@ -6,6 +6,8 @@ import json
 import os
 import shutil
 import subprocess
+import urllib.request
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +16,8 @@ import pytest
 
 from falcon_assets.orchestration.partitions import instant_of_key
 from falcon_assets.settings import Settings
-from tests.processes import BIN, CHECKOUT
+from tests.processes import BIN, CHECKOUT, free_port, listens
+from tests.waiting import wait_until
 
 MODULE = ("-m", "falcon_assets.definitions")
 ENTITIES = """
@@ -85,17 +88,40 @@ def project(settings: Settings, tmp_path_factory: pytest.TempPathFactory) -> Pat
 
 
 def run(project: Path, *command: str, **environ: str) -> subprocess.CompletedProcess[str]:
-    env = {key: value for key, value in os.environ.items() if not key.startswith("DAGSTER_")}
-    env |= {"FALCON_ENTITY_DEFS": "entity_defs", **environ}
     program = [str(BIN / command[0]), *command[1:]]
+    env = environment(**environ)
     return subprocess.run(program, check=False, cwd=project, env=env, capture_output=True, text=True, timeout=180)
 
 
-def graphql(project: Path, query: str) -> Any:
-    result = run(project, "dagster-graphql", "-w", "workspace.yaml", "-t", query)
-    answers = [line for line in result.stdout.splitlines() if line.startswith("{")]
-    assert answers, result.stderr
-    return json.loads(answers[-1])["data"]
+def environment(**given: str) -> dict[str, str]:
+    kept = {key: value for key, value in os.environ.items() if not key.startswith("DAGSTER_")}
+    return {**kept, "FALCON_ENTITY_DEFS": "entity_defs", **given}
+
+
+@pytest.fixture(scope="module")
+def graphql(project: Path) -> Iterator[Callable[[str], Any]]:
+    """Asks the webserver."""
+    address = f"http://127.0.0.1:{(port := free_port())}"
+    command = [str(BIN / "dagster-webserver"), "-w", "workspace.yaml", "-h", "127.0.0.1", "-p", str(port)]
+    with (project / "webserver.log").open("wb") as log:
+        server = subprocess.Popen(command, cwd=project, env=environment(), stdout=log, stderr=log)
+
+    def ask(query: str) -> Any:
+        body = json.dumps({"query": query}).encode()
+        request = urllib.request.Request(f"{address}/graphql", body, {"Content-Type": "application/json"})
+        with urllib.request.urlopen(request) as response:
+            return json.load(response)["data"]
+
+    def there() -> bool:
+        assert server.poll() is None, (project / "webserver.log").read_text()
+        return listens(port)
+
+    try:
+        wait_until(there, 120, (project / "webserver.log").read_text)
+        yield ask
+    finally:
+        server.terminate()
+        server.wait(60)
 
 
 def test_definitions_validate(project: Path) -> None:
@@ -157,15 +183,15 @@ def test_job_backfill_queues_one_run_per_partition(project: Path, instance: dg.D
     ids=["across time zones", "dynamic partitions"],
 )
 def test_a_backfill_over_our_own_mapping_is_accepted_by_the_webserver(
-    project: Path, feed: str, keys: list[str]
+    graphql: Callable[[str], Any], feed: str, keys: list[str]
 ) -> None:
     assert all(map(instant_of_key, keys))
-    answer = graphql(project, BACKFILL.format(feed=feed, keys=json.dumps(keys)))
+    answer = graphql(BACKFILL.format(feed=feed, keys=json.dumps(keys)))
     assert answer == {"launchPartitionBackfill": {"__typename": "LaunchBackfillSuccess"}}
 
 
-def test_the_webserver_shows_the_window(project: Path) -> None:
-    answer = graphql(project, "{ assetNodes { assetKey { path } dependencies { partitionMapping { description } } } }")
+def test_the_webserver_shows_the_window(graphql: Callable[[str], Any]) -> None:
+    answer = graphql("{ assetNodes { assetKey { path } dependencies { partitionMapping { description } } } }")
     shown = {
         node["assetKey"]["path"][1]: [edge["partitionMapping"]["description"] for edge in node["dependencies"]]
         for node in answer["assetNodes"]
