@@ -24,9 +24,11 @@ from falcon_assets.ledger.tables import CONSUMED, FEED_INSTANCES, FOLD, PROCESS_
 from falcon_assets.ledger.upsert import parts, upsert
 from falcon_assets.planning.instance_record import FeedState, InstanceRecord, InstanceState
 
-History: TypeAlias = Callable[[int, int], tuple[Sequence[Fact], int | None]]
-"""``history(after, limit)``: the facts of the next ``limit`` events after that event id, in their order, and the id of
-the last of these events; None where there are no more. Events that may still appear before it are not passed over."""
+History: TypeAlias = Callable[[Connection, int, int], tuple[Sequence[Fact], int | None]]
+"""``history(connection, after, limit)``: the facts of the next ``limit`` events after that event id, in order, and
+the id of the last of these events; None where there are no more. Events that may still appear before it are not passed
+over. It is asked with the connection that holds the ledger's lock: were it to need another one of a pool, all of them
+could be in the hands of others, who wait for the lock."""
 
 _CHUNK = 1000
 
@@ -61,7 +63,7 @@ def rebuild(engine: Engine, history: History) -> int:
 def _fold_next(connection: Connection, history: History) -> int | None:
     """Folds the next events; None where there are none."""
     after = connection.execute(select(FOLD.c.event_id)).scalar() or 0
-    facts, last = history(after, _CHUNK)
+    facts, last = history(connection, after, _CHUNK)
     if last is None:
         return None
     if facts:

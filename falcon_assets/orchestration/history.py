@@ -6,10 +6,9 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
-from typing import Any
 
 import dagster as dg
-from sqlalchemy import Engine, text
+from sqlalchemy import Connection, text
 
 from falcon_assets.ledger.facts import (
     CameTooLate,
@@ -62,31 +61,27 @@ class DagsterHistory:
 
     Attributes:
         instance: Whose runs say by their tags which instances they carry.
-        engine: The database.
     """
 
     instance: dg.DagsterInstance
-    engine: Engine
 
-    def __call__(self, after: int, limit: int) -> tuple[Sequence[Fact], int | None]:
+    def __call__(self, connection: Connection, after: int, limit: int) -> tuple[Sequence[Fact], int | None]:
         """The facts of the next events after ``after``; see :data:`falcon_assets.ledger.fold.History`."""
-        with self.engine.connect() as connection:
-            newest = connection.execute(_NEWEST).scalar_one()
-            if newest <= after or not self._all_written(connection):
-                return (), None
-            parameters = {"after": after, "newest": newest, "types": _TYPES, "limit": limit}
-            rows = connection.execute(_NEXT, parameters).all()
+        newest = connection.execute(_NEWEST).scalar_one()
+        if newest <= after or not self._all_written(connection):
+            return (), None
+        parameters = {"after": after, "newest": newest, "types": _TYPES, "limit": limit}
+        rows = connection.execute(_NEXT, parameters).all()
         entries = [(int(row.id), deserialize_value(row.event, dg.EventLogEntry)) for row in rows]
         runs = self._runs({entry.run_id for _, entry in entries if entry.run_id})
         facts = [fact for event_id, entry in entries for fact in _facts(event_id, entry, runs)]
         return facts, entries[-1][0] if len(entries) == limit else newest
 
-    def behind(self, after: int) -> int:
+    def behind(self, connection: Connection, after: int) -> int:
         """How many events after that event id there are to look at."""
-        with self.engine.connect() as connection:
-            return int(connection.execute(_BEHIND, {"after": after, "types": _TYPES}).scalar_one())
+        return int(connection.execute(_BEHIND, {"after": after, "types": _TYPES}).scalar_one())
 
-    def _all_written(self, connection: Any) -> bool:
+    def _all_written(self, connection: Connection) -> bool:
         """Waits for whoever was inserting events just now: ids are given out in order, but not seen in order.
 
         False where somebody takes very long; the events are folded in later then.

@@ -30,15 +30,16 @@ class Ledger:
 
     def catch_up(self) -> int:
         """Folds in what happened since the last time; the number of facts."""
-        return fold(self.engine, DagsterHistory(self.instance, self.engine))
+        return fold(self.engine, DagsterHistory(self.instance))
 
     def rebuild(self) -> int:
         """Makes the projection anew from all of history; the number of facts."""
-        return rebuild(self.engine, DagsterHistory(self.instance, self.engine))
+        return rebuild(self.engine, DagsterHistory(self.instance))
 
     def behind(self, event_id: int) -> int:
         """How many events of the history would be looked at, had it been folded up to that event."""
-        return DagsterHistory(self.instance, self.engine).behind(event_id)
+        with self.engine.connect() as connection:
+            return DagsterHistory(self.instance).behind(connection, event_id)
 
 
 def open_ledger(settings: Settings, instance: dg.DagsterInstance) -> Ledger:

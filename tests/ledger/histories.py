@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta, timezone
 from itertools import cycle
 from typing import Any
@@ -29,15 +29,21 @@ def ledger_engine(url: str) -> Engine:
     return create_engine(url, connect_args={"options": "-c timezone=utc"})
 
 
-def history_of(facts: Sequence[Fact], sizes: Sequence[int] = (1000,)) -> History:
-    """The history of these facts, one event each; it gives no more events at a time than the sizes say, in turn."""
+def chunks_of(facts: Sequence[Fact], sizes: Sequence[int]) -> Callable[[int, int], tuple[Sequence[Fact], int | None]]:
+    """Gives these facts, one event each: those after an event, no more at a time than the sizes say, in turn."""
     allowed = cycle(sizes)
 
-    def history(after: int, limit: int) -> tuple[Sequence[Fact], int | None]:
+    def chunk(after: int, limit: int) -> tuple[Sequence[Fact], int | None]:
         found = [fact for fact in facts if fact.event_id > after][: min(limit, next(allowed))]
         return found, found[-1].event_id if found else None
 
-    return history
+    return chunk
+
+
+def history_of(facts: Sequence[Fact], sizes: Sequence[int] = (1000,)) -> History:
+    """The history of these facts, in such chunks."""
+    chunk = chunks_of(facts, sizes)
+    return lambda connection, after, limit: chunk(after, limit)
 
 
 def countable_facts(number: int) -> list[Fact]:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
-from sqlalchemy import Engine, select
+from sqlalchemy import Connection, Engine, select
 from sqlalchemy.exc import IntegrityError
 
 from falcon_assets.ledger.facts import (
@@ -98,12 +98,12 @@ def test_processes_share_the_work(engine: Engine, database: str, tmp_path: Path)
 def failing_at(look: int, history: History) -> History:
     looks = 0
 
-    def failing(after: int, limit: int) -> tuple[Sequence[Fact], int | None]:
+    def failing(connection: Connection, after: int, limit: int) -> tuple[Sequence[Fact], int | None]:
         nonlocal looks
         looks += 1
         if looks == look:
             raise ConnectionError("the history is away")
-        return history(after, limit)
+        return history(connection, after, limit)
 
     return failing
 
@@ -140,10 +140,10 @@ def test_a_chunk_that_cannot_be_stored_leaves_nothing(engine: Engine) -> None:
 def test_a_killed_folder_leaves_a_whole_number_of_chunks(engine: Engine, database: str) -> None:
     alone = folded_once(engine)
 
-    def dying(after: int, limit: int) -> tuple[Sequence[Fact], int | None]:
+    def dying(connection: Connection, after: int, limit: int) -> tuple[Sequence[Fact], int | None]:
         if after >= 50:
             os.kill(os.getpid(), signal.SIGKILL)
-        return history_of(FACTS, [25])(after, limit)
+        return history_of(FACTS, [25])(connection, after, limit)
 
     status = os.waitpid(forked(lambda: fold(ledger_engine(database), dying)), 0)[1]
     assert os.WTERMSIG(status) == signal.SIGKILL
@@ -178,9 +178,9 @@ def test_readers_see_the_old_projection_until_the_new_one_is_complete(engine: En
     seen = []
     history = history_of(FACTS, [100])
 
-    def looking(after: int, limit: int) -> tuple[Sequence[Fact], int | None]:
+    def looking(connection: Connection, after: int, limit: int) -> tuple[Sequence[Fact], int | None]:
         seen.append(content(engine))
-        return history(after, limit)
+        return history(connection, after, limit)
 
     rebuild(engine, looking)
     assert len(seen) == 7
@@ -197,7 +197,7 @@ def test_a_rebuild_that_breaks_off_changes_nothing(engine: Engine) -> None:
 
 
 def test_events_that_say_nothing_move_the_cursor(engine: Engine) -> None:
-    def silent(after: int, limit: int) -> tuple[Sequence[Fact], int | None]:
+    def silent(connection: Connection, after: int, limit: int) -> tuple[Sequence[Fact], int | None]:
         return ([], 5000) if after < 5000 else ([], None)
 
     assert fold(engine, silent) == 0

@@ -23,7 +23,7 @@ from falcon_assets.ledger.fold import fold, rebuild
 from falcon_assets.ledger.reduce import Consumed, FeedInstance, Rows
 from falcon_assets.ledger.tables import METADATA
 from falcon_assets.planning.instance_record import FeedState, InstanceRecord, InstanceState
-from tests.ledger.histories import content, empty, history_of, hour
+from tests.ledger.histories import chunks_of, content, empty, history_of, hour
 
 T = hour(0)
 KEY = ("p", "primary", T)
@@ -377,9 +377,9 @@ SIZES = st.lists(st.integers(1, 9), min_size=1, max_size=5)
 
 @given(HISTORIES, SIZES)
 def test_any_chunking_gives_the_same_rows(facts: list[Fact], sizes: list[int]) -> None:
-    at_once, in_chunks, history, place = after(*facts), Rows(), history_of(facts, sizes), 0
+    at_once, in_chunks, following, place = after(*facts), Rows(), chunks_of(facts, sizes), 0
     while True:
-        chunk, last = history(place, 1000)
+        chunk, last = following(place, 1000)
         if last is None:
             break
         part = Rows(in_chunks.feeds, in_chunks.processes, in_chunks.consumed, started=in_chunks.started)
