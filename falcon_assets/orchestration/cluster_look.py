@@ -142,7 +142,7 @@ class ClusterLook:
         if cluster == self._cluster:
             return self._reruns.holds
         if cluster not in self._holds_elsewhere:
-            self._holds_elsewhere[cluster] = look_at_reruns(self._connection, self._store, cluster, ()).holds
+            self._holds_elsewhere[cluster] = look_at_reruns(self._connection, self._store, cluster, (), self._now).holds
         return self._holds_elsewhere[cluster]
 
     def _slots(self, process: Process, records: Mapping[datetime, InstanceRecord]) -> int:

@@ -11,6 +11,7 @@ from sqlalchemy import Connection
 
 from falcon_assets.catalog.store import EntityStore
 from falcon_assets.ledger import reruns
+from falcon_assets.ledger.status import Status, statuses
 from falcon_assets.orchestration.late_inputs import late_inputs
 from falcon_assets.planning.instance_record import InstanceRecord, RerunRequest
 from falcon_assets.planning.instance_rules import is_alive
@@ -33,14 +34,22 @@ class ClusterReruns:
     holds: RerunHolds = field(default_factory=RerunHolds)
 
 
-def look_at_reruns(connection: Connection, store: EntityStore, cluster: str, own: Collection[str]) -> ClusterReruns:
+def look_at_reruns(
+    connection: Connection, store: EntityStore, cluster: str, own: Collection[str], now: datetime
+) -> ClusterReruns:
     """The requests that are alive; those of processes in ``own`` that are not any more are deleted.
+
+    What reads an instance that will be asked to run again, because a late rerun has just replaced what it read, waits
+    already: the late-arrival sensor looks less often than coordinators do.
 
     Raises:
         ExpressionError: an output of one of the instances lies beyond the years 1 to 9999.
     """
+    watched = [key for key in late_inputs(store, store.coordinated) if key[0] == cluster]
+    # In this order: a rerun that ends in between is alive in the one, or has left its readers stale in the other.
     found = reruns.requested(connection, cluster)
-    if not found:
+    following = _following(connection, store, watched, now)
+    if not found and not following:
         return ClusterReruns()
     alive = [one for one in found if _is_alive(one, store, cluster)]
     reruns.forget(connection, cluster, [one for one in found if one not in alive and one.process in own])
@@ -49,11 +58,30 @@ def look_at_reruns(connection: Connection, store: EntityStore, cluster: str, own
     for one in alive:
         requests.setdefault(one.process, {})[one.nominal] = one.request
         records.setdefault(one.process, {})[one.nominal] = one.record
-    watched = [key for key in late_inputs(store, store.coordinated) if key[0] == cluster]
-    asked = [(one.process, one.nominal) for one in alive]
+    asked = [*((one.process, one.nominal) for one in alive), *following]
     late_readers = partial(reruns.late_readers, connection, cluster, watched)
     own_processes = {one.name: one for one in store.coordinated if one.on(cluster)}
     return ClusterReruns(requests, records, rerun_holds(asked, own_processes, store.feeds, cluster, late_readers))
+
+
+def _following(
+    connection: Connection, store: EntityStore, watched: reruns.LateInputs, now: datetime
+) -> list[tuple[str, datetime]]:
+    """The instances whose late inputs were replaced by late reruns: they run again as soon as somebody looks."""
+    changed = reruns.changed(connection, watched)
+    found = [key for key, one in changed.items() if any(arrival.by_late_rerun for arrival in one.arrivals)]
+    if not found:
+        return []
+    readers = {key: store.coordinated_on(key[0], key[1]) for key in found}
+    scheduled = {key: store.scheduled_as(reader) for key, reader in readers.items() if reader}
+    status = statuses(connection, scheduled.values(), now)
+    return [
+        (key[0], key[2])
+        for key, reader in readers.items()
+        if reader is not None
+        and status[scheduled[key].kind, scheduled[key].name].status is not Status.SUBMITTED
+        and process_timeline(reader, key[1]).contains(key[2])
+    ]
 
 
 def _is_alive(one: reruns.Requested, store: EntityStore, cluster: str) -> bool:

@@ -109,7 +109,7 @@ class Coordinator:
             status = statuses(connection, [self.store.scheduled_as(one) for one in self.processes], now)
         for cluster, members in self._members.items():
             with ledger.engine.begin() as connection:
-                reruns = look_at_reruns(connection, self.store, cluster, [one.process.name for one in members])
+                reruns = look_at_reruns(connection, self.store, cluster, [one.process.name for one in members], now)
                 look = ClusterLook(connection, self.store, cluster, members, status, unfinished, now, until, reruns)
                 for member in members:
                     key = (member.process.name, cluster)

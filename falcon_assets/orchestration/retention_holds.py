@@ -48,7 +48,7 @@ class ClusterHolds:
         first = {name: progress.get(one.progress_key, one.timeline.start) for name, one in members.items()}
         attempts = {one.name: one.retry.attempts for one in processes if one.retry.policy != "final"}
         records = queries.records(connection, cluster.name, first, attempts)
-        asked = look_at_reruns(connection, store, cluster.name, ())
+        asked = look_at_reruns(connection, store, cluster.name, (), now)
         self._pending = {
             name: PendingInstances(
                 member.process,

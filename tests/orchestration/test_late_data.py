@@ -71,7 +71,7 @@ def entities() -> str:
         if name == "failing":
             more += "retry: {policy: periodic, delay: minutes(10), attempts: 2}\n"
         texts.append(PROCESS % (name, "02", 1, f"{name}-out") + f"inputs: [{own}]\n" + more)
-    for name, cut_off in (("raw", 6), ("hourly", 6), ("blocks", 6)):
+    for name, cut_off in (("raw", 6), ("hourly", 6), ("blocks", 6), ("copies", 6)):
         texts.append(FEED % (name, cut_off, name))
     texts.append(
         PROCESS % ("hours", "08", 1, "hourly")
@@ -83,6 +83,7 @@ def entities() -> str:
         + f"inputs: [{ROWS % ('hourly', 3)}]\npipelines: [blocks]\n"
         + f"late_process: {{policy: exp-backoff, inputs: [{LATE_WORKFLOW}]}}\n"
     )
+    texts.append((PROCESS % ("copy", "08", 4, "copies")) + f"inputs: [{ROWS % ('blocks', 0)}]\n")
     return "".join(texts)
 
 
@@ -371,6 +372,26 @@ def test_what_reads_an_hour_that_is_to_run_again_waits_for_it(world: World) -> N
         "fours on primary, 2013-01-01T04:00Z, attempt 1",
     ]
     assert world.result("blocks", 4) == [5]
+
+
+def test_what_reads_a_follower_waits_before_anybody_has_asked_for_it(world: World) -> None:
+    """Coordinators look more often than late-arrival sensors do."""
+    world.write("raw", 5, 1, 7)
+    world.collect("10:50")
+    world.late("11:00", "hours", "fours")
+    (run,) = world.decide("11:00", "hours", "fours").runs
+    assert run.run_key == "hours on primary, 2013-01-01T05:00Z, attempt 2"
+    world.execute(run, "11:00")
+    outlook = world.decide("11:00", "copy")
+    assert [run.run_key for run in outlook.runs] == ["copy on primary, 2013-01-01T00:00Z, attempt 1"]
+    assert outlook.decisions["copy", "primary"].waiting == {
+        hour(4): "waits for the late rerun of fours 2013-01-01T04:00Z"
+    }
+    assert world.step("11:00", "hours", "fours", "copy") == [
+        "fours on primary, 2013-01-01T04:00Z, attempt 2",
+        "copy on primary, 2013-01-01T00:00Z, attempt 1",
+        "copy on primary, 2013-01-01T04:00Z, attempt 1",
+    ]
 
 
 def test_a_sensor_looks_for_late_data_of_each_pipeline(world: World) -> None:
