@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -9,6 +11,22 @@ from typing import Any
 import yaml
 
 from tests.simulation.world import Feed, Process, World
+
+
+@dataclass(frozen=True)
+class Work:
+    """What computes the instances.
+
+    Attributes:
+        execute: Where the clusters compute.
+        properties: What the clusters declare for it.
+        module: Has the workflows ``normal`` and ``late``.
+    """
+
+    execute: str
+    properties: Mapping[str, str]
+    module: str
+
 
 SPARK = {
     "spark.sql.shuffle.partitions": "1",
@@ -21,23 +39,24 @@ SPARK = {
     # One session for both clusters: another configuration would need another.
     "spark.app.name": "simulation",
 }
+IN_PROCESS = Work("local[2]", SPARK, "tests.simulation.workflow")
 
 
-def entities(world: World, home: Path, failures: set[str]) -> str:
+def entities(world: World, home: Path, failures: Collection[str] = (), work: Work = IN_PROCESS) -> str:
     """All definitions as YAML; ``failures`` are the runs that are to fail."""
     clusters = sorted({cluster for process in world.processes for cluster in process.clusters})
-    properties = {**SPARK, "spark.sql.warehouse.dir": str(home / "warehouse"), "counters": str(home / "counters")}
+    places = {"spark.sql.warehouse.dir": str(home / "warehouse"), "counters": str(home / "counters")}
     documents: list[dict[str, Any]] = [
         {
             "kind": "cluster",
             "name": name,
-            "interfaces": {"write": {"endpoint": f"data/{name}"}, "execute": {"endpoint": "local[2]"}},
-            "properties": properties,
+            "interfaces": {"write": {"endpoint": f"data/{name}"}, "execute": {"endpoint": work.execute}},
+            "properties": {**work.properties, **places},
         }
         for name in clusters
     ]
-    documents += [_feed(world, feed) for feed in world.feeds]
-    documents += [_process(process, failures) for process in world.processes]
+    documents += [_feed(world, feed) for feed in world.feeds if _users(world, feed)]
+    documents += [_process(process, failures, work.module) for process in world.processes]
     return yaml.safe_dump_all(documents, sort_keys=False)
 
 
@@ -48,11 +67,6 @@ def folder(feed: Feed) -> str:
 
 
 def _feed(world: World, feed: Feed) -> dict[str, Any]:
-    users = [
-        process
-        for process in world.processes
-        if feed.name in [one.feed for one in process.inputs] + [name for name, _ in process.outputs]
-    ]
     return {
         "kind": "feed",
         "name": feed.name,
@@ -63,17 +77,27 @@ def _feed(world: World, feed: Feed) -> dict[str, Any]:
         "format": "text",
         "locations": {"data": folder(feed)},
         "clusters": [
-            {"name": name, "validity": _validity(feed)} for name in sorted({one for p in users for one in p.clusters})
+            {"name": name, "validity": _validity(feed)}
+            for name in sorted({one for p in _users(world, feed) for one in p.clusters})
         ],
     }
 
 
-def _process(process: Process, failures: set[str]) -> dict[str, Any]:
+def _users(world: World, feed: Feed) -> list[Process]:
+    return [
+        process
+        for process in world.processes
+        if feed.name in [one.feed for one in process.inputs] + [name for name, _ in process.outputs]
+    ]
+
+
+def _process(process: Process, failures: Collection[str], module: str) -> dict[str, Any]:
     late = process.late and {
         "policy": process.late.policy,
         "delay": _duration(process.late.delay),
         "inputs": [
-            {"input": name, **({"workflow": _workflow("late")} if own else {})} for name, own in process.late.inputs
+            {"input": name, **({"workflow": _workflow(module, "late")} if own else {})}
+            for name, own in process.late.inputs
         ],
     }
     return {
@@ -91,7 +115,7 @@ def _process(process: Process, failures: set[str]) -> dict[str, Any]:
             for one in process.inputs
         ],
         "outputs": [{"name": "out", "feed": feed, "instance": expression} for feed, expression in process.outputs],
-        "workflow": _workflow("normal"),
+        "workflow": _workflow(module, "normal"),
         "retry": {
             "policy": process.retry.policy,
             "delay": _duration(process.retry.delay),
@@ -104,8 +128,8 @@ def _process(process: Process, failures: set[str]) -> dict[str, Any]:
     }
 
 
-def _workflow(name: str) -> dict[str, str]:
-    return {"engine": "pyspark", "function": f"tests.simulation.workflow:{name}"}
+def _workflow(module: str, name: str) -> dict[str, str]:
+    return {"engine": "pyspark", "function": f"{module}:{name}"}
 
 
 def _validity(entity: Feed | Process) -> dict[str, str]:

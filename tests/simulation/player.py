@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-import shutil
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 from functools import cache
 from typing import Any
-from zoneinfo import ZoneInfo
 
 import dagster as dg
 
 from falcon_assets.catalog.store import EntityStore
-from falcon_assets.ledger.status import Status, command
 from falcon_assets.orchestration.code_location import build_definitions
 from falcon_assets.orchestration.open_ledger import open_ledger
 from falcon_assets.planning.clock import Clock
 from falcon_assets.settings import Settings
-from falcon_assets.storage.cluster_store import ClusterStore
-from falcon_assets.storage.data_version import fingerprint
-from tests.simulation.world import Arrival, World
+from tests.simulation.commands import obey
+from tests.simulation.ground import Ground
+from tests.simulation.world import World
 
 QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
 KINDS = ("collector", "late_arrival", "coordinator")
@@ -35,7 +32,7 @@ class HandClock(Clock):
 
 
 class Player:
-    """A world on a Dagster instance; `versions` names all data versions that came from outside."""
+    """A world on a Dagster instance."""
 
     def __init__(self, world: World, store: EntityStore, settings: Settings, instance: dg.DagsterInstance) -> None:
         self.world, self.store, self.instance = world, store, instance
@@ -45,55 +42,19 @@ class Player:
         self.definitions = build_definitions(store, self.settings)
         self.repository = self.definitions.get_repository_def()
         self.job = cache(self.definitions.resolve_job_def)
-        self.versions: dict[tuple[str, str, str], str] = {}
+        self.ground = Ground(world, store, settings)
         self.run_keys: Counter[str] = Counter()
         self.broken_off: list[str] = []
-        self.landed = 0
         (settings.home / "counters").mkdir()
 
     def play(self) -> None:
         for now in self.world.ticks:
             self.clock.put(now)
-            self._obey(now)
-            self._land(now)
+            obey(self.world, self.store, self.ledger, now)
+            self.ground.land(now)
             kinds: Sequence[str] = KINDS
             while self._look(kinds):
                 kinds = KINDS[1:]  # nothing lands while the clock stands still
-
-    def _obey(self, now: datetime) -> None:
-        for one in self.world.commands:
-            if one.tick == now:
-                status = Status.SUSPENDED if one.verb == "suspend" else Status.RUNNING
-                with self.ledger.engine.begin() as connection:
-                    command(connection, self.store.process(one.process), status, now)
-
-    def _land(self, now: datetime) -> None:
-        while self.landed < len(self.world.arrivals) and self.world.arrivals[self.landed].time <= now:
-            self._write(self.world.arrivals[self.landed])
-            self.landed += 1
-
-    def _write(self, arrival: Arrival) -> None:
-        """The data first, the flag last."""
-        cluster, name, instance = arrival.key
-        path = self._path(name, instance)
-        place = self.settings.home / "data" / cluster / path[1:]
-        shutil.rmtree(place, ignore_errors=True)
-        place.mkdir(parents=True)
-        (place / "data.txt").write_text(f"{arrival.version}\n")
-        (place / "_SUCCESS").touch()
-        files = ClusterStore(self.store.cluster(cluster), self.settings.home, self.settings.environ)
-        self.versions[cluster, name, fingerprint(files, path, "_SUCCESS").version] = arrival.version
-
-    def content(self, cluster: str, feed: str, instance: datetime) -> str:
-        """The one line that an instance holds now."""
-        (file,) = (self.settings.home / "data" / cluster / self._path(feed, instance)[1:]).glob("*.txt")
-        return file.read_text().rstrip("\n")
-
-    def _path(self, name: str, instance: datetime) -> str:
-        feed = self.world.feed(name)
-        if feed.every[0] == "days":
-            return f"/{name}/{instance.astimezone(ZoneInfo(feed.zone)):%Y-%m-%d}"
-        return f"/{name}/{instance:%Y-%m-%d-%H-%M}"
 
     def _look(self, kinds: Sequence[str]) -> bool:
         """Every sensor of these kinds once, then the runs that they asked for; False when they asked for none."""

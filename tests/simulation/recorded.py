@@ -35,19 +35,27 @@ class RecordedRun:
 
 @dataclass
 class Recorded:
-    """Everything that was recorded about a world."""
+    """Everything that was recorded about a world.
+
+    With `only_successes`, a run that did not succeed is left out as soon as the instance runs again: where nothing is
+    meant to fail it was killed, and the next one does the same again.
+    """
 
     runs: dict[Key, list[RecordedRun]]
     states: dict[Key, str]
     too_late: dict[Key, list[TooLate]]
+    only_successes: bool
 
 
-def read_back(world: World, instance: dg.DagsterInstance, ledger: Ledger, versions: Versions) -> Recorded:
+def read_back(
+    world: World, instance: dg.DagsterInstance, ledger: Ledger, versions: Versions, only_successes: bool = False
+) -> Recorded:
     """All that happened, in the order of the events; `versions` are the names of the data versions from outside."""
     ledger.catch_up()
     with ledger.engine.connect() as connection:
         rows = connection.execute(select(PROCESS_INSTANCES)).all()
-    recorded = Recorded({}, {(row.process, row.cluster, row.nominal): row.state for row in rows}, {})
+    states = {(row.process, row.cluster, row.nominal): row.state for row in rows}
+    recorded = Recorded({}, states, {}, only_successes)
     known = dict(versions)
     events = [
         (number, process.name, cluster, feed, facts)
@@ -76,6 +84,8 @@ def _tell(recorded: Recorded, known: Versions, key: Key, number: int, facts: dic
         change = (facts["feed"], _time(facts["instance"]), label(facts["feed"], facts["too_late"]))
         recorded.too_late.setdefault(key, []).append(change)
     elif state == "RUNNING":
+        if recorded.only_successes and runs and not runs[-1].succeeded:
+            runs.pop()
         runs.append(RecordedRun(_time(facts["at"]), number))
     elif state in ("SUCCEEDED", "FAILED"):
         runs[-1].ended, runs[-1].succeeded = number, state == "SUCCEEDED"

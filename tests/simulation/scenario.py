@@ -214,14 +214,15 @@ EXTERNAL = [("flights", PRIMARY, BEGIN, END), ("weather", PRIMARY, BEGIN, END), 
 EXTERNAL += [("flights", BACKUP, march(5, 18), march(9))]
 
 
-def make_world(seed: int) -> World:
-    """The same world for the same seed."""
+def make_world(seed: int, steps: range = range(280, 580)) -> World:
+    """The same world for the same seed; so many minutes are between two looks of the system."""
     random = Random(seed)
     ticks = [BEGIN + timedelta(minutes=17)]
     while ticks[-1] < END + hours(30):
-        ticks.append(ticks[-1] + timedelta(minutes=random.randrange(280, 580)))
+        ticks.append(ticks[-1] + timedelta(minutes=random.choice(steps)))
     suspended, resumed = (min(tick for tick in ticks if tick > time) for time in (march(6, 12), march(9)))
     return World(
+        seed=seed,
         begin=ticks[0],
         feeds=FEEDS,
         processes=PROCESSES,

@@ -8,19 +8,29 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import dagster as dg
 import pytest
-from sqlalchemy import select
 
 from falcon_assets.catalog.store import load_entities
-from falcon_assets.ledger.tables import CONSUMED, FEED_INSTANCES, FOLD, PROCESS_INSTANCES
 from falcon_assets.settings import Settings
 from falcon_assets.spark.session import stop_sessions
+from tests.simulation.answers import (
+    expected_causes,
+    expected_line,
+    expected_reads,
+    expected_states,
+    expected_too_late,
+    found_causes,
+    found_reads,
+    found_states,
+    found_too_late,
+    said,
+)
 from tests.simulation.declared import entities
 from tests.simulation.oracle import Oracle
 from tests.simulation.player import Player
+from tests.simulation.rebuilding import projection
 from tests.simulation.recorded import Recorded, read_back
 from tests.simulation.scenario import make_failures, make_world
 from tests.simulation.world import World
@@ -58,11 +68,7 @@ def player(
 
 @pytest.fixture(scope="module")
 def recorded(world: World, player: Player, instance: dg.DagsterInstance) -> Recorded:
-    return read_back(world, instance, player.ledger, dict(player.versions))
-
-
-def said(key: tuple[Any, ...]) -> str:
-    return f"seed {SEED}: {key[0]} on {key[1]} at {key[2]:%Y-%m-%dT%H:%MZ}"
+    return read_back(world, instance, player.ledger, dict(player.ground.versions))
 
 
 def test_the_weeks_have_everything_in_them() -> None:
@@ -81,52 +87,35 @@ def test_the_weeks_have_everything_in_them() -> None:
 
 
 def test_every_instance_ends_as_it_must(oracle: Oracle, recorded: Recorded) -> None:
-    expected = {said(key): one.state for key, one in oracle.instances.items() if one.state != "WAITING"}
-    assert {said(key): state for key, state in recorded.states.items()} == expected
+    assert found_states(oracle.world, recorded) == expected_states(oracle)
 
 
 def test_every_instance_runs_as_often_as_it_must_and_when(oracle: Oracle, recorded: Recorded) -> None:
-    expected = {said(key): [(run.at, run.succeeded) for run in one.runs] for key, one in oracle.instances.items()}
-    found = {said(key): [(run.at, run.succeeded) for run in runs] for key, runs in recorded.runs.items()}
+    expected = {
+        said(oracle.world, key): [(run.at, run.succeeded) for run in one.runs] for key, one in oracle.instances.items()
+    }
+    found = {said(oracle.world, key): [(run.at, run.succeeded) for run in runs] for key, runs in recorded.runs.items()}
     assert {key: runs for key, runs in found.items() if runs} == {key: runs for key, runs in expected.items() if runs}
 
 
 def test_every_run_reads_the_versions_that_it_must(oracle: Oracle, recorded: Recorded) -> None:
-    expected = {said(key): [run.read for run in one.runs if run.succeeded] for key, one in oracle.instances.items()}
-    found = {said(key): [run.read for run in runs if run.succeeded] for key, runs in recorded.runs.items()}
-    assert {key: runs for key, runs in found.items() if runs} == {key: runs for key, runs in expected.items() if runs}
+    assert found_reads(oracle.world, recorded) == expected_reads(oracle)
 
 
 def test_every_rerun_names_what_changed(oracle: Oracle, recorded: Recorded) -> None:
-    expected = {
-        said(key): [
-            {(c.input, c.feed, c.instance, c.consumed, c.present) for c in run.causes}
-            for run in one.runs
-            if run.succeeded
-        ]
-        for key, one in oracle.instances.items()
-    }
-    found = {said(key): [set(run.late) for run in runs if run.succeeded] for key, runs in recorded.runs.items()}
-    assert {key: late for key, late in found.items() if any(late)} == {
-        key: late for key, late in expected.items() if any(late)
-    }
+    assert found_causes(oracle.world, recorded) == expected_causes(oracle)
 
 
 def test_what_comes_too_late_is_said_once(oracle: Oracle, recorded: Recorded) -> None:
-    expected = {
-        said(key): sorted((c.feed, c.instance, c.present) for c in one.too_late)
-        for key, one in oracle.instances.items()
-        if one.too_late
-    }
-    assert expected
-    assert {said(key): sorted(found) for key, found in recorded.too_late.items()} == expected
+    assert expected_too_late(oracle)
+    assert found_too_late(oracle.world, recorded) == expected_too_late(oracle)
 
 
 def test_runs_start_in_the_order_of_their_process(oracle: Oracle, recorded: Recorded) -> None:
     assert oracle.orders
     for tick, first, second in oracle.orders:
         began = [next(run.began for run in recorded.runs[key] if run.at == tick) for key in (first, second)]
-        assert began[0] < began[1], f"{said(first)} before {second[2]:%Y-%m-%dT%H:%MZ}"
+        assert began[0] < began[1], f"{said(oracle.world, first)} before {second[2]:%Y-%m-%dT%H:%MZ}"
 
 
 def test_no_more_run_at_once_than_a_process_allows(world: World, recorded: Recorded) -> None:
@@ -146,32 +135,14 @@ def test_nothing_is_launched_twice(player: Player) -> None:
 
 
 def test_the_data_says_what_was_read(world: World, oracle: Oracle, player: Player) -> None:
-    """What lies there in the end is the line that the last successful run wrote."""
     for key, expected in oracle.instances.items():
-        runs = [run for run in expected.runs if run.succeeded]
-        if not runs:
-            continue
-        process = world.process(key[0])
-        reads = [
-            f"{one.name}: " + " ".join(v for (name, _), v in sorted(runs[-1].read.items()) if name == one.name and v)
-            for one in process.inputs
-        ]
-        label = f"{key[0]}@{key[2]:%Y-%m-%dT%H:%MZ}#{expected.runs.index(runs[-1]) + 1}"
-        workflow = "late" if runs[-1].workflow else "normal"
-        line = " | ".join([label, workflow, *map(str.strip, reads)])
-        assert player.content(key[1], process.outputs[0][0], key[2]) == line, said(key)
+        line = expected_line(world, key, expected)
+        if line is not None:
+            assert player.ground.content(key[1], world.process(key[0]).outputs[0][0], key[2]) == line, said(world, key)
 
 
 def test_the_ledger_is_what_a_rebuild_makes_of_history(player: Player) -> None:
-    def everything() -> dict[str, list[Any]]:
-        tables = (PROCESS_INSTANCES, FEED_INSTANCES, CONSUMED, FOLD)
-        with player.ledger.engine.connect() as connection:
-            return {
-                table.name: list(connection.execute(select(table).order_by(*table.primary_key.columns)))
-                for table in tables
-            }
-
     player.ledger.catch_up()
-    before = everything()
+    before = projection(player.ledger)
     player.ledger.rebuild()
-    assert everything() == before
+    assert projection(player.ledger) == before

@@ -82,6 +82,7 @@ class Command:
 
 @dataclass
 class World:
+    seed: int
     begin: datetime
     feeds: list[Feed]
     processes: list[Process]
