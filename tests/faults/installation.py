@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -62,12 +63,14 @@ class Site:
     Attributes:
         folder: Where everything of it is.
         environ: The environment of its processes.
+        spark: The address of its Spark server.
         postgres: Its PostgreSQL.
         said: What was done to it, and when.
     """
 
     folder: Path
     environ: dict[str, str]
+    spark: str
     postgres: PostgresServer
     daemon: Service
     code: Service
@@ -138,14 +141,15 @@ def _works(process: psutil.Process) -> bool:
 
 
 @contextmanager
-def site(folder: Path, url: str, postgres: PostgresServer, entities: str, clock: str) -> Iterator[Site]:
-    """The installation with a warm Spark server; its services are not started yet, and ended in the end."""
+def site(folder: Path, url: str, postgres: PostgresServer) -> Iterator[Site]:
+    """The installation with a warm Spark server; its services are not started yet, and ended in the end.
+
+    It has no entity definitions yet, and its clock is to be set.
+    """
     home, definitions = folder / "home", folder / "entity_defs"
-    for made in (home / "journal", definitions):
+    for made in (home / "journal", home / "counters", definitions):
         made.mkdir(parents=True)
     code_port, spark_port = free_port(), free_port()
-    (definitions / "all.yaml").write_text(entities.replace("SPARK_PORT", str(spark_port)))
-    (definitions / "workflow.py").write_text((Path(__file__).parent / "workflow.py").read_text())
     declared = yaml.safe_load((CHECKOUT / "dagster.yaml").read_text())
     declared["local_artifact_storage"]["config"]["base_dir"] = str(home / "dagster")
     declared["compute_logs"]["config"]["base_dir"] = str(home / "logs")
@@ -158,14 +162,15 @@ def site(folder: Path, url: str, postgres: PostgresServer, entities: str, clock:
         FALCON_HOME=str(home),
         FALCON_ENTITY_DEFS=str(definitions),
         FALCON_DATABASE_URL=url,
-        FALCON_CLOCK=clock,
         DAGSTER_HOME=str(folder),
+        PYTHONPATH=str(CHECKOUT),
     )
-    dagster = [str(BIN / "dagster"), "api", "grpc", "-m", "falcon_assets.definitions", "-h", HOST]
-    code = Service("code", [*dagster, "-p", str(code_port), "--location-name", "falcon"], folder, environ)
-    daemon = Service("daemon", [str(BIN / "dagster-daemon"), "run", "-w", "workspace.yaml"], folder, environ)
+    grpc = [str(BIN / "dagster"), "api", "grpc", "-m", "tests.faults.location", "-h", HOST, "-p", str(code_port)]
+    code = Service("code", [*grpc, "--location-name", "falcon"], folder, environ)
+    hasty_daemon = [sys.executable, "-m", "tests.faults.hasty_daemon"]
+    daemon = Service("daemon", [*hasty_daemon, "run", "-w", "workspace.yaml"], folder, environ)
     falcon = [FALCON, "spark"]
-    made_site = Site(folder, environ, postgres, daemon, code)
+    made_site = Site(folder, environ, f"sc://{HOST}:{spark_port}", postgres, daemon, code)
     try:
         subprocess.run([*falcon, "start", "--port", str(spark_port)], env=environ, cwd=folder, check=True)
         yield made_site

@@ -1,4 +1,7 @@
-"""What the instances of the fault tests do: they say when they begin and end, and notice when they are two."""
+"""What the instances of the fault tests do: the simulation's work, whose beginnings are written down.
+
+They notice when two of them compute the same instance at the same time.
+"""
 
 from __future__ import annotations
 
@@ -6,30 +9,61 @@ import fcntl
 import json
 import os
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
-JOURNAL = Path(os.environ["FALCON_HOME"]) / "journal"
-SECONDS = 0.4
+from pyspark.sql import DataFrame, SparkSession
+
+from falcon_assets.spark.instance import Instance
+from tests.simulation.workflow import counter, one_line, subject, written
+
+SECONDS = 0.3
 
 
-def run(spark: Any, inputs: Any, instance: Any) -> Any:
-    """Twice the sum of what came in; nobody else may be at the same instance meanwhile."""
-    name = f"{instance.process} {instance.nominal_time:%Y-%m-%dT%H:%MZ}"
-    with (JOURNAL / f"{name}.lock").open("w") as lock:  # gone with the process, however it ends
+def normal(spark: SparkSession, inputs: dict[str, DataFrame], instance: Instance) -> DataFrame:
+    """What runs the first time."""
+    return _work(spark, instance, "normal")
+
+
+def late(spark: SparkSession, inputs: dict[str, DataFrame], instance: Instance) -> DataFrame:
+    """What runs when an input changed."""
+    return _work(spark, instance, "late")
+
+
+def _work(spark: SparkSession, instance: Instance, workflow: str) -> DataFrame:
+    """The n-th different content of an instance is its version ``process@instance#n``.
+
+    A run that comes after a killed one does the same again, and writes the same version.
+    """
+    with _alone(instance):
+        time.sleep(SECONDS)  # this is the work
+        content, file = written(instance, workflow), counter(instance)
+        before = file.read_text().splitlines() if file.exists() else []
+        if content not in before:
+            with file.open("a") as lines:
+                lines.write(f"{content}\n")
+        number = (*before, content).index(content) + 1
+        return one_line(spark, f"{subject(instance)}#{number}", content)
+
+
+@contextmanager
+def _alone(instance: Instance) -> Iterator[None]:
+    """Nobody else may be at the same instance meanwhile."""
+    journal = Path(instance.properties["counters"]).parent / "journal"
+    name = f"{instance.cluster} {subject(instance)}"
+    with (journal / f"{name}.lock").open("w") as lock:  # gone with the process, however it ends
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            say(name, "overlaps")
+            _say(journal, name, "overlaps")
             raise
-        say(name, "begins")
-        time.sleep(SECONDS)  # this is the work
-        (frame,) = inputs.values()
-        return frame.selectExpr("sum(n) * 2 AS n")
+        _say(journal, name, "begins")
+        yield
 
 
-def say(name: str, what: str) -> None:
+def _say(journal: Path, name: str, what: str) -> None:
     """One line at the end of the journal, in one write."""
     line = json.dumps({"instance": name, "what": what, "pid": os.getpid()}) + "\n"
-    with (JOURNAL / "lines").open("a") as lines:
+    with (journal / "lines").open("a") as lines:
         lines.write(line)

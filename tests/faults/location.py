@@ -1,0 +1,49 @@
+"""The code location of the fault tests: the product's own, but for its clock, which is put forward by hand.
+
+A look that began before the clock is put forward must not see what lands after it: so the sensors evaluate while the
+clock stands still. They do so every second, because the clock does not run while they wait.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import dagster as dg
+
+from falcon_assets.catalog.store import load_entities
+from falcon_assets.orchestration.code_location import build_definitions
+from falcon_assets.settings import load_settings
+from tests.faults.step_clock import StepClock
+
+
+def _while_the_clock_stands_still(sensor: dg.SensorDefinition, clock: StepClock) -> dg.SensorDefinition:
+    @dg.sensor(
+        name=sensor.name,
+        description=sensor.description,
+        jobs=sensor.jobs if sensor.has_jobs else None,
+        minimum_interval_seconds=1,
+        default_status=sensor.default_status,
+    )
+    def evaluate(context):  # type: ignore[no-untyped-def]  # Dagster cannot resolve postponed annotations
+        with clock.still():
+            return sensor(context)
+
+    return evaluate
+
+
+def _definitions() -> dg.Definitions:
+    settings = load_settings()
+    clock = StepClock(settings.home)
+    built = build_definitions(load_entities(settings.entity_defs), replace(settings, clock=clock))
+    return dg.Definitions(
+        assets=built.assets,
+        jobs=built.jobs,
+        schedules=built.schedules,
+        sensors=[_while_the_clock_stands_still(sensor, clock) for sensor in built.sensors or ()],
+        resources=built.resources,
+        executor=built.executor,
+        metadata=built.metadata,
+    )
+
+
+defs = _definitions()
