@@ -29,6 +29,17 @@ from falcon_assets.storage.file_marks import list_files
 from falcon_assets.storage.output_swap import place_key
 
 
+def copies_folder(store: ClusterStore, path: str) -> str:
+    """The folder that holds those of all sources of an instance.
+
+    Args:
+        store: The target's.
+        path: The target's instance, below the root.
+    """
+    key = place_key("/".join(step for step in path.split("/") if step))
+    return f"{store.staging}/copies/{key}"
+
+
 class CopyFolders:
     """Raises OSError as the store says.
 
@@ -40,8 +51,7 @@ class CopyFolders:
 
     def __init__(self, store: ClusterStore, path: str, source: str) -> None:
         self._store, self._fs, self._local = store, store.fs, store.is_local
-        key = place_key("/".join(step for step in path.split("/") if step))
-        self.folder = f"{store.staging}/copies/{key}/{source}"
+        self.folder = f"{copies_folder(store, path)}/{source}"
         self.attempt = self._last_attempt()
 
     @property

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager
 from datetime import datetime
@@ -91,6 +92,24 @@ def measure(store: ClusterStore, instance: StoredInstance, flag: str | None) -> 
             there = removal.measure(store.path(location.path))
         files, size = files + there[0], size + there[1]
     return files, size
+
+
+def is_untouched(store: ClusterStore, instance: StoredInstance, flag: str | None) -> bool:
+    """Whether nothing was removed yet of an instance that was decided on.
+
+    On file systems its first location goes in one step; elsewhere the flag goes first, and without a flag the whole
+    cannot be told from a part: it counts as touched then.
+
+    Raises:
+        StorageError: the store cannot be asked.
+    """
+    first = instance.locations[0]
+    place = store.path(first.path)
+    with explained(store.cluster.name, f"look at {first.path}"):
+        if store.is_local:
+            return os.path.lexists(place)
+        store.fs.invalidate_cache()
+        return first.kind == "data" and flag is not None and bool(store.fs.exists(f"{place}/{flag}"))
 
 
 def _removal(store: ClusterStore, flag: str | None) -> Removal:

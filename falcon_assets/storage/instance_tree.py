@@ -38,6 +38,8 @@ def stored_instances(store: ClusterStore, feed: Feed, cluster: Cluster) -> list[
     if feed.table_on(cluster.name):
         raise StorageError(f"feed {feed.name!r} on cluster {cluster.name!r} is a table: it has no paths to list")
     paths = InstancePaths(feed, cluster)
+    if not store.is_local:
+        store.fs.invalidate_cache()  # the driver would answer with the listings of the last look
     found: dict[datetime, dict[str, StoredLocation]] = {}
     for kind, template in _templates(paths):
         prefix = template.fixed_prefix({})

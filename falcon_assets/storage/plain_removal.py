@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from functools import cached_property
 
 from falcon_assets.errors import StorageError
 from falcon_assets.planning.eviction import StoredLocation
 from falcon_assets.storage.cluster_store import ClusterStore
+from falcon_assets.storage.copy_folders import copies_folder
 from falcon_assets.storage.side_files import is_side_file
 
 _STEPS = frozenset(("", ".", ".."))
@@ -46,7 +48,7 @@ class PlainRemoval:
         return len(sizes), sum(sizes)
 
     def remove(self, location: StoredLocation, place: str) -> None:
-        """Removes the flag, then the rest, then the folders that are left empty, where the store has folders.
+        """Removes the flag, then the rest, what its replication staged, and the folders that are left empty.
 
         Raises:
             OSError: as the store says.
@@ -56,6 +58,9 @@ class PlainRemoval:
                 self._fs.rm_file(f"{place}/{self._flag}")
         with suppress(FileNotFoundError):
             self._fs.rm(place, recursive=True)
+        if location.kind == "data" and self._has_copies:
+            with suppress(FileNotFoundError):
+                self._fs.rm(copies_folder(self._store, location.path), recursive=True)
         folder = place.rpartition("/")[0]
         for _ in range(location.path[len(location.prefix) :].count("/") - 1):
             with suppress(FileNotFoundError):
@@ -63,6 +68,11 @@ class PlainRemoval:
                     return
                 self._fs.rmdir(folder)
             folder = folder.rpartition("/")[0]
+
+    @cached_property
+    def _has_copies(self) -> bool:
+        """Whether anything was ever replicated to this store: asked once, not for each instance."""
+        return bool(self._fs.exists(f"{self._store.staging}/copies"))
 
 
 def parent_and_name(store: ClusterStore, location: StoredLocation) -> tuple[str, str]:

@@ -13,12 +13,13 @@ import time
 import uuid
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from falcon_assets.errors import StorageError
 from falcon_assets.planning.eviction import StoredLocation
 from falcon_assets.storage.cluster_store import ClusterStore
+from falcon_assets.storage.copy_folders import copies_folder
 from falcon_assets.storage.output_swap import OutputSwap, place_key
 from falcon_assets.storage.output_target import OutputTarget
 from falcon_assets.storage.path_lock import path_lock
@@ -44,13 +45,14 @@ class RenameRemoval:
         self._store, self._flag = store, flag
         self._root, self._staging = store.path(""), Path(store.staging)
         self._staging.mkdir(parents=True, exist_ok=True)
+        self._has_copies = (self._staging / "copies").exists()
         self._last_parent: tuple[str, str, str] | None = None
         self._batch: str | None = None
         self._moved = 0
 
     @contextmanager
     def held(self, location: StoredLocation) -> Iterator[str]:
-        """Where the location is; publications are kept away from the data, and what a killed one left is put right.
+        """Where the location is; who writes the data is kept away, and what a killed publication left is put right.
 
         Raises:
             StorageError: the path is being written, or it may not be touched.
@@ -66,7 +68,11 @@ class RenameRemoval:
                 raise self._error(location, "it is being written by a run; it goes when that has ended")
             if os.path.exists(f"{self._staging}/{key}"):  # noqa: PTH110 - see above
                 OutputSwap(self._store, OutputTarget(location.path, self._flag)).recover()
-            yield place
+            with ExitStack() as held:
+                for part in self._copies(location):
+                    if not held.enter_context(path_lock(Path(f"{part}.lock"), 0)):
+                        raise self._error(location, "it is being copied by a run; it goes when that has ended")
+                yield place
 
     def measure(self, place: str) -> tuple[int, int]:
         """How many files are there, and their total size; links count and are not followed."""
@@ -81,10 +87,14 @@ class RenameRemoval:
     def remove(self, location: StoredLocation, place: str) -> None:
         """Moves what is at ``place`` aside, if it is still there, and removes the folders that it leaves empty.
 
+        With the data goes what its replication staged, and what that knows of it.
+
         Raises:
             OSError: as the operating system says.
         """
         self._set_aside(place)
+        if location.kind == "data" and self._has_copies:
+            self._set_aside(copies_folder(self._store, location.path))
         folder = place
         for _ in range(location.path[len(location.prefix) :].count("/") - 1):
             folder = folder.rpartition("/")[0]
@@ -94,6 +104,14 @@ class RenameRemoval:
                 continue  # went in a pass that was killed, or with another instance
             except OSError:
                 return  # something else is in it
+
+    def _copies(self, location: StoredLocation) -> list[str]:
+        """The folders of the sources that the instance was copied from."""
+        if not self._has_copies:
+            return []
+        with suppress(FileNotFoundError), os.scandir(copies_folder(self._store, location.path)) as entries:
+            return sorted(entry.path for entry in entries if entry.is_dir(follow_symlinks=False))
+        return []
 
     def _set_aside(self, place: str) -> None:
         while True:

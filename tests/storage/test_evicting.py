@@ -15,10 +15,12 @@ from falcon_assets.model.instant import format_instant, parse_instant
 from falcon_assets.planning.eviction import StoredInstance, StoredLocation, Verdict, plan_eviction
 from falcon_assets.planning.paths import InstancePaths
 from falcon_assets.storage.cluster_store import ClusterStore
+from falcon_assets.storage.copy_folders import copies_folder
 from falcon_assets.storage.data_version import fingerprint
 from falcon_assets.storage.evicting import Evicted, evict
 from falcon_assets.storage.instance_tree import stored_instances
 from falcon_assets.storage.output_swap import place_key
+from falcon_assets.storage.path_lock import path_lock
 from falcon_assets.storage.publishing import OutputTarget, publish_instance
 from falcon_assets.storage.rename_removal import purge
 from tests.builders import VALIDITY, make_cluster, make_feed
@@ -240,10 +242,22 @@ def test_a_location_that_is_not_below_its_prefix_is_refused(
     assert left(any_store) == ["/raw/flights/2013", "/raw/x"]
 
 
-def test_a_coarse_template_is_refused(store: ClusterStore) -> None:
-    feed = feed_with(locations={"data": "/raw/${YEAR}/${MONTH}/${DAY}"})
+@pytest.mark.parametrize("kind", ["data", "stats", "meta"])
+@pytest.mark.parametrize("shared", ["/raw/${YEAR}/${MONTH}/${DAY}", "/raw/all"])
+def test_a_path_that_instances_share_is_refused(store: ClusterStore, kind: str, shared: str) -> None:
+    """None of them may take it away from the others."""
+    feed = feed_with(locations={**LOCATIONS, kind: shared})
     with pytest.raises(StorageError, match=r"is coarser than the frequency hours\(1\)"):
         stored_instances(store, feed, store.cluster)
+
+
+def test_statistics_and_metadata_in_one_file_and_inside_of_the_data(store: ClusterStore) -> None:
+    data = LOCATIONS["data"]
+    feed = feed_with(locations={"data": data, "stats": f"{data}/_about", "meta": f"{data}/_about"})
+    for instance in (OLD, YOUNG):
+        land(store, f"{InstancePaths(feed, store.cluster).data(instance)}", {"part-0": "abc", "_about": "12"})
+    assert [gone.error for gone in evicted(store, feed)] == [None]
+    assert left(store) == ["/raw/flights/2013/01/09/05/_about", "/raw/flights/2013/01/09/05/part-0"]
 
 
 def test_what_a_run_is_writing_stays_until_it_ended(store: ClusterStore) -> None:
@@ -257,6 +271,25 @@ def test_what_a_run_is_writing_stays_until_it_ended(store: ClusterStore) -> None
         assert Path(store.path(path), "_SUCCESS").exists()
     assert [one.error for one in evicted(store, feed)] == [None]
     assert left(store) == []
+
+
+def test_what_its_replication_staged_goes_too(store: ClusterStore) -> None:
+    feed = feed_with()
+    staged = {}
+    for instance in (OLD, YOUNG):
+        staged[instance] = Path(copies_folder(store, land_instance(store, feed, instance)))
+        (staged[instance] / "primary" / "attempt" / "data").mkdir(parents=True)
+        (staged[instance] / "primary" / "published.jsonl").touch()
+    with path_lock(staged[OLD] / "primary.lock", 0):
+        (gone,) = evicted(store, feed)
+        assert str(gone.error) == (
+            "cluster 'primary': cannot evict /raw/flights/2013/01/02/05: it is being copied by a run; "
+            "it goes when that has ended"
+        )
+        assert (staged[OLD] / "primary" / "published.jsonl").exists()
+    assert [gone.error for gone in evicted(store, feed)] == [None]
+    assert {one: folder.exists() for one, folder in staged.items()} == {OLD: False, YOUNG: True}
+    assert not Path(store.staging, "evicted").exists() or not list(Path(store.staging, "evicted").iterdir())
 
 
 def test_what_a_killed_publication_put_away_does_not_come_back(store: ClusterStore) -> None:

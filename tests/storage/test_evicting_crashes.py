@@ -16,6 +16,7 @@ from falcon_assets.model.instant import parse_instant
 from falcon_assets.planning.eviction import Verdict, plan_eviction
 from falcon_assets.planning.paths import InstancePaths
 from falcon_assets.storage.cluster_store import ClusterStore
+from falcon_assets.storage.copy_folders import copies_folder
 from falcon_assets.storage.evicting import evict
 from falcon_assets.storage.instance_tree import stored_instances
 from falcon_assets.storage.rename_removal import purge
@@ -55,6 +56,10 @@ class Feed:
             for name, content in DATA.items():
                 self._write(f"raw/{instance}/{name}", content)
             self._write(f"stats/{instance.replace('/', '-')}/counts", "c")
+        for instance in OLD:  # they were replicated from elsewhere
+            staged = Path(copies_folder(self.store, f"/raw/{instance}"), "source")
+            staged.mkdir(parents=True)
+            (staged / "published.jsonl").touch()
         for name, content in SIBLINGS.items():
             self._write(name, content)
         retention: dict[str, Any] = {"limit": "days(3)"}
@@ -109,7 +114,7 @@ class Feed:
     def check_complete(self) -> None:
         self.check_others()
         young = {f"raw/{YOUNG}/{name}" for name in DATA} | {f"stats/{YOUNG.replace('/', '-')}/counts"}
-        ours = {name for name in content(self.root) if not name.startswith("old/")}
+        ours = {name for name in content(self.root) if not name.startswith("old/")}  # and nothing in staging
         assert ours == young | set(SIBLINGS)
         assert {entry.name for entry in (self.root / "raw/2013/01").iterdir()} == {"01-05", "02", "09"}
         if self.archive:
