@@ -59,6 +59,13 @@ def undone(connection: Connection, cluster: str, feeds: Collection[str]) -> list
     return [_eviction(row) for row in connection.execute(statement)]
 
 
+def undone_feeds(connection: Connection, cluster: str) -> list[str]:
+    """The feeds that have decisions which are not known to be done, in order."""
+    table = EVICTIONS.c
+    wanted = select(table.feed).distinct().where(table.cluster == cluster, table.done_at.is_(None))
+    return list(connection.execute(wanted.order_by(table.feed)).scalars())
+
+
 def finish(connection: Connection, cluster: str, feed: str, instances: Iterable[datetime], at: datetime) -> None:
     """Says that those instances are gone."""
     for part in parts(list(instances)):

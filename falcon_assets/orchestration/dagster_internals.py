@@ -9,6 +9,11 @@ from __future__ import annotations
 from dagster._core.definitions.partitions.context import partition_loading_context
 from dagster._core.definitions.partitions.mapping.partition_mapping import UpstreamPartitionsResult
 from dagster._core.definitions.partitions.subset import PartitionsSubset
+
+# Many events in one statement: the batch that an event log storage takes is made of them.
+from dagster._core.events import AssetObservationData
+
+# A custom partition mapping is handed this, too.
 from dagster._core.instance import DynamicPartitionsStore
 
 # A mapping of ours reaches the daemon and the UI as text; Dagster reads back only the classes that are on its list.
@@ -16,6 +21,7 @@ from dagster._core.instance import DynamicPartitionsStore
 from dagster_shared.serdes import deserialize_value, whitelist_for_serdes
 
 __all__ = [
+    "AssetObservationData",
     "DynamicPartitionsStore",
     "PartitionsSubset",
     "UpstreamPartitionsResult",

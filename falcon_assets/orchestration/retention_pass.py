@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import groupby
-
-import dagster as dg
 
 from falcon_assets.catalog.store import EntityStore
 from falcon_assets.errors import FalconError
@@ -21,18 +19,14 @@ from falcon_assets.ledger.upsert import parts
 from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.feed import Feed
 from falcon_assets.model.instant import format_instant
-from falcon_assets.orchestration import event_metadata as meta
-from falcon_assets.orchestration import names
 from falcon_assets.orchestration.open_ledger import Ledger
-from falcon_assets.orchestration.partitions import key_of
-from falcon_assets.orchestration.process_assets import ProcessAssets
-from falcon_assets.orchestration.retention_plan import FeedPlan, plan_retention
+from falcon_assets.orchestration.retention_events import EvictionEvents, Record
+from falcon_assets.orchestration.retention_plan import plan_retention
 from falcon_assets.planning.eviction import Verdict
-from falcon_assets.planning.paths import InstancePaths
+from falcon_assets.planning.retention_rules import cadence
 from falcon_assets.settings import Settings
-from falcon_assets.storage.availability import is_available
 from falcon_assets.storage.cluster_store import ClusterStore
-from falcon_assets.storage.evicting import evict, measure
+from falcon_assets.storage.evicting import evict, is_untouched, measure
 from falcon_assets.storage.rename_removal import READERS_SECONDS, purge
 
 _AT_ONCE = 100
@@ -72,18 +66,13 @@ class RetentionPass:
     feeds: Sequence[Feed]
     settings: Settings
     patience: float = READERS_SECONDS
-    _assets: ProcessAssets = field(init=False)
 
-    def __post_init__(self) -> None:
-        """Prepares what says how assets are partitioned."""
-        object.__setattr__(self, "_assets", ProcessAssets(self.store, self.settings))
-
-    def run(self, ledger: Ledger, run_id: str, record: Callable[[dg.AssetObservation], None]) -> Passed:
+    def run(self, ledger: Ledger, run_id: str, record: Record) -> Passed:
         """Goes over the feeds, one after the other; a feed with a problem delays no other.
 
         Every decision is committed before anything of it is touched, and is done only after the event is recorded:
-        where a pass is killed, the next one finds the decision, removes what is left and records it. Passes over the
-        same cluster wait for each other.
+        where a pass is killed, the next one finds the decision. What is begun of it is completed, whatever became of
+        the feed; of the rest is decided anew. Passes over the same cluster wait for each other.
 
         Args:
             ledger: Is brought up to date before each feed.
@@ -92,71 +81,105 @@ class RetentionPass:
         """
         instances, size, problems = 0, 0, list[str]()
         with self._alone(ledger):
-            for feed in self.feeds:
+            for name in [*(feed.name for feed in self.feeds), *self._left_behind(ledger)]:
                 try:
-                    for one, error in self._evicted(ledger, feed, run_id, record):
+                    for one, error in self._evicted(ledger, name, run_id, record):
                         if error is None:
                             instances, size = instances + 1, size + one.bytes
                         else:
-                            problems.append(f"{feed.name} {format_instant(one.instance)}: {error}")
+                            problems.append(f"{name} {format_instant(one.instance)}: {error}")
                 except FalconError as refusal:
-                    problems.append(f"{feed.name}: {refusal}")
+                    problems.append(f"{name}: {refusal}")
         purge(self._files, self.patience)
         return Passed(instances, size, tuple(problems))
 
+    def _left_behind(self, ledger: Ledger) -> list[str]:
+        """The feeds that a killed pass was evicting, and that no pass over this cluster looks at any more."""
+        with ledger.engine.connect() as connection:
+            names = evictions.undone_feeds(connection, self.cluster.name)
+        ours, known = {feed.name for feed in self.feeds}, self.store.feeds
+        kept = {name for name in names if name in known and cadence(known[name], self.cluster.name) is not None}
+        return [name for name in names if name not in ours | kept]
+
     def _evicted(
-        self, ledger: Ledger, feed: Feed, run_id: str, record: Callable[[dg.AssetObservation], None]
+        self, ledger: Ledger, feed: str, run_id: str, record: Record
     ) -> Iterator[tuple[Eviction, FalconError | None]]:
         ledger.catch_up()
-        now = self.settings.now()
+        verdicts, problem = self._verdicts(ledger, feed)
+        with ledger.engine.connect() as connection:
+            before = evictions.undone(connection, self.cluster.name, [feed])
+        begun = [one for one in before if self._is_begun(one)]
+        going = {one.instance for one in begun}
+        new, refused = self._decided(feed, [one for one in verdicts if one.instance.nominal not in going], run_id)
+        going.update(one.instance for one in new)
         with ledger.engine.begin() as connection:
-            (plan,) = plan_retention(connection, self.store, self.cluster, [feed], self.settings, now)
-            if plan.status.status is not Status.RUNNING:
-                return
-            if plan.problem:
-                raise FalconError(plan.problem)
-            before = evictions.undone(connection, self.cluster.name, [feed.name])
-        kept = {one.instance for one in before if self._is_whole_and_stays(one, plan)}
-        begun = [one for one in before if one.instance not in kept]
-        known = {one.instance for one in begun}
-        new = [
-            self._decided(feed, verdict, run_id)
-            for verdict in plan.verdicts
-            if verdict.action != "keep" and verdict.instance.nominal not in known
-        ]
-        with ledger.engine.begin() as connection:
-            evictions.withdraw(connection, self.cluster.name, feed.name, kept)
+            dropped = [one.instance for one in before if one.instance not in going]
+            evictions.withdraw(connection, self.cluster.name, feed, dropped)
             evictions.write_down(connection, new)
+        yield from refused
         for part in parts([*begun, *new], _AT_ONCE):
-            gone = []
-            for one, error in self._removed(part):
-                if error is None:
-                    record(self._event(feed, one))
-                    gone.append(one.instance)
-                yield one, error
-            with ledger.engine.begin() as connection:
-                evictions.finish(connection, self.cluster.name, feed.name, gone, self.settings.now())
+            yield from self._done(ledger, feed, part, record)
+        if problem:
+            raise FalconError(problem)
 
-    def _is_whole_and_stays(self, one: Eviction, plan: FeedPlan) -> bool:
-        """Whether nothing was done yet of a decision by a killed pass, and something needs the instance since."""
-        stays = any(verdict.action == "keep" and verdict.instance == one.verdict.instance for verdict in plan.verdicts)
-        if not stays or one.flag != plan.feed.availability_flag or not (one.flag or self._files.is_local):
-            return False  # without a flag a store without rename does not tell a whole instance from a part of one
-        return is_available(self._files, plan.feed, InstancePaths(plan.feed, self.cluster).data(one.instance))
+    def _is_begun(self, one: Eviction) -> bool:
+        try:
+            return not is_untouched(self._files, one.verdict.instance, one.flag)
+        except FalconError:
+            return True  # what is wrong there is said where it is to be removed
 
-    def _decided(self, feed: Feed, verdict: Verdict, run_id: str) -> Eviction:
-        entry = feed.on(self.cluster.name)
+    def _verdicts(self, ledger: Ledger, name: str) -> tuple[list[Verdict], str]:
+        """What is to go now: nothing of a feed that is not RUNNING or has no retention; and what keeps from saying."""
+        feed = next((one for one in self.feeds if one.name == name), None)
+        if feed is None:
+            return [], ""
+        with ledger.engine.begin() as connection:
+            now = self.settings.now()
+            (plan,) = plan_retention(connection, self.store, self.cluster, [feed], self.settings, now)
+        if plan.status.status is not Status.RUNNING:
+            return [], ""
+        return [one for one in plan.verdicts if one.action != "keep"], plan.problem
+
+    def _decided(
+        self, name: str, verdicts: Sequence[Verdict], run_id: str
+    ) -> tuple[list[Eviction], list[tuple[Eviction, FalconError]]]:
+        """The decisions; and those that cannot be made, because an instance cannot be measured."""
+        decided, refused = list[Eviction](), list[tuple[Eviction, FalconError]]()
+        feed = next((one for one in self.feeds if one.name == name), None)
+        entry = feed.on(self.cluster.name) if feed else None
         archive_cluster = entry.retention.archive_cluster if entry and entry.retention else None
-        flag = feed.availability_flag
-        files, size = measure(self._files, verdict.instance, flag)
-        now = self.settings.now()
-        return Eviction(self.cluster.name, feed.name, verdict, flag, archive_cluster, files, size, run_id, now)
+        flag, now = feed.availability_flag if feed else None, self.settings.now()
+        for verdict in verdicts:
+            one = Eviction(self.cluster.name, name, verdict, flag, archive_cluster, 0, 0, run_id, now)
+            try:
+                files, size = measure(self._files, verdict.instance, flag)
+            except FalconError as error:
+                refused.append((one, error))
+            else:
+                decided.append(replace(one, files=files, bytes=size))
+        return decided, refused
+
+    def _done(
+        self, ledger: Ledger, feed: str, decided: Sequence[Eviction], record: Record
+    ) -> Iterator[tuple[Eviction, FalconError | None]]:
+        """Removes instances, records that they went, and says so in the decisions; why not, where something is left."""
+        outcomes = list(self._removed(decided))
+        gone = [one for one, error in outcomes if error is None]
+        at = self.settings.now()
+        if gone:
+            record([self._events.event(one, at) for one in gone])
+        with ledger.engine.begin() as connection:
+            evictions.finish(connection, self.cluster.name, feed, [one.instance for one in gone], at)
+        yield from outcomes
 
     def _removed(self, decided: Sequence[Eviction]) -> Iterator[tuple[Eviction, FalconError | None]]:
-        """Removes instances, each as it is asked for; why not, where something of one is still there."""
         for (flag, archive_cluster), alike in groupby(decided, lambda one: (one.flag, one.archive_cluster)):
             ours = list(alike)
-            archive = self._archive(archive_cluster) if archive_cluster else None
+            try:
+                archive = self._archive(archive_cluster) if archive_cluster else None
+            except FalconError as error:  # the cluster is no more
+                yield from ((one, error) for one in ours)
+                continue
             removed = evict(self._files, (one.verdict for one in ours), flag, archive)
             for one, found in zip(ours, removed, strict=True):
                 yield one, found.error
@@ -164,28 +187,9 @@ class RetentionPass:
     def _archive(self, cluster: str) -> ClusterStore:
         return ClusterStore(self.store.cluster(cluster), self.settings.home, self.settings.environ)
 
-    def _event(self, feed: Feed, one: Eviction) -> dg.AssetObservation:
-        """On the asset's partition; where several process instances write the instance, on that of the last one."""
-        asset = self._assets.feed_asset(feed, self.cluster)
-        partition = max(asset.partitions_of(one.instance), default=one.instance)
-        verdict = one.verdict
-        done = f"archived to {verdict.archive_to}" if verdict.archive_to else "deleted"
-        at = self.settings.now()
-        return dg.AssetObservation(
-            asset_key=names.asset_key(self.cluster.name, feed.name),
-            partition=key_of(asset.partitions, partition),
-            description=f"{feed.name} {format_instant(one.instance)} was evicted ({done}): {verdict.reason}",
-            metadata={
-                meta.INSTANCE: format_instant(one.instance),
-                meta.EVICTED: verdict.action,
-                meta.REASON: verdict.reason,
-                "bytes": one.bytes,
-                "files": one.files,
-                meta.AT: at.isoformat(timespec="milliseconds"),
-                **({"archived_to": verdict.archive_to} if verdict.archive_to else {}),
-                **({"archive_cluster": one.archive_cluster} if one.archive_cluster else {}),
-            },
-        )
+    @cached_property
+    def _events(self) -> EvictionEvents:
+        return EvictionEvents(self.store, self.cluster, self.settings)
 
     @cached_property
     def _files(self) -> ClusterStore:

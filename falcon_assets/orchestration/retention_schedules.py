@@ -16,6 +16,7 @@ from falcon_assets.model.feed import Feed
 from falcon_assets.model.frequency import Frequency, TimeUnit
 from falcon_assets.orchestration import names
 from falcon_assets.orchestration.open_ledger import open_ledger
+from falcon_assets.orchestration.retention_events import record_in_run
 from falcon_assets.orchestration.retention_pass import RetentionPass
 from falcon_assets.planning.cron import cron_of
 from falcon_assets.planning.retention_rules import cadence
@@ -70,7 +71,7 @@ def retention_job(retention: RetentionPass, every: Frequency) -> dg.JobDefinitio
     @dg.op(name=f"{name}_evict", description=f"Evicts what is too old on {cluster}")
     def evict(context):  # type: ignore[no-untyped-def]  # Dagster cannot resolve postponed annotations
         ledger = open_ledger(retention.settings, context.instance)
-        passed = retention.run(ledger, context.run_id, context.log_event)
+        passed = retention.run(ledger, context.run_id, record_in_run(context))
         context.log.info(f"{passed.instances} instances were evicted, {passed.bytes} bytes")
         if passed.problems:
             raise dg.Failure("\n".join([f"{len(passed.problems)} could not be evicted:", *passed.problems]))

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import shutil
-import signal
-import subprocess
-import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
@@ -18,6 +15,7 @@ from sqlalchemy import delete, insert, select
 
 from falcon_assets.catalog.store import load_entities
 from falcon_assets.ledger import evictions, queries
+from falcon_assets.ledger.evictions import Eviction
 from falcon_assets.ledger.status import Status, command
 from falcon_assets.ledger.tables import ENTITY_STATUS, FEED_INSTANCES
 from falcon_assets.model.frequency import Frequency
@@ -27,10 +25,12 @@ from falcon_assets.orchestration.collector import Collector
 from falcon_assets.orchestration.coordinator import Coordinator
 from falcon_assets.orchestration.open_ledger import open_ledger
 from falcon_assets.orchestration.retention_pass import Passed, RetentionPass
+from falcon_assets.orchestration.retention_plan import plan_retention
 from falcon_assets.orchestration.retention_schedules import cron_for, retention_job
 from falcon_assets.planning.instance_record import FeedState
 from falcon_assets.settings import Settings
-from tests.ledger.histories import content
+from falcon_assets.storage.cluster_store import ClusterStore
+from falcon_assets.storage.publishing import OutputTarget, publish_instance
 from tests.orchestration.ledger_world import LedgerWorld
 
 CLUSTER = """---
@@ -91,14 +91,16 @@ FEEDS = {
     "archived": (ARCHIVE, "true"),
     "needed": (RETENTION, "true"),
     "idle": (RETENTION, "false"),
-    "killed": (RETENTION, "true"),
     "withdrawn": (RETENTION, "true"),
+    "suspended": (RETENTION, "true"),
+    "dropped-no-retention": (RETENTION, "true"),
+    "dropped-not-there": (RETENTION, "true"),
+    "dropped-nothing": (RETENTION, "true"),
     "busy": (RETENTION, "true"),
     "again": (RETENTION, "true"),
     "job": (RETENTION, "true"),
     "gone": (RETENTION, "true"),
     "past": (RETENTION, "true"),
-    "shot": (RETENTION, "true"),
 }
 
 
@@ -134,9 +136,26 @@ class World(LedgerWorld):
         return RetentionPass(self.store, self.store.cluster("primary"), [self.store.feed(feed)], self.at(time), 0)
 
     def run(self, feed: str, time: str) -> Passed:
-        passed = self.retention(feed, time).run(self.ledger, "run", self.instance.report_runless_asset_event)
+        passed = self.retention(feed, time).run(self.ledger, "run", self.record)
         self.ledger.catch_up()
         return passed
+
+    def record(self, events: Sequence[dg.AssetObservation]) -> None:
+        for event in events:
+            self.instance.report_runless_asset_event(event)
+
+    def decide(self, feed: str, time: str) -> None:
+        """As a pass does that is killed before it touches anything."""
+        retention = self.retention(feed, time)
+        with self.ledger.engine.begin() as connection:
+            (plan,) = plan_retention(
+                connection, self.store, retention.cluster, retention.feeds, retention.settings, hour(int(time[:2]))
+            )
+            going = [one for one in plan.verdicts if one.action != "keep"]
+            evictions.write_down(
+                connection,
+                [Eviction("primary", feed, one, "_SUCCESS", None, 2, 10, "killed", hour(4)) for one in going],
+            )
 
     def states(self, feed: str) -> dict[int, str]:
         table = FEED_INSTANCES.c
@@ -281,112 +300,74 @@ def test_a_backfill_into_the_evicted_past_says_so(world: World) -> None:
     )
 
 
-class Killed(BaseException):
-    """As a kill: nothing is done after it."""
-
-
-@pytest.mark.parametrize("survived", [0, 1, 2])
-def test_the_next_pass_completes_a_killed_one(world: World, survived: int) -> None:
-    numbers = range(4 * survived, 4 * survived + 3)
-    time = f"{4 * survived + 6:02}:00"
-    world.land("killed", *numbers)
-    recorded = []
-
-    def record(event: dg.AssetObservation) -> None:
-        if len(recorded) == survived:
-            raise Killed
-        recorded.append(event)
-        world.instance.report_runless_asset_event(event)
-
-    with pytest.raises(Killed):
-        world.retention("killed", time).run(world.ledger, "first", record)
-    assert world.undone("killed") == [*numbers]
-    assert sum(not world.folder("killed", number).exists() for number in numbers) == survived + 1
-    assert world.run("killed", time) == Passed(3, 30, ())
-    assert [world.states("killed")[number] for number in numbers] == ["EVICTED"] * 3
-    assert {world.row("killed", number).evicted_bytes for number in numbers} == {10}
-    assert world.undone("killed") == []
-    rows = content(world.ledger.engine)
-    world.ledger.rebuild()
-    rebuilt = content(world.ledger.engine)
-    assert rebuilt["feed_instances"] == rows["feed_instances"]
-
-
-KILLED_PASS = """
-import os, signal
-from dataclasses import replace
-from falcon_assets.catalog.store import load_entities
-from falcon_assets.model.instant import parse_instant
-from falcon_assets.orchestration.instance import open_instance
-from falcon_assets.orchestration.open_ledger import open_ledger
-from falcon_assets.orchestration.retention_pass import RetentionPass
-from falcon_assets.planning.clock import Clock
-from falcon_assets.settings import load_settings
-
-settings = replace(load_settings(), clock=Clock(origin=parse_instant("2013-01-01T04:00Z")))
-store = load_entities(settings.entity_defs)
-recorded = []
-with open_instance(settings) as instance:
-    def record(event):
-        if recorded:
-            os.kill(os.getpid(), signal.SIGKILL)
-        recorded.append(event)
-        instance.report_runless_asset_event(event)
-    retention = RetentionPass(store, store.cluster("primary"), [store.feed("shot")], settings, 0)
-    retention.run(open_ledger(settings, instance), "first", record)
-"""
-
-
-def test_a_pass_that_is_shot_is_completed(world: World) -> None:
-    world.land("shot", 0, 1)
-    shot = subprocess.run([sys.executable, "-c", KILLED_PASS], check=False, capture_output=True, text=True)
-    assert shot.returncode == -signal.SIGKILL, shot.stderr
-    assert world.undone("shot") == [0, 1]
-    assert world.run("shot", "04:00") == Passed(2, 20, ())  # its lock went with it
-    assert world.states("shot") == {0: "EVICTED", 1: "EVICTED"}
-
-
-def test_a_decision_of_which_nothing_was_done_is_taken_back_when_the_instance_is_needed(world: World) -> None:
+def test_what_a_killed_pass_had_begun_is_completed_and_of_the_rest_is_decided_anew(world: World) -> None:
     world.land("withdrawn", 0, 1)
-    retention = world.retention("withdrawn", "04:00")
-
-    def record(_: dg.AssetObservation) -> None:
-        raise Killed
-
-    with pytest.raises(Killed):
-        retention.run(world.ledger, "first", record)
-    assert (world.folder("withdrawn", 0).exists(), world.folder("withdrawn", 1).exists()) == (False, True)
+    world.decide("withdrawn", "04:00")
+    shutil.rmtree(world.folder("withdrawn", 0))
     feed = world.store.feed("withdrawn")
     entry = feed.clusters[0]
     longer = entry.retention and entry.retention.model_copy(update={"limit": Frequency.parse("hours(9)")})
     changed = feed.model_copy(update={"clusters": (entry.model_copy(update={"retention": longer}),)})
-    passed = replace(retention, feeds=[changed]).run(world.ledger, "second", world.instance.report_runless_asset_event)
-    assert passed.instances == 1
-    assert world.folder("withdrawn", 1).exists()
+    retention = replace(world.retention("withdrawn", "04:00"), feeds=[changed])
+    assert retention.run(world.ledger, "second", world.record) == Passed(1, 10, ())
+    assert (world.folder("withdrawn", 1).exists(), world.stats("withdrawn", 0).exists()) == (True, False)
     assert world.undone("withdrawn") == []
+    assert world.run("withdrawn", "04:00") == Passed(1, 10, ())
+
+
+def test_an_instance_that_came_back_is_decided_on_anew(world: World) -> None:
+    """Its new action counts, and it is measured as it is."""
+    world.land("again", 4)
+    world.decide("again", "08:00")
+    world.land("again", 4, text="a longer row\n")
+    assert world.run("again", "08:00") == Passed(1, len("a longer row\n") + 6, ())
+
+
+def test_what_was_begun_of_a_suspended_feed_is_completed_and_nothing_else_is(world: World) -> None:
+    world.land("suspended", 0, 1)
+    world.decide("suspended", "04:00")
+    with world.ledger.engine.begin() as connection:
+        command(connection, world.store.feed("suspended"), Status.SUSPENDED, hour(4))
+    shutil.rmtree(world.folder("suspended", 0))
+    assert world.run("suspended", "04:00") == Passed(1, 10, ())
+    assert world.states("suspended") == {0: "EVICTED"}
+    assert (world.folder("suspended", 1).exists(), world.undone("suspended")) == (True, [])
+
+
+@pytest.mark.parametrize("now_declared", ["no retention", "not there", "nothing"])
+def test_a_feed_that_is_not_retained_any_more(world: World, now_declared: str) -> None:
+    """Any pass over the cluster completes what was begun, and nothing goes that was whole."""
+    name = f"dropped-{now_declared.replace(' ', '-')}"
+    world.land(name, 0, 1)
+    world.decide(name, "04:00")
+    shutil.rmtree(world.folder(name, 0))
+    feed, feeds = world.store.feed(name), dict(world.store.feeds)
+    entry = feed.clusters[0].model_copy(update={"retention": None})
+    if now_declared == "nothing":
+        del feeds[name]
+    else:
+        moved = entry.model_copy(update={"name": "cold"}) if now_declared == "not there" else entry
+        feeds[name] = feed.model_copy(update={"clusters": (moved,)})
+    store = replace(world.store, feeds=feeds)
+    other = RetentionPass(store, store.cluster("primary"), [store.feed("raw")], world.at("04:00"), 0)
+    assert other.run(world.ledger, "other", world.record) == Passed(1, 10, ())
+    world.ledger.catch_up()
+    assert world.states(name) == {0: "EVICTED"}
+    assert world.stats(name, 0).exists() is False
+    assert (world.folder(name, 1).exists(), world.stats(name, 1).exists(), world.undone(name)) == (True, True, [])
 
 
 def test_what_cannot_be_removed_is_said_and_tried_again(world: World) -> None:
     world.land("busy", 0, 1)
-    real = world.folder("busy", 0).parent
-    aside = real.with_name("aside")
-
-    def record(event: dg.AssetObservation) -> None:
-        if real.exists() and not real.is_symlink():  # between the decision and the second instance
-            shutil.move(real, aside)
-            real.symlink_to(aside)
-        world.instance.report_runless_asset_event(event)
-
-    passed = world.retention("busy", "04:00").run(world.ledger, "first", record)
-    assert passed.instances == 1
-    (problem,) = passed.problems
-    assert problem == (
+    files = ClusterStore(world.store.cluster("primary"), world.settings.home, {})
+    with publish_instance(files, "late rerun", {"out": OutputTarget("/busy/2013-01-01/01", "_SUCCESS")}):
+        passed = world.run("busy", "04:00")
+    problem = (
         "busy 2013-01-01T01:00Z: cluster 'primary': cannot evict /busy/2013-01-01/01: "
-        "there is a symbolic link on the way, and those are not followed"
+        "it is being written by a run; it goes when that has ended"
     )
+    assert passed == Passed(1, 10, (problem,))
     assert world.undone("busy") == [1]
-    real.unlink()
-    shutil.move(aside, real)
     assert world.run("busy", "04:00") == Passed(1, 10, ())
 
 

@@ -1,0 +1,101 @@
+"""What retention says of an instance that went, and many such events in one write."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from typing import Any, TypeAlias
+
+import dagster as dg
+
+from falcon_assets.catalog.store import EntityStore
+from falcon_assets.ledger.evictions import Eviction
+from falcon_assets.model.cluster import Cluster
+from falcon_assets.model.instant import format_instant
+from falcon_assets.orchestration import event_metadata as meta
+from falcon_assets.orchestration import names
+from falcon_assets.orchestration.dagster_internals import AssetObservationData
+from falcon_assets.orchestration.partitions import key_of
+from falcon_assets.orchestration.process_assets import ProcessAssets
+from falcon_assets.settings import Settings
+
+Record: TypeAlias = Callable[[Sequence[dg.AssetObservation]], None]
+"""Writes events about one asset down, all before it returns."""
+
+
+class EvictionEvents:
+    """Builds the events about instances of one cluster."""
+
+    def __init__(self, store: EntityStore, cluster: Cluster, settings: Settings) -> None:
+        self._store, self._cluster = store, cluster
+        self._assets = ProcessAssets(store, settings)
+
+    def event(self, one: Eviction, at: datetime) -> dg.AssetObservation:
+        """An observation on the asset's partition.
+
+        Args:
+            one: What is done.
+            at: When, on the falcon clock.
+        """
+        verdict = one.verdict
+        done = f"archived to {verdict.archive_to}" if verdict.archive_to else "deleted"
+        return dg.AssetObservation(
+            asset_key=names.asset_key(one.cluster, one.feed),
+            partition=self._partition(one),
+            description=f"{one.feed} {format_instant(one.instance)} was evicted ({done}): {verdict.reason}",
+            metadata={
+                meta.INSTANCE: format_instant(one.instance),
+                meta.EVICTED: verdict.action,
+                meta.REASON: verdict.reason,
+                "bytes": one.bytes,
+                "files": one.files,
+                meta.AT: at.isoformat(timespec="milliseconds"),
+                **({"archived_to": verdict.archive_to} if verdict.archive_to else {}),
+                **({"archive_cluster": one.archive_cluster} if one.archive_cluster else {}),
+            },
+        )
+
+    def _partition(self, one: Eviction) -> str:
+        """Where several process instances write the instance: the last one's."""
+        feed = self._store.feeds.get(one.feed)
+        if feed is None or feed.on(one.cluster) is None:
+            return format_instant(one.instance)  # the asset is no more, and nobody can say how it was partitioned
+        asset = self._assets.feed_asset(feed, self._cluster)
+        return key_of(asset.partitions, max(asset.partitions_of(one.instance), default=one.instance))
+
+
+def record_in_run(context: Any) -> Record:
+    """Records in the run of an op, as its ``log_event`` does, but all in one statement: that takes a tenth of the time.
+
+    Args:
+        context: The op's.
+    """
+    run, step = context.run, str(context.op_handle)
+
+    def record(events: Sequence[dg.AssetObservation]) -> None:
+        entries = [_entry(event, run.run_id, run.job_name, step) for event in events]
+        context.instance.event_log_storage.store_event_batch(entries)
+
+    return record
+
+
+def _entry(event: dg.AssetObservation, run_id: str, job: str, step: str) -> dg.EventLogEntry:
+    said = dg.DagsterEvent(
+        event_type_value=dg.DagsterEventType.ASSET_OBSERVATION.value,
+        job_name=job,
+        step_key=step,
+        event_specific_data=AssetObservationData(event),
+        message=event.description,
+    )
+    return dg.EventLogEntry(  # type: ignore[no-untyped-call]  # Dagster's class has no annotations here
+        error_info=None,
+        level=logging.DEBUG,
+        user_message=event.description or "",
+        run_id=run_id,
+        timestamp=time.time(),
+        step_key=step,
+        job_name=job,
+        dagster_event=said,
+    )
