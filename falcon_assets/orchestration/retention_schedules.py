@@ -1,16 +1,15 @@
-"""Retention in Dagster: per cluster a job and a schedule for each cadence, and a sensor for new feeds."""
+"""Retention in Dagster: per cluster a job and a schedule for each cadence, and a sensor."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta, timezone
+from datetime import timedelta, timezone
 
 import dagster as dg
 
 from falcon_assets.catalog.store import EntityStore
-from falcon_assets.ledger.status import Status, statuses
 from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.feed import Feed
 from falcon_assets.model.frequency import Frequency, TimeUnit
@@ -18,14 +17,10 @@ from falcon_assets.orchestration import names
 from falcon_assets.orchestration.open_ledger import open_ledger
 from falcon_assets.orchestration.retention_events import record_in_run
 from falcon_assets.orchestration.retention_pass import RetentionPass
+from falcon_assets.orchestration.retention_sensor import PassesOf, retention_sensor
 from falcon_assets.planning.cron import cron_of
-from falcon_assets.planning.retention_rules import cadence
-from falcon_assets.planning.timeline import Timeline
+from falcon_assets.planning.retention_rules import cadence, pass_times
 from falcon_assets.settings import Settings
-
-_INTERVAL_SECONDS = 30
-"""Between two looks for feeds that became scheduled."""
-_EPOCH, _DOOMSDAY = (datetime(year, 1, 1, tzinfo=timezone.utc) for year in (2000, 2200))
 
 
 @dataclass(frozen=True)
@@ -43,14 +38,14 @@ def retention_definitions(store: EntityStore, settings: Settings) -> RetentionDe
     schedules: list[dg.ScheduleDefinition] = []
     sensors: list[dg.SensorDefinition] = []
     for cluster in store.clusters.values():
-        own: dict[str, tuple[dg.JobDefinition, Sequence[Feed]]] = {}
+        own: list[PassesOf] = []
         for every, feeds in _by_cadence(store, cluster).items():
             job = retention_job(RetentionPass(store, cluster, feeds, settings), every)
             jobs.append(job)
-            schedules.append(_schedule(job, every))
-            own[job.name] = (job, feeds)
+            schedules.append(_schedule(job, every, settings))
+            own.append(PassesOf(job, every, feeds))
         if own:
-            sensors.append(_sensor(cluster, own, settings))
+            sensors.append(retention_sensor(cluster, own, settings))
     return RetentionDefinitions(jobs, schedules, sensors)
 
 
@@ -87,8 +82,8 @@ def retention_job(retention: RetentionPass, every: Frequency) -> dg.JobDefinitio
     return job
 
 
-def _schedule(job: dg.JobDefinition, every: Frequency) -> dg.ScheduleDefinition:
-    timeline = Timeline(_EPOCH, _DOOMSDAY, every, "UTC")
+def _schedule(job: dg.JobDefinition, every: Frequency, settings: Settings) -> dg.ScheduleDefinition:
+    timeline = pass_times(every)
 
     @dg.schedule(
         name=f"{job.name}_schedule",
@@ -98,6 +93,8 @@ def _schedule(job: dg.JobDefinition, every: Frequency) -> dg.ScheduleDefinition:
         default_status=dg.DefaultScheduleStatus.RUNNING,
     )
     def evaluate(context):  # type: ignore[no-untyped-def]  # Dagster cannot resolve postponed annotations
+        if settings.clock.origin is not None:
+            return dg.SkipReason("the clock is simulated: the cluster's retention sensor starts the passes")
         if timeline.contains(context.scheduled_execution_time.astimezone(timezone.utc)):
             return dg.RunRequest()
         return dg.SkipReason(f"it is not {every} since the last pass")
@@ -107,41 +104,10 @@ def _schedule(job: dg.JobDefinition, every: Frequency) -> dg.ScheduleDefinition:
 
 def cron_for(every: Frequency) -> str:
     """A cron line in UTC whose ticks hold all instances of ``every`` since 2000, and few others."""
-    cron = cron_of(Timeline(_EPOCH, _DOOMSDAY, every, "UTC"))
+    cron = cron_of(pass_times(every))
     if cron is not None and not cron.exclusions:
         return cron.schedule
     if every.is_absolute:
         step = math.gcd(every.length // timedelta(minutes=1), 60)
         return f"*/{step} * * * *" if step < 60 else "0 * * * *"
     return "0 0 * * *" if every.unit is TimeUnit.DAYS else "0 0 1 * *"
-
-
-def _sensor(
-    cluster: Cluster, jobs: Mapping[str, tuple[dg.JobDefinition, Sequence[Feed]]], settings: Settings
-) -> dg.SensorDefinition:
-    @dg.sensor(
-        name=names.op_name(cluster.name, "retention_at_once"),
-        description=f"Starts retention on {cluster.name} when a feed becomes scheduled",
-        minimum_interval_seconds=_INTERVAL_SECONDS,
-        default_status=dg.DefaultSensorStatus.RUNNING,
-        jobs=[job for job, _ in jobs.values()],
-    )
-    def evaluate(context):  # type: ignore[no-untyped-def]  # Dagster cannot resolve postponed annotations
-        feeds = [feed for _, some in jobs.values() for feed in some]
-        with open_ledger(settings, context.instance).engine.begin() as connection:
-            found = statuses(connection, feeds, settings.now())
-        since = {name: one.since.isoformat() for (_, name), one in found.items() if one.status is Status.RUNNING}
-        requests = list(_requests(jobs, since, context.cursor or ""))
-        context.update_cursor(max([context.cursor or "", *since.values()]))
-        return requests or dg.SkipReason("no feed became scheduled")
-
-    return evaluate
-
-
-def _requests(
-    jobs: Mapping[str, tuple[dg.JobDefinition, Sequence[Feed]]], since: Mapping[str, str], seen: str
-) -> Iterator[dg.RunRequest]:
-    for name, (_, feeds) in jobs.items():
-        new = [since[feed.name] for feed in feeds if feed.name in since and since[feed.name] > seen]
-        if new:
-            yield dg.RunRequest(run_key=f"{name} since {max(new)}", job_name=name)

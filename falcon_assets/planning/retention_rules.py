@@ -6,10 +6,12 @@ from datetime import datetime, timedelta, timezone
 
 from falcon_assets.model.feed import Feed
 from falcon_assets.model.frequency import Frequency, TimeUnit
+from falcon_assets.planning.timeline import Timeline
 from falcon_assets.planning.wall_clock import add_months, from_wall, to_wall
 
 _DAY = timedelta(hours=24)
 _OFTEN, _DAILY = Frequency(6, TimeUnit.HOURS), Frequency(24, TimeUnit.HOURS)
+_EPOCH, _DOOMSDAY = (datetime(year, 1, 1, tzinfo=timezone.utc) for year in (2000, 2200))
 _EVER = datetime.min.replace(tzinfo=timezone.utc)
 
 
@@ -26,6 +28,11 @@ def cadence(feed: Feed, cluster: str) -> Frequency | None:
     if lifecycle is not None:
         return lifecycle.retention.frequency
     return _OFTEN if entry.retention.limit.length < _DAY else _DAILY
+
+
+def pass_times(every: Frequency) -> Timeline:
+    """When passes of that cadence are: counted from the beginning of 2000, in UTC, whatever feed they are for."""
+    return Timeline(_EPOCH, _DOOMSDAY, every, "UTC")
 
 
 def before(moment: datetime, age: Frequency, timezone_name: str) -> datetime:

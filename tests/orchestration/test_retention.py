@@ -400,15 +400,63 @@ def test_cron_lines(every: str, cron: str) -> None:
     assert cron_for(Frequency.parse(every)) == cron
 
 
+def schedule_tick(world: World, settings: Settings, time: int) -> tuple[int, str | None]:
+    """How many runs a tick at that hour of the real clock starts, and why none."""
+    (schedule,) = build_definitions(world.store, settings).get_repository_def().schedule_defs
+    with dg.build_schedule_context(world.instance, scheduled_execution_time=hour(time)) as context:
+        found = schedule.evaluate_tick(context)
+    return len(found.run_requests or []), found.skip_message
+
+
 def test_a_tick_between_passes_is_skipped(world: World) -> None:
+    assert schedule_tick(world, world.settings, 6) == (1, None)
+    assert schedule_tick(world, world.settings, 7) == (0, "it is not hours(6) since the last pass")
+
+
+def sensor_tick(world: World, time: str, cursor: str | None) -> tuple[list[str | None], str | None]:
+    """The run keys of what a tick starts at that time of the falcon clock, and the next cursor."""
+    repository = build_definitions(world.store, world.at(time)).get_repository_def()
+    sensor = repository.get_sensor_def("primary__retention_at_once")
+    with dg.build_sensor_context(world.instance, cursor=cursor, repository_def=repository) as context:
+        found = sensor.evaluate_tick(context)
+    return [one.run_key for one in found.run_requests or []], found.cursor
+
+
+def test_passes_follow_a_simulated_clock(world: World) -> None:
+    simulated = "the clock is simulated: the cluster's retention sensor starts the passes"
+    assert schedule_tick(world, world.at("06:00"), 6) == (0, simulated)
+    _, cursor = sensor_tick(world, "05:00", None)
+    started = {}
+    for time in ("05:59", "06:00", "11:59", "23:00"):
+        started[time], cursor = sensor_tick(world, time, cursor)
+    keys = [
+        f"primary__retention_hours_6 at 2013-01-01T{instant}Z by 2013-01-01T{clock}:00Z"
+        for instant, clock in [("06:00", "06:00"), ("18:00", "23:00"), ("06:00", "06:30")]
+    ]
+    assert started == {"05:59": [], "06:00": [keys[0]], "11:59": [], "23:00": [keys[1]]}
+    # A clock that was put back begins anew.
+    again, cursor = sensor_tick(world, "05:00", cursor)
+    assert (again, sensor_tick(world, "06:30", cursor)[0]) == ([], [keys[2]])
+
+
+def test_by_the_real_clock_passes_are_the_schedules(world: World) -> None:
     repository = build_definitions(world.store, world.settings).get_repository_def()
-    (schedule,) = repository.schedule_defs
-    ticks = {}
-    for time in (6, 7):
-        with dg.build_schedule_context(world.instance, scheduled_execution_time=hour(time)) as context:
-            ticks[time] = schedule.evaluate_tick(context)
-    assert (len(ticks[6].run_requests or []), ticks[6].skip_message) == (1, None)
-    assert ticks[7].skip_message == "it is not hours(6) since the last pass"
+    sensor = repository.get_sensor_def("primary__retention_at_once")
+    cursor = "9999 2013-01-01T00:00:00+00:00"
+    with dg.build_sensor_context(world.instance, cursor=cursor, repository_def=repository) as context:
+        assert sensor.evaluate_tick(context).run_requests == []
+
+
+def test_a_pass_that_has_not_ended_is_waited_for(world: World) -> None:
+    _, cursor = sensor_tick(world, "05:00", None)
+    job = build_definitions(world.store, world.settings).resolve_job_def("primary__retention_hours_6")
+    run = world.instance.create_run_for_job(job, status=dg.DagsterRunStatus.STARTED)
+    started, cursor = sensor_tick(world, "06:00", cursor)
+    assert started == []
+    world.instance.delete_run(run.run_id)
+    assert sensor_tick(world, "06:10", cursor)[0] == [
+        "primary__retention_hours_6 at 2013-01-01T06:00Z by 2013-01-01T06:10:00Z"
+    ]
 
 
 def test_feeds_that_become_scheduled_are_looked_at_at_once(world: World) -> None:
@@ -416,18 +464,11 @@ def test_feeds_that_become_scheduled_are_looked_at_at_once(world: World) -> None
         connection.execute(delete(ENTITY_STATUS))
         command(connection, world.store.feed("idle"), Status.SUBMITTED, hour(1))
 
-    def tick(time: str, cursor: str | None) -> tuple[list[str | None], str | None]:
-        repository = build_definitions(world.store, world.at(time)).get_repository_def()
-        sensor = repository.get_sensor_def("primary__retention_at_once")
-        with dg.build_sensor_context(world.instance, cursor=cursor, repository_def=repository) as context:
-            found = sensor.evaluate_tick(context)
-        return [one.run_key for one in found.run_requests or []], found.cursor
-
-    first, cursor = tick("06:00", None)
+    first, cursor = sensor_tick(world, "06:00", None)
     assert first == ["primary__retention_hours_6 since 2013-01-01T06:00:00+00:00"]
-    again, cursor = tick("06:10", cursor)
+    again, cursor = sensor_tick(world, "06:10", cursor)
     assert again == []
     with world.ledger.engine.begin() as connection:
         command(connection, world.store.feed("idle"), Status.RUNNING, hour(7))
-    later, _ = tick("07:00", cursor)
+    later, _ = sensor_tick(world, "07:01", cursor)
     assert later == ["primary__retention_hours_6 since 2013-01-01T07:00:00+00:00"]
