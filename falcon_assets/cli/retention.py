@@ -46,6 +46,8 @@ def plan(feed: str | None, cluster: str | None, as_of: str | None, as_json: bool
     if as_json:
         click.echo(json.dumps([_as_dict(one) for one in plans], indent=2))
     else:
+        if not plans:
+            click.echo("no feed declares retention" + (f" on cluster {cluster!r}" if cluster else ""))
         for one in plans:
             if not one.problem:
                 _show(one, Console(soft_wrap=True))
@@ -92,18 +94,21 @@ def _as_dict(one: FeedPlan) -> dict[str, Any]:
         "feed": one.feed.name,
         "cluster": one.cluster.name,
         "status": one.status.status.value,
-        "instances": [_verdict(verdict) for verdict in one.verdicts],
+        "instances": [_verdict(verdict, one) for verdict in one.verdicts],
         **({"problem": one.problem} if one.problem else {}),
     }
 
 
-def _verdict(one: Verdict) -> dict[str, Any]:
+def _verdict(one: Verdict, of: FeedPlan) -> dict[str, Any]:
+    entry = of.feed.on(of.cluster.name)
+    archive_cluster = entry.retention.archive_cluster if entry and entry.retention else None
     return {
         "instance": format_instant(one.instance.nominal),
         "action": one.action,
         "reason": one.reason,
         "paths": [location.path for location in one.instance.locations],
         **({"archive_to": one.archive_to} if one.archive_to else {}),
+        **({"archive_cluster": archive_cluster} if one.archive_to and archive_cluster else {}),
     }
 
 

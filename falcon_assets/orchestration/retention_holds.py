@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 
 from sqlalchemy import Connection
@@ -16,6 +16,7 @@ from falcon_assets.model.feed import Feed
 from falcon_assets.model.process import Process
 from falcon_assets.orchestration.cluster_look import Member
 from falcon_assets.orchestration.cluster_reruns import look_at_reruns
+from falcon_assets.orchestration.late_inputs import late_inputs
 from falcon_assets.planning.eviction import Hold
 from falcon_assets.planning.instance_rules import is_alive
 from falcon_assets.planning.process_partitions import process_partitions
@@ -49,6 +50,7 @@ class ClusterHolds:
         attempts = {one.name: one.retry.attempts for one in processes if one.retry.policy != "final"}
         records = queries.records(connection, cluster.name, first, attempts)
         asked = look_at_reruns(connection, store, cluster.name, (), now)
+        changed = self._changed([one for one in processes if self._is_scheduled(one)], cluster.name)
         self._pending = {
             name: PendingInstances(
                 member.process,
@@ -56,7 +58,7 @@ class ClusterHolds:
                 now,
                 first[name] if self._is_scheduled(member.process) else None,
                 {**asked.records.get(name, {}), **records[name]},
-                asked.requests.get(name, {}),
+                {*asked.requests.get(name, ()), *changed.get(name, ())},
             )
             for name, member in members.items()
         }
@@ -101,9 +103,17 @@ class ClusterHolds:
             self._now,
             None,
             {**unfinished, **{nominal: one.record for nominal, one in again.items()}},
-            {nominal: one.request for nominal, one in again.items()},
+            {*again, *self._changed([replication], target).get(replication.name, ())},
         )
         yield reader_hold(pending, replication.inputs[0], timeline, ())
+
+    def _changed(self, processes: Sequence[Process], cluster: str) -> dict[str, set[datetime]]:
+        """Process -> the instances whose late inputs changed: to be checked, and nobody said that it was too late."""
+        late = [one for one in late_inputs(self._store, processes) if one[0] == cluster]
+        found: dict[str, set[datetime]] = {}
+        for name, _, nominal in reruns.changed(self._connection, late):
+            found.setdefault(name, set()).add(nominal)
+        return found
 
     def _member(self, process: Process) -> Member:
         partitions = process_partitions(process, self._cluster.name, self._store.feeds)

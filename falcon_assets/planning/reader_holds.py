@@ -13,7 +13,7 @@ from falcon_assets.model.process import Input, Process
 from falcon_assets.planning.evaluate import evaluate_time
 from falcon_assets.planning.eviction import Hold
 from falcon_assets.planning.inputs import latest_instances
-from falcon_assets.planning.instance_record import InstanceRecord, RerunRequest
+from falcon_assets.planning.instance_record import InstanceRecord
 from falcon_assets.planning.instance_rules import settled
 from falcon_assets.planning.timeline import Timeline
 
@@ -26,11 +26,11 @@ class PendingInstances:
         process: The process.
         timeline: Its nominal times there.
         now: The time.
-        first_open: Everything before it is settled, but for what ``records`` and ``requests`` say. None: the process is
+        first_open: Everything before it is settled, but for what ``records`` and ``again`` say. None: the process is
             not scheduled, and only what a run has in hand is pending.
         records: What is known, by nominal time: about instances from ``first_open`` on and about those before it that
             are not settled.
-        requests: The requests to rerun instances that are alive, by nominal time.
+        again: Those that are to run again for late data, asked for already or when their next check is due.
     """
 
     process: Process
@@ -38,14 +38,14 @@ class PendingInstances:
     now: datetime
     first_open: datetime | None
     records: Mapping[datetime, InstanceRecord]
-    requests: Mapping[datetime, RerunRequest]
+    again: Collection[datetime]
 
     def why(self, nominal: datetime) -> str | None:
         """What that instance is pending for, in a few words; None where it is not pending."""
         record = self.records.get(nominal)
         if record is not None and record.in_flight:
             return f"is in run {record.queued_run or record.run_id}"
-        if nominal in self.requests:
+        if nominal in self.again:
             return "is to run again for late data"
         if self.first_open is None or nominal > self.now:
             return None
@@ -55,7 +55,7 @@ class PendingInstances:
 
     def all(self) -> list[datetime]:
         """All of them, oldest first."""
-        known = {*self.records, *self.requests}
+        known = {*self.records, *self.again}
         following = self.timeline.between(self.first_open, self.now) if self.first_open else []
         return sorted(one for one in {*known, *following} if self.timeline.contains(one) and self.why(one))
 

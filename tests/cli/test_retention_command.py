@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -11,9 +12,9 @@ import pytest
 from click.testing import CliRunner, Result
 from sqlalchemy import Engine, create_engine, select
 
+from falcon_assets.cli.main import main
 from falcon_assets.cli.retention import retention
-from falcon_assets.errors import UnknownEntityError
-from falcon_assets.ledger.tables import ENTITY_STATUS
+from falcon_assets.ledger.tables import ENTITY_STATUS, METADATA
 from falcon_assets.ledger.upgrade import upgrade
 from falcon_assets.settings import Settings
 
@@ -26,6 +27,7 @@ interfaces: {{write: {{endpoint: data/{name}}}, execute: {{endpoint: "local[1]"}
 ENTITIES = (
     CLUSTER.format(name="primary")
     + CLUSTER.format(name="backup")
+    + CLUSTER.format(name="empty")
     + """
 kind: feed
 name: raw
@@ -38,7 +40,11 @@ clusters:
     retention: {limit: hours(3)}
   - name: backup
     validity: {start: 2013-01-01T00:00Z, end: 2014-01-01T00:00Z}
-    retention: {limit: hours(2), action: archive, archive_to: "/old/${YEAR}-${MONTH}-${DAY}-${HOUR}"}
+    retention:
+      limit: hours(2)
+      action: archive
+      archive_to: "/old/${YEAR}-${MONTH}-${DAY}-${HOUR}"
+      archive_cluster: empty
 ---
 kind: feed
 name: kept
@@ -130,7 +136,8 @@ def test_what_goes_what_stays_and_why(call: Callable[..., Result], home: Path, l
 def test_archiving_and_another_time(call: Callable[..., Result]) -> None:
     (plan,) = planned(call, "--feed", "raw", "--cluster", "backup", "--as-of", "2013-01-01T03:00Z")
     assert fates(plan)[0] == ("archive", "older than hours(2)")
-    assert plan["instances"][0]["archive_to"] == "/old/2013-01-01-00"
+    first = plan["instances"][0]
+    assert (first["archive_to"], first["archive_cluster"]) == ("/old/2013-01-01-00", "empty")
     assert fates(plan)[1] == ("keep", "not older than hours(2)")
 
 
@@ -155,11 +162,48 @@ def test_a_problem_is_said_and_delays_no_other(call: Callable[..., Result]) -> N
     ("arguments", "said"),
     [
         (["--feed", "raws"], "there is no feed 'raws' (did you mean 'raw'?)"),
+        (["--cluster", "primry"], "there is no cluster 'primry' (did you mean 'primary'?)"),
         (["--feed", "kept", "--cluster", "backup"], "feed 'kept' is not on cluster 'backup'"),
+        (["--feed", "raw", "--cluster", "attic"], "there is no cluster 'attic'; there is: primary, backup, empty"),
+        (
+            ["--as-of", "tomorrow"],
+            "'tomorrow' is not an instant: write YYYY-MM-DDTHH:MMZ (UTC), for example 2013-01-01T00:00Z",
+        ),
     ],
-    ids=["no-feed", "not-there"],
+    ids=["no-feed", "no-cluster", "not-there", "nothing-like-it", "no-instant"],
 )
-def test_unknown_names(call: Callable[..., Result], arguments: list[str], said: str) -> None:
-    error = call(*arguments).exception
-    assert isinstance(error, UnknownEntityError)
-    assert str(error) == said
+def test_what_is_asked_for_wrongly(
+    call: Callable[..., Result], arguments: list[str], said: str, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    """Through ``falcon`` itself: a line, no traceback, and the exit code of an error."""
+    monkeypatch.setattr(sys, "argv", ["falcon", "retention", "plan", "--json", *arguments])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 1
+    assert capsys.readouterr() == ("", f"Error: {said}\n")
+
+
+def test_no_feed_with_retention_is_an_empty_plan(call: Callable[..., Result]) -> None:
+    assert planned(call, "--cluster", "empty") == []
+    result = call("--cluster", "empty")
+    assert (result.exit_code, result.output) == (0, "no feed declares retention on cluster 'empty'\n")
+
+
+def test_a_problem_is_in_the_json_too(call: Callable[..., Result]) -> None:
+    result = call("--feed", "linked", "--json")
+    assert result.exit_code == 1
+    (plan,) = json.loads(result.stdout)
+    assert (plan["instances"], plan["problem"][:41]) == ([], "cluster 'backup': '/linked' leaves the ro")
+    assert result.stderr.startswith("Error: linked on backup: cluster 'backup': '/linked' leaves the root")
+
+
+def test_nothing_is_changed_anywhere(call: Callable[..., Result], home: Path, ledger: Engine) -> None:
+    def everything() -> tuple[set[str], list[Any]]:
+        with ledger.connect() as connection:
+            tables = [table for table in METADATA.sorted_tables if table.name != "fold"]
+            return tree(home), [connection.execute(select(table)).all() for table in tables]
+
+    before = everything()
+    for arguments in ([], ["--json"], ["--as-of", "2013-12-31T00:00Z"], ["--feed", "raw", "--cluster", "backup"]):
+        call(*arguments)
+    assert everything() == before

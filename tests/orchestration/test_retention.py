@@ -14,10 +14,10 @@ import pytest
 from sqlalchemy import delete, insert, select
 
 from falcon_assets.catalog.store import load_entities
-from falcon_assets.ledger import evictions, queries
+from falcon_assets.ledger import evictions, queries, reruns
 from falcon_assets.ledger.evictions import Eviction
 from falcon_assets.ledger.status import Status, command
-from falcon_assets.ledger.tables import ENTITY_STATUS, FEED_INSTANCES
+from falcon_assets.ledger.tables import CONSUMED, ENTITY_STATUS, FEED_INSTANCES, PROCESS_INSTANCES
 from falcon_assets.model.frequency import Frequency
 from falcon_assets.model.instant import parse_instant
 from falcon_assets.orchestration.code_location import build_definitions
@@ -27,7 +27,7 @@ from falcon_assets.orchestration.open_ledger import open_ledger
 from falcon_assets.orchestration.retention_pass import Passed, RetentionPass
 from falcon_assets.orchestration.retention_plan import plan_retention
 from falcon_assets.orchestration.retention_schedules import cron_for, retention_job
-from falcon_assets.planning.instance_record import FeedState
+from falcon_assets.planning.instance_record import FeedState, RerunRequest
 from falcon_assets.settings import Settings
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.publishing import OutputTarget, publish_instance
@@ -81,8 +81,11 @@ REPLICATED = (
   - {name: cold, type: target, validity: {start: 2013-01-01T01:00Z, end: 2013-01-02T00:00Z}}
 """
 )
+LATE = "late_process: {policy: final, inputs: [{input: rows}]}\n"
 PROCESSES = (
-    PROCESS.format(name="reader", schedule="true", first="01", feed="needed")
+    PROCESS.format(name="late", schedule="true", first="00", feed="read").replace("T02:00Z}", "T04:00Z}")
+    + LATE
+    + PROCESS.format(name="reader", schedule="true", first="01", feed="needed")
     + PROCESS.format(name="asks", schedule="false", first="00", feed="gone").replace("T02:00Z}", "T01:00Z}")
     + PROCESS.format(name="backfilled", schedule="false", first="00", feed="past")
 )
@@ -93,6 +96,8 @@ FEEDS = {
     "idle": (RETENTION, "false"),
     "withdrawn": (RETENTION, "true"),
     "suspended": (RETENTION, "true"),
+    "read": (RETENTION, "true"),
+    "kept": ("{limit: hours(2), keep_last: 1, minimum_age: hours(3)}", "true"),
     "dropped-no-retention": (RETENTION, "true"),
     "dropped-not-there": (RETENTION, "true"),
     "dropped-nothing": (RETENTION, "true"),
@@ -238,6 +243,48 @@ def test_what_is_needed_stays(world: World) -> None:
     world.land("needed", 0, 1)
     assert world.run("needed", "04:00").instances == 1
     assert world.folder("needed", 1).exists()
+
+
+def test_what_runs_or_is_to_run_again_for_late_data_keeps_what_it_reads(world: World) -> None:
+    """The first instance runs, the second is asked to run again, the third waits for the check of a change."""
+    world.land("read", 0, 1, 2, 3)
+    world.collect("04:00")
+    own = {"process": "late", "cluster": "primary"}
+    states = ["RUNNING", "SUCCEEDED", "SUCCEEDED", "SUCCEEDED"]
+    with world.ledger.engine.connect() as connection:  # nothing of it is committed
+        for number, state in enumerate(states):
+            known = {"reason": "", "attempt": 1, "failures": 0, "run_id": "r", "event_id": 1}
+            row = own | {"nominal": hour(number), "state": state} | known
+            connection.execute(insert(PROCESS_INSTANCES).values(row))
+            read = {"input": "rows", "input_cluster": "primary", "feed": "read", "instance": hour(number)}
+            versions = {"read_event": 1, "stale": number == 2}
+            connection.execute(insert(CONSUMED).values(own | {"nominal": hour(number)} | read | versions))
+        request = RerunRequest("late", 1, 0, hour(4))
+        reruns.request(connection, {("late", "primary", hour(1)): request})
+        feed = world.store.feed("read")
+        (plan,) = plan_retention(
+            connection, world.store, world.store.cluster("primary"), [feed], world.at("06:00"), hour(6)
+        )
+        connection.rollback()
+    reasons = {one.instance.nominal.hour: one.reason for one in plan.verdicts}
+    needed = "process late 2013-01-01T0{}:00Z needs it: it {}"
+    assert reasons == {
+        0: needed.format(0, "is in run r"),
+        1: needed.format(1, "is to run again for late data"),
+        2: needed.format(2, "is to run again for late data"),
+        3: "older than hours(2)",
+    }
+
+
+def test_what_keep_last_and_minimum_age_cover_stays(world: World) -> None:
+    world.land("kept", 0, 1)
+    world.collect("02:30")
+    world.land("kept", 2)
+    world.collect("03:00")
+    assert world.run("kept", "05:29").instances == 0
+    assert world.run("kept", "05:30").instances == 2
+    assert world.run("kept", "20:00").instances == 0
+    assert world.folder("kept", 2).exists()
 
 
 def test_what_a_target_has_not_replicated_stays(world: World) -> None:

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from falcon_assets.model.instant import parse_instant
 from falcon_assets.planning.inputs import input_instances
-from falcon_assets.planning.instance_record import InstanceRecord, InstanceState, RerunRequest
+from falcon_assets.planning.instance_record import InstanceRecord, InstanceState
 from falcon_assets.planning.reader_holds import PendingInstances, reader_hold
 from falcon_assets.planning.timeline import feed_timeline, process_timeline
 from tests.builders import make_feed, make_process
@@ -27,7 +27,7 @@ def hour(number: int) -> datetime:
 def pending(
     first_open: int | None = None,
     states: Mapping[int, InstanceRecord] | None = None,
-    requests: Mapping[int, RerunRequest] | None = None,
+    again: Collection[int] = (),
     now: int = 12,
     **overrides: Any,
 ) -> PendingInstances:
@@ -38,7 +38,7 @@ def pending(
         hour(now),
         None if first_open is None else hour(first_open),
         {hour(number): record for number, record in (states or {}).items()},
-        {hour(number): request for number, request in (requests or {}).items()},
+        {hour(number) for number in again},
     )
 
 
@@ -75,9 +75,8 @@ def test_what_was_settled_long_ago_holds_when_it_is_pending_again() -> None:
         5: record(5, S.FAILED, failures=9),
         6: record(6, S.SUCCEEDED),
     }
-    requests = {6: RerunRequest("late", 1, 0, hour(9)), 7: RerunRequest("late", 1, 0, hour(9))}
     retry = {"policy": "periodic", "delay": "minutes(10)", "attempts": 2}
-    assert held(pending(12, states, requests, retry=retry)) == {
+    assert held(pending(12, states, {6, 7}, retry=retry)) == {
         2: needs(2, "is in run r2"),
         3: needs(3, "is in run r3"),
         4: needs(4, "has yet to run"),
@@ -141,9 +140,8 @@ def test_held_is_what_pending_instances_read(
     first: int, length: int, first_open: int, over: set[int], again: set[int], now: int
 ) -> None:
     states = {number: record(number, S.SUCCEEDED) for number in over}
-    requests = {number: RerunRequest("late", 0, 0, hour(0)) for number in again}
     inputs = window(f"now({first},0)", f"now({first + length},0)")
-    look = pending(first_open, states, requests, now, inputs=inputs)
+    look = pending(first_open, states, again, now, inputs=inputs)
     open_ones = {number for number in range(first_open, now + 1) if number not in over} | again
     read = {
         instance
