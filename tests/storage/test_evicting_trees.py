@@ -6,6 +6,7 @@ import os
 import re
 import uuid
 from datetime import datetime, timedelta, timezone
+from itertools import takewhile
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
@@ -27,6 +28,8 @@ MEMORY = "/dev/shm" if Path("/dev/shm").is_dir() else None
 START, END = datetime(2013, 1, 1, tzinfo=timezone.utc), datetime(2013, 3, 1, tzinfo=timezone.utc)
 NOW, LIMIT = datetime(2013, 2, 1, tzinfo=timezone.utc), timedelta(days=5)
 STEP = timedelta(hours=6)
+VALIDITY = {"start": "2013-01-01T00:00Z", "end": "2013-03-01T00:00Z"}
+EXECUTE = {"endpoint": "local"}
 
 
 class Layout(NamedTuple):
@@ -139,23 +142,73 @@ def snapshot(root: Path) -> set[str]:
     }
 
 
-def expected(root: Path, layout: Layout) -> set[str]:
-    """What is there and has to go, by looking at every single path."""
+class Leaving(NamedTuple):
+    """A location of an instance that has to go."""
+
+    date: datetime
+    kind: str
+    path: str
+
+
+def leaving(root: Path, layout: Layout, action: str) -> list[Leaving]:
+    """What is there and has to go, by looking at every single path.
+
+    Archives hold no links: those of these trees lead out, or round in circles, and where a location has one it stays,
+    with all that comes after it.
+    """
     here = snapshot(root)
-    going: set[str] = set()
-    emptied: set[str] = set()
-    for place in (layout, STATS):
-        for path in here:
+    found: dict[datetime, list[Leaving]] = {}
+    for kind, place in (("data", layout), ("stats", STATS)):
+        for path in sorted(here):
             date = date_of(place, path)
             links = [parent for parent in [Path(path), *Path(path).parents] if (root / parent).is_symlink()]
             if date is None or links or not START <= date < END or (date - START) % STEP or not date < NOW - LIMIT:
                 continue
-            going |= {path, *(other for other in here if other.startswith(f"{path}/"))}
-            emptied |= {str(parent) for parent in Path(path).parents if len(parent.parts) > place.prefix}
+            found.setdefault(date, []).append(Leaving(date, kind, path))
+    return [
+        one
+        for all_of_it in found.values()
+        for one in takewhile(lambda one: action == "delete" or not has_links(root / one.path), all_of_it)
+    ]
+
+
+def has_links(folder: Path) -> bool:
+    return any((folder / name).is_symlink() for name in snapshot(folder))
+
+
+def expected(root: Path, layout: Layout, gone: list[Leaving]) -> set[str]:
+    """All paths that go with those, emptied folders included."""
+    here = snapshot(root)
+    going: set[str] = set()
+    emptied: set[str] = set()
+    for one in gone:
+        prefix = (layout if one.kind == "data" else STATS).prefix
+        going |= {one.path, *(other for other in here if other.startswith(f"{one.path}/"))}
+        emptied |= {str(parent) for parent in Path(one.path).parents if len(parent.parts) > prefix}
     for folder in sorted(emptied, key=len, reverse=True):
         if {other for other in here if other.startswith(f"{folder}/")} <= going:
             going.add(folder)
     return going
+
+
+def archived(root: Path, gone: list[Leaving]) -> dict[str, bytes]:
+    """The files that the archive has to hold then."""
+    found = {}
+    for one in gone:
+        place = f"{one.date:%Y-%m-%d-%H}" + (".stats" if one.kind == "stats" else "")
+        if (root / one.path).is_file():
+            found[place] = (root / one.path).read_bytes()
+        found |= {f"{place}/{name}": content for name, content in files(root / one.path).items()}
+    return found
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    return {str(one.relative_to(folder)): one.read_bytes() for one in folder.rglob("*") if one.is_file()}
+
+
+def no_markers(found: dict[str, bytes]) -> dict[str, bytes]:
+    """Without Hadoop's markers below an instance, which are no part of it: they are moved along, but not copied."""
+    return {name: content for name, content in found.items() if not re.fullmatch(r".+/.+/_SUCCESS", name)}
 
 
 def fixed_prefix(layout: Layout) -> list[str]:
@@ -164,24 +217,34 @@ def fixed_prefix(layout: Layout) -> list[str]:
     return ["/".join(steps[:depth]) for depth in range(1, len(steps) + 1)]
 
 
-@given(tree=trees())
-@settings(max_examples=150, deadline=None)
-def test_what_goes_is_what_the_oracle_says(tree: tuple[Layout, list[tuple[str, str]]]) -> None:
+ACTIONS = {"delete": None, "archive here": "primary", "archive elsewhere": "attic"}
+
+
+@given(tree=trees(), action=st.sampled_from(list(ACTIONS)))
+@settings(max_examples=250, deadline=None)
+def test_what_goes_is_what_the_oracle_says(tree: tuple[Layout, list[tuple[str, str]]], action: str) -> None:
     layout, entries = tree
     with TemporaryDirectory(dir=MEMORY) as folder:
         root, outside = Path(folder, "data", "primary"), Path(folder, "outside")
+        archive = Path(folder, "data", ACTIONS[action] or "attic", "archive")
         outside.mkdir()
         (outside / "precious").touch()
         root.mkdir(parents=True)
         build(root, outside, entries)
-        before, before_outside, goes = snapshot(root), snapshot(outside), expected(root, layout)
+        before, before_outside = snapshot(root), snapshot(outside)
+        gone = leaving(root, layout, action)
+        goes, comes = expected(root, layout, gone), archived(root, gone) if action != "delete" else {}
 
         store = ClusterStore(make_cluster(), Path(folder), {})
-        validity = {"start": "2013-01-01T00:00Z", "end": "2013-03-01T00:00Z"}
+        attic = make_cluster(name="attic", interfaces={"write": {"endpoint": "data/attic"}, "execute": EXECUTE})
+        target = ClusterStore(attic, Path(folder), {}) if action == "archive elsewhere" else None
+        retention = {"limit": "days(5)"}
+        if action != "delete":
+            retention |= {"action": "archive", "archive_to": "/archive/${YEAR}-${MONTH}-${DAY}-${HOUR}"}
         feed = make_feed(
             frequency="hours(6)",
             locations={"data": layout.template, "stats": STATS.template},
-            clusters=[{"name": "primary", "validity": validity, "retention": {"limit": "days(5)"}}],
+            clusters=[{"name": "primary", "validity": VALIDITY, "retention": retention}],
         )
         if any((root / above).is_symlink() for place in (layout, STATS) for above in fixed_prefix(place)):
             with pytest.raises(StorageError, match="leaves the root"):
@@ -189,11 +252,14 @@ def test_what_goes_is_what_the_oracle_says(tree: tuple[Layout, list[tuple[str, s
             return
         found = stored_instances(store, feed, store.cluster)
         verdicts = plan_eviction(InstancePaths(feed, store.cluster), found, NOW)
-        assert [gone.error for gone in evict(store, verdicts, "_SUCCESS") if gone.error] == []
+        refused = [one.error for one in evict(store, verdicts, "_SUCCESS", target) if one.error]
+        assert action != "delete" or refused == []
         purge(store, patience=0)
-        assert before - snapshot(root) == goes
-        assert snapshot(root) - before == set()
+        here = {name for name in snapshot(root) if not f"{name}/".startswith("archive/")}
+        assert (before - here, here - before) == (goes, set())
         assert snapshot(outside) == before_outside
-        assert list(evict(store, verdicts, "_SUCCESS")) == [
-            (verdict.instance.nominal, 0, 0, None) for verdict in verdicts if verdict.action != "keep"
-        ]
+        assert no_markers(files(archive)) == no_markers(comes)
+        if not refused:
+            assert list(evict(store, verdicts, "_SUCCESS", target)) == [
+                (verdict.instance.nominal, 0, 0, None) for verdict in verdicts if verdict.action != "keep"
+            ]
