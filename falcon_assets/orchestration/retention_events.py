@@ -6,7 +6,7 @@ import logging
 import time
 from collections.abc import Callable, Sequence
 from datetime import datetime
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import dagster as dg
 
@@ -66,17 +66,18 @@ class EvictionEvents:
         return key_of(asset.partitions, max(asset.partitions_of(one.instance), default=one.instance))
 
 
-def record_in_run(context: Any) -> Record:
-    """Records in the run of an op, as its ``log_event`` does, but all in one statement: that takes a tenth of the time.
+def record_in_run(instance: dg.DagsterInstance, run: dg.DagsterRun, step: str) -> Record:
+    """Records in a step of a run, as the context of an op does, but all in one statement: that is many times faster.
 
     Args:
-        context: The op's.
+        instance: Whose run it is.
+        run: The run.
+        step: Key of the step.
     """
-    run, step = context.run, str(context.op_handle)
 
     def record(events: Sequence[dg.AssetObservation]) -> None:
         entries = [_entry(event, run.run_id, run.job_name, step) for event in events]
-        context.instance.event_log_storage.store_event_batch(entries)
+        instance.event_log_storage.store_event_batch(entries)
 
     return record
 

@@ -66,7 +66,8 @@ def retention_job(retention: RetentionPass, every: Frequency) -> dg.JobDefinitio
     @dg.op(name=f"{name}_evict", description=f"Evicts what is too old on {cluster}")
     def evict(context):  # type: ignore[no-untyped-def]  # Dagster cannot resolve postponed annotations
         ledger = open_ledger(retention.settings, context.instance)
-        passed = retention.run(ledger, context.run_id, record_in_run(context))
+        record = record_in_run(context.instance, context.run, str(context.op_handle))
+        passed = retention.run(ledger, context.run_id, record)
         context.log.info(f"{passed.instances} instances were evicted, {passed.bytes} bytes")
         if passed.problems:
             raise dg.Failure("\n".join([f"{len(passed.problems)} could not be evicted:", *passed.problems]))
