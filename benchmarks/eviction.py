@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import os
 import subprocess
+import sys
 import tempfile
 import time
 from datetime import timedelta
@@ -43,11 +46,14 @@ def measure() -> list[Line]:
     ]
     with tempfile.TemporaryDirectory() as folder:
         rounds = list(alternate(ROUNDS, lambda: _evict(Path(folder)), lambda: _rm(Path(folder))))
+    passes = [_pass() for _ in range(ROUNDS)]
     return [
         *lines,
         line_of(f"delete {DELETED:,} instances, against rm -rf", rounds, ["evict", "purge"], DELETE_BAR),
         line_of("  until readers see none of them", rounds, ["evict"]),
         line_of("  with finding and planning them", rounds, ["find", "evict", "purge"]),
+        Line("  as a run, with an event for each", tuple(one["pass"] for one in passes)),
+        Line("  until the ledger knows them", tuple(one["fold"] for one in passes)),
     ]
 
 
@@ -60,6 +66,7 @@ def _feed(action: str) -> Feed:
             "name": "raw",
             "frequency": "hours(1)",
             "availability_flag": "_SUCCESS",
+            "schedule": True,
             "locations": {"data": "/raw/${YEAR}/${MONTH}/${DAY}/${HOUR}"},
             "clusters": [{"name": CLUSTER.name, "validity": VALIDITY, "retention": retention}],
         }
@@ -94,6 +101,27 @@ def _evict(folder: Path) -> Steps:
     assert len(gone) == DELETED
     subprocess.run(["rm", "-rf", root], check=True)
     return {"find": planned - started, "evict": evicted - planned, "purge": purged - evicted}
+
+
+def _pass() -> Steps:
+    with tempfile.TemporaryDirectory() as folder:
+        _tree(Path(folder, "home"))
+        entities = Path(folder, "entities", "all.yaml")
+        entities.parent.mkdir()
+        documents = [CLUSTER, _feed("delete")]
+        entities.write_text("\n---\n".join(one.model_dump_json(exclude_unset=True, by_alias=True) for one in documents))
+        environ = {key: value for key, value in os.environ.items() if not key.startswith(("FALCON_", "DAGSTER_"))}
+        environ |= {
+            "FALCON_HOME": f"{folder}/home",
+            "FALCON_ENTITY_DEFS": str(entities.parent),
+            "FALCON_CLOCK": "2024-01-01T00:00Z",
+        }
+        command = [sys.executable, "-m", "benchmarks.eviction_pass"]
+        done = subprocess.run(command, env=environ, check=False, capture_output=True, text=True)
+    if done.returncode:
+        raise SystemExit(f"eviction_pass failed:\n{done.stderr[-4000:]}")
+    steps: Steps = json.loads(done.stdout.splitlines()[-1])
+    return steps
 
 
 def _rm(folder: Path) -> Steps:
