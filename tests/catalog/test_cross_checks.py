@@ -152,6 +152,24 @@ CASES = {
             "frequency hours(1): instances would share a path without ${HOUR}"
         ],
     ),
+    "statistics_of_several_instances": (
+        "feeds.yaml",
+        "  data: /delays/",
+        "  stats: /stats/delays\n  data: /delays/",
+        [
+            "feeds.yaml:21: locations.stats: '/stats/delays' is coarser than the frequency hours(1): instances would "
+            "share a path without ${YEAR}, ${MONTH}, ${DAY}, ${HOUR}"
+        ],
+    ),
+    "in_another_feeds_instances": (
+        "feeds.yaml",
+        "/delays/${YEAR}/${MONTH}/${DAY}/${HOUR}",
+        "/raw/${YEAR}/${MONTH}/${DAY}/${HOUR}/delays",
+        [
+            "feeds.yaml:21: locations.data: 'raw/${YEAR}/${MONTH}/${DAY}/${HOUR}/delays' is on cluster 'primary' "
+            "inside of the instances of locations.data of feed 'raw' at feeds.yaml:7"
+        ],
+    ),
     "unknown_variable_on_each_cluster": (
         "feeds.yaml",
         "data: /raw/",

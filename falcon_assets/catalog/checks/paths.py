@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from falcon_assets.catalog.checks.templates import cluster_of, declared_templates, resolved, templates_on
 from falcon_assets.catalog.declared import Declared, Definitions
@@ -15,7 +15,7 @@ from falcon_assets.model.template import Variable, value_of
 
 
 def check_paths(definitions: Definitions) -> Iterator[Problem]:
-    """Templates that are too coarse, unknown variables, shared paths, and staging areas among data."""
+    """Templates that are too coarse, unknown variables, shared or nested paths, and staging areas among data."""
     taken: dict[tuple[str, str], tuple[Declared[Feed], KeyPath]] = {}
     prefixes: dict[str, dict[str, str]] = {}
     for feed in definitions.feeds.values():
@@ -36,6 +36,7 @@ def check_paths(definitions: Definitions) -> Iterator[Problem]:
                 prefix = _prefix(place[1])
                 if prefix:
                     prefixes.setdefault(where, {}).setdefault(prefix, feed.entity.name)
+    yield from _inside_of_instances(taken)
     for declared in definitions.clusters.values():
         yield from _areas_among_data(declared, prefixes.get(declared.entity.name, {}))
 
@@ -70,8 +71,22 @@ def _side_by_side(feed: Declared[Feed], path: KeyPath, other: Declared[Feed], ot
 
 
 def _shared(cluster: str, template: PathTemplate, other: Declared[Feed], other_path: KeyPath) -> str:
-    where = f"{key_path_text(other_path)} of feed {other.entity.name!r} at {other.document.position(other_path)}"
-    return f"{template.text!r} is on cluster {cluster!r} the same path as {where}"
+    return f"{template.text!r} is on cluster {cluster!r} the same path as {_declaration(other, other_path)}"
+
+
+def _declaration(feed: Declared[Feed], path: KeyPath) -> str:
+    return f"{key_path_text(path)} of feed {feed.entity.name!r} at {feed.document.position(path)}"
+
+
+def _inside_of_instances(taken: Mapping[tuple[str, str], tuple[Declared[Feed], KeyPath]]) -> Iterator[Problem]:
+    """What lies in the folder of another feed's instance is replaced and evicted with it."""
+    for (cluster, place), (feed, path) in taken.items():
+        steps = place.split("/")
+        for depth in range(1, len(steps)):
+            outer, outer_path = taken.get((cluster, "/".join(steps[:depth])), (feed, path))
+            if outer is not feed and not place.startswith("catalog:"):
+                where = f"on cluster {cluster!r} inside of the instances of {_declaration(outer, outer_path)}"
+                yield feed.problem(path, f"{place!r} is {where}")
 
 
 def _areas_among_data(declared: Declared[Cluster], prefixes: dict[str, str]) -> Iterator[Problem]:
