@@ -23,7 +23,7 @@ BENCHMARKS = {
 @click.command()
 @click.argument("names", nargs=-1, type=click.Choice(list(BENCHMARKS)))
 def main(names: tuple[str, ...]) -> None:
-    """Run the benchmarks of those names, all by default, and print what was measured; all take about an hour."""
+    """Run the benchmarks of those names, all by default, and print what was measured; all take an hour and a half."""
     lines = []
     for name in names or BENCHMARKS:
         click.echo(f"running {name} ...")

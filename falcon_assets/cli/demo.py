@@ -56,9 +56,10 @@ def demo(days: int, live: bool) -> None:
     if outcome.trouble:
         sys.exit(1)
     if landed or outcome.succeeded:
-        shown.console.print(f"{landed} instances landed, {outcome.succeeded} were computed. Look at them: make up")
+        done = f"{landed} instances landed, {outcome.succeeded} were computed or copied"
+        shown.console.print(f"{done}. Look at them: make up")
     else:
-        shown.console.print("Everything was there already: nothing landed, nothing was computed again.")
+        shown.console.print("Everything was there already: nothing landed, nothing was computed or copied again.")
 
 
 @dataclass(frozen=True)

@@ -52,7 +52,7 @@ def test_it_lands_computes_and_tells(outputs: list[subprocess.CompletedProcess[s
     table = rows(first.stdout)
     assert {key: row[0] for key, row in table.items()} == {
         ("raw-flights", "primary"): "24",
-        ("raw-flights", "backup"): "0",
+        ("raw-flights", "backup"): "24",
         ("raw-weather", "primary"): "18",  # six hours of that day were never observed
         ("raw-weather", "backup"): "18",
         ("delays-hourly", "primary"): "24",
@@ -62,7 +62,7 @@ def test_it_lands_computes_and_tells(outputs: list[subprocess.CompletedProcess[s
         ("weather-daily", "backup"): "1",
     }
     assert table["weather-daily", "primary"][1] == "3"
-    assert first.stdout.splitlines()[-1] == "60 instances landed, 27 were computed. Look at them: make up"
+    assert first.stdout.splitlines()[-1] == "60 instances landed, 51 were computed or copied. Look at them: make up"
 
 
 def test_again_it_does_no_work_twice_and_says_so(
@@ -71,7 +71,7 @@ def test_again_it_does_no_work_twice_and_says_so(
     first, again = outputs
     assert again.returncode == 0, again.stdout + again.stderr
     assert again.stdout.splitlines()[-1] == (
-        "Everything was there already: nothing landed, nothing was computed again."
+        "Everything was there already: nothing landed, nothing was computed or copied again."
     )
     assert rows(again.stdout) == rows(first.stdout)
     key = dg.AssetKey(["primary", "delays-hourly"])
@@ -83,11 +83,12 @@ def test_nothing_timed_out_and_nothing_else_is_known(
 ) -> None:
     assert [one.returncode for one in outputs] == [0, 0]
     known = subprocess.run([FALCON, "ledger", "status"], check=True, capture_output=True, text=True, env=environ).stdout
-    assert re.findall(r"│ (\S+) +│ (\w+) +│ +(\d+) │\n", known.partition("Process instances")[2]) == [
+    assert re.findall(r"│ (\S[^│]*?) +│ (\w+) +│ +(\d+) │\n", known.partition("Process instances")[2]) == [
         ("daily-delays", "primary", "1"),
         ("daily-weather", "backup", "1"),
         ("daily-weather", "primary", "1"),
         ("hourly-delays", "primary", "24"),
+        ("raw-flights from primary", "backup", "24"),
     ]
 
 
