@@ -19,10 +19,14 @@ from falcon_assets.orchestration import names
 from falcon_assets.orchestration.dagster_internals import AssetObservationData
 from falcon_assets.orchestration.partitions import key_of
 from falcon_assets.orchestration.process_assets import ProcessAssets
+from falcon_assets.planning.eviction import Verdict
 from falcon_assets.settings import Settings
 
 Record: TypeAlias = Callable[[Sequence[dg.AssetObservation]], None]
 """Writes events about one asset down, all before it returns."""
+
+_SHOWN = 1000
+"""So many kept instances are named in one event."""
 
 
 class EvictionEvents:
@@ -54,6 +58,25 @@ class EvictionEvents:
                 meta.AT: at.isoformat(timespec="milliseconds"),
                 **({"archived_to": verdict.archive_to} if verdict.archive_to else {}),
                 **({"archive_cluster": one.archive_cluster} if one.archive_cluster else {}),
+            },
+        )
+
+    def kept(self, feed: str, verdicts: Sequence[Verdict], at: datetime) -> dg.AssetObservation:
+        """An observation on the asset: which instances have outlived their limit and stay nevertheless, and why.
+
+        Args:
+            feed: The feed.
+            verdicts: On those instances.
+            at: When, on the falcon clock.
+        """
+        shown = [{"instance": format_instant(one.instance.nominal), "reason": one.reason} for one in verdicts[:_SHOWN]]
+        return dg.AssetObservation(
+            asset_key=names.asset_key(self._cluster.name, feed),
+            description=f"{feed}: {len(verdicts)} outlived their limit and are kept",
+            metadata={
+                "kept": len(verdicts),
+                "kept_instances": dg.MetadataValue.json(shown),
+                meta.AT: at.isoformat(timespec="milliseconds"),
             },
         )
 

@@ -110,12 +110,16 @@ class RetentionPass:
             before = evictions.undone(connection, self.cluster.name, [feed])
         begun = [one for one in before if self._is_begun(one)]
         going = {one.instance for one in begun}
-        new, refused = self._decided(feed, [one for one in verdicts if one.instance.nominal not in going], run_id)
+        wanted = [one for one in verdicts if one.action != "keep" and one.instance.nominal not in going]
+        new, refused = self._decided(feed, wanted, run_id)
         going.update(one.instance for one in new)
         with ledger.engine.begin() as connection:
             dropped = [one.instance for one in before if one.instance not in going]
             evictions.withdraw(connection, self.cluster.name, feed, dropped)
             evictions.write_down(connection, new)
+        kept = [one for one in verdicts if one.outlived]
+        if kept:
+            record([self._events.kept(feed, kept, self.settings.now())])
         yield from refused
         for part in parts([*begun, *new], _AT_ONCE):
             yield from self._done(ledger, feed, part, record)
@@ -129,7 +133,7 @@ class RetentionPass:
             return True  # what is wrong there is said where it is to be removed
 
     def _verdicts(self, ledger: Ledger, name: str) -> tuple[list[Verdict], str]:
-        """What is to go now: nothing of a feed that is not RUNNING or has no retention; and what keeps from saying."""
+        """What there is and what becomes of it: nothing of a feed that is not RUNNING; and what keeps from saying."""
         feed = next((one for one in self.feeds if one.name == name), None)
         if feed is None:
             return [], ""
@@ -138,7 +142,7 @@ class RetentionPass:
             (plan,) = plan_retention(connection, self.store, self.cluster, [feed], self.settings, now)
         if plan.status.status is not Status.RUNNING:
             return [], ""
-        return [one for one in plan.verdicts if one.action != "keep"], plan.problem
+        return list(plan.verdicts), plan.problem
 
     def _decided(
         self, name: str, verdicts: Sequence[Verdict], run_id: str

@@ -51,6 +51,8 @@ class Verdict(NamedTuple):
     """Why, in plain words."""
     archive_to: str | None = None
     """With ``archive``: the path where its data goes, below the root of the cluster that it is archived on."""
+    outlived: bool = False
+    """With ``keep``: whether its date alone would let it go."""
 
 
 def _not_known(nominal: datetime) -> None:
@@ -93,7 +95,7 @@ def plan_eviction(
         goes, reason = rules.judge(nominal)
         stays = (rules.covers(nominal, landed(nominal)) or _held(nominal, holds)) if goes else None
         if not goes or stays:
-            verdicts.append(Verdict(instance, "keep", stays or reason))
+            verdicts.append(Verdict(instance, "keep", stays or reason, outlived=goes))
         else:
             archive_to = template.render(paths.wall(nominal), {}) if template else None
             verdicts.append(Verdict(instance, retention.action, reason, archive_to))

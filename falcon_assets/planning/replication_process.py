@@ -44,14 +44,15 @@ class Replication(Process):
 
 
 def replications_to(feed: Feed, target: FeedCluster) -> Iterator[Replication]:
-    """The replications of the feed to one of its targets, one per source that brings anything.
+    """The replications of the feed to one of its targets, one per source that brings anything; none of tables.
 
     Raises:
         ExpressionError: a property that steers replication is not legal.
     """
     options = replication_options(feed.properties)
     for entry in feed.clusters:
-        timeline = common_timeline(feed, entry.name, target.name) if entry.type == "source" else None
+        files = feed.table_on(entry.name) is None and feed.table_on(target.name) is None
+        timeline = common_timeline(feed, entry.name, target.name) if entry.type == "source" and files else None
         if timeline is None:
             continue
         # Not validated: the name is none that people may give, and everything in it was validated as part of the feed.

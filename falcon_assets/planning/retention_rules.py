@@ -16,13 +16,13 @@ _EVER = datetime.min.replace(tzinfo=timezone.utc)
 
 
 def cadence(feed: Feed, cluster: str) -> Frequency | None:
-    """Time from one pass of retention over ``feed`` on ``cluster`` to the next; None where all instances are kept.
+    """Time from one pass of retention over ``feed`` on ``cluster`` to the next; None: nothing is evicted, nor tables.
 
     ``lifecycle.retention.frequency``, that of the cluster before that of the feed; else 6 hours for limits under
     24 hours and 24 hours for the others. Source: Falcon's defaults.
     """
     entry = feed.on(cluster)
-    if entry is None or entry.retention is None:
+    if entry is None or entry.retention is None or feed.table_on(cluster) is not None:
         return None
     lifecycle = entry.lifecycle or feed.lifecycle
     if lifecycle is not None:

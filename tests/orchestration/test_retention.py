@@ -243,6 +243,12 @@ def test_what_is_needed_stays(world: World) -> None:
     world.land("needed", 0, 1)
     assert world.run("needed", "04:00").instances == 1
     assert world.folder("needed", 1).exists()
+    records = world.instance.fetch_observations(dg.AssetKey(["primary", "needed"]), 9, ascending=True).records
+    (kept,) = [one for event in records if (one := event.event_log_entry.asset_observation) and "kept" in one.metadata]
+    assert kept.description == "needed: 1 outlived their limit and are kept"
+    assert kept.metadata["kept_instances"].value == [
+        {"instance": "2013-01-01T01:00Z", "reason": "process reader 2013-01-01T01:00Z needs it: it has yet to run"}
+    ]
 
 
 def test_what_runs_or_is_to_run_again_for_late_data_keeps_what_it_reads(world: World) -> None:
