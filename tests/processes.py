@@ -5,11 +5,18 @@ from __future__ import annotations
 import os
 import signal
 import socket
+import subprocess
 import sys
 from collections.abc import Callable, Collection
+from contextlib import redirect_stderr, redirect_stdout
+from io import StringIO
 from itertools import count
 from pathlib import Path
 from typing import Any
+
+import pytest
+
+from falcon_assets.cli.main import main
 
 CHECKOUT = Path(__file__).parents[1]
 BIN = Path(sys.executable).parent
@@ -21,6 +28,24 @@ def environ_with(**given: str) -> dict[str, str]:
     """This process's environment without the settings of falcon and Dagster, but with these."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("FALCON_", "DAGSTER_"))}
     return kept | given
+
+
+def falcon_here(environ: dict[str, str], *arguments: str) -> subprocess.CompletedProcess[str]:
+    """What the program does, done in this process: it starts at once, and says and returns the same."""
+    command = ["falcon", *arguments]
+    with (
+        pytest.MonkeyPatch.context() as patch,
+        redirect_stdout(StringIO()) as output,
+        redirect_stderr(StringIO()) as errors,
+    ):
+        patch.setattr(sys, "argv", command)
+        for name in os.environ.keys() - environ.keys():
+            patch.delenv(name)
+        for name, value in environ.items():
+            patch.setenv(name, value)
+        with pytest.raises(SystemExit) as ended:
+            main()
+    return subprocess.CompletedProcess(command, int(ended.value.code or 0), output.getvalue(), errors.getvalue())
 
 
 def free_port() -> int:

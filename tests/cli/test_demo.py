@@ -11,7 +11,7 @@ import pytest
 from falcon_assets.settings import Settings
 from falcon_assets.spark.server import status
 from tests.demo_definitions import copy_demo
-from tests.processes import FALCON, environ_with, free_port, listens
+from tests.processes import FALCON, environ_with, falcon_here, free_port, listens
 
 
 @pytest.fixture(scope="module")
@@ -82,7 +82,7 @@ def test_nothing_timed_out_and_nothing_else_is_known(
     outputs: list[subprocess.CompletedProcess[str]], environ: dict[str, str]
 ) -> None:
     assert [one.returncode for one in outputs] == [0, 0]
-    known = subprocess.run([FALCON, "ledger", "status"], check=True, capture_output=True, text=True, env=environ).stdout
+    known = falcon_here(environ, "ledger", "status").stdout
     assert re.findall(r"│ (\S[^│]*?) +│ (\w+) +│ +(\d+) │\n", known.partition("Process instances")[2]) == [
         ("daily-delays", "primary", "1"),
         ("daily-weather", "backup", "1"),

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.processes import FALCON, environ_with, free_port
+from tests.processes import FALCON, environ_with, falcon_here, free_port
 from tests.waiting import wait_until
 
 VALIDITY = "{start: 2013-01-01T00:00Z, end: 2013-01-02T00:00Z}"
@@ -132,17 +132,17 @@ def test_runs_what_is_ready_in_order_and_says_what_is_not(environ: dict[str, str
 
 
 def test_again_there_is_nothing_to_do(environ: dict[str, str]) -> None:
-    done = falcon(environ, "run", "--process", "double", "--until", "2013-01-01T01:00Z")
+    done = falcon_here(environ, "run", "--process", "double", "--until", "2013-01-01T01:00Z")
     assert done.stdout.strip() == "0 instances succeeded, 0 did not"
     assert done.returncode == 0
 
 
 def test_unknown_names_and_instants(environ: dict[str, str]) -> None:
-    assert falcon(environ, "run", "--pipeline", "sum").stderr == (
+    assert falcon_here(environ, "run", "--pipeline", "sum").stderr == (
         "Error: no process is in a pipeline 'sum'; there is: sums, doubles\n"
     )
-    assert falcon(environ, "run", "--process", "sumup").stderr.startswith("Error: there is no process 'sumup'")
-    assert falcon(environ, "run", "--until", "tomorrow").returncode == 1
+    assert falcon_here(environ, "run", "--process", "sumup").stderr.startswith("Error: there is no process 'sumup'")
+    assert falcon_here(environ, "run", "--until", "tomorrow").returncode == 1
 
 
 def test_without_its_server_it_ends_before_the_first_run_and_says_so(
@@ -154,7 +154,7 @@ def test_without_its_server_it_ends_before_the_first_run_and_says_so(
         text = file.read_text()
         (tmp_path / file.name).write_text(text.replace('"local[2]"', f'"sc://127.0.0.1:{port}"'))
     before = known_instances(environ)
-    done = falcon(environ | {"FALCON_ENTITY_DEFS": str(tmp_path)}, "run", "--process", "sum-up")
+    done = falcon_here(environ | {"FALCON_ENTITY_DEFS": str(tmp_path)}, "run", "--process", "sum-up")
     assert done.returncode == 1
     assert done.stderr == (
         f"Error: cluster 'primary': no Spark Connect server answers at sc://127.0.0.1:{port} (Connection refused): "
@@ -164,7 +164,7 @@ def test_without_its_server_it_ends_before_the_first_run_and_says_so(
 
 
 def known_instances(environ: dict[str, str]) -> str:
-    return falcon(environ, "ledger", "status").stdout.partition("Process instances")[2]
+    return falcon_here(environ, "ledger", "status").stdout.partition("Process instances")[2]
 
 
 def test_ctrl_c_leaves_nothing_half_done(environ: dict[str, str], land: Callable[..., None]) -> None:

@@ -44,7 +44,8 @@ def test_hours_land_and_are_computed_until_ctrl_c_and_nothing_is_left(tmp_path: 
     home, port = tmp_path / "home", free_port()
     for name in ("dagster.yaml", "workspace.yaml"):
         shutil.copy(CHECKOUT / name, tmp_path)
-    definitions = copy_demo(tmp_path, primary=f"sc://127.0.0.1:{free_port()}", backup="local[1]")
+    server = f"sc://127.0.0.1:{free_port()}"
+    definitions = copy_demo(tmp_path, primary=server, backup=server)
     environ = environ_with(FALCON_HOME=str(home), FALCON_ENTITY_DEFS=str(definitions))
     log = tmp_path / "up.log"
     with log.open("wb") as output:
