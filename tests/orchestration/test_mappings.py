@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
+from functools import cache
 from typing import Any
 
 import dagster as dg
@@ -15,7 +16,7 @@ from falcon_assets.orchestration.input_window_mapping import InputWindowMapping
 from falcon_assets.orchestration.partitions import instant_of_key, key_of, partitions_of
 from falcon_assets.orchestration.process_assets import ProcessAssets
 from falcon_assets.planning.inputs import input_instances, output_instance
-from falcon_assets.planning.timeline import feed_timeline, process_timeline
+from falcon_assets.planning.timeline import Timeline, feed_timeline, process_timeline
 from falcon_assets.settings import load_settings
 from tests.builders import VALIDITY, make_cluster, make_feed, make_process
 
@@ -132,19 +133,25 @@ def upstream(
 ) -> list[datetime]:
     down = builder.partitions(consumer, CLUSTER).timeline
     up = builder.feed_asset(store.feeds["in"], CLUSTER).partitions
-    with dg.DagsterInstance.ephemeral() as instance:
-        for line in (down, up):
-            definition = partitions_of(line)
-            if isinstance(definition, dg.DynamicPartitionsDefinition):
-                keys = [key_of(line, at) for at in line.between(line.start, line.end)]
-                instance.add_dynamic_partitions(definition.name or "", keys)
-        result = mapping.get_upstream_mapped_partitions_result_for_partitions(
-            partitions_of(down).subset_with_partition_keys([key_of(down, partition)]),
-            partitions_of(down),
-            partitions_of(up),
-            dynamic_partitions_store=instance,
-        )
-        return sorted(at for key in result.partitions_subset.get_partition_keys() if (at := instant_of_key(key)))
+    result = mapping.get_upstream_mapped_partitions_result_for_partitions(
+        partitions_of(down).subset_with_partition_keys([key_of(down, partition)]),
+        partitions_of(down),
+        partitions_of(up),
+        dynamic_partitions_store=instance_with(down, up),
+    )
+    return sorted(at for key in result.partitions_subset.get_partition_keys() if (at := instant_of_key(key)))
+
+
+@cache
+def instance_with(*timelines: Timeline) -> dg.DagsterInstance:
+    """An instance that knows the keys of those of them that are dynamic partitions."""
+    instance = dg.DagsterInstance.ephemeral()
+    for line in timelines:
+        definition = partitions_of(line)
+        if isinstance(definition, dg.DynamicPartitionsDefinition):
+            keys = [key_of(line, at) for at in line.between(line.start, line.end)]
+            instance.add_dynamic_partitions(definition.name or "", keys)
+    return instance
 
 
 def check(store: EntityStore, builder: ProcessAssets, consumer: Process, mapping: dg.PartitionMapping) -> None:
