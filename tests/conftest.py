@@ -10,6 +10,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import dagster as dg
+import hypothesis
 import pytest
 import sqlalchemy
 from filelock import FileLock
@@ -21,6 +22,10 @@ from falcon_assets.orchestration.postgres import database_url
 from falcon_assets.settings import Settings, load_settings
 from tests.distribution import Scheduling, rank
 from tests.jvm import archive_made, quicken
+
+# How long an example takes says more about the machine than about the code.
+hypothesis.settings.register_profile("any machine", deadline=None)
+hypothesis.settings.load_profile("any machine")
 
 GIVEN_DATABASE = os.environ.get("FALCON_DATABASE_URL")
 

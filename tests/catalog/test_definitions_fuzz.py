@@ -56,7 +56,7 @@ def loads_or_has_problems(files: dict[str, str]) -> None:
             assert str(error)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.lists(st.tuples(st.integers(0, len(_ALL)), st.integers(0, 30), _PIECES), min_size=1, max_size=4))
 def test_mutations_of_right_definitions(changes: list[tuple[int, int, str]]) -> None:
     text = _ALL
@@ -76,7 +76,7 @@ _VALUES = st.recursive(
 )
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.data())
 def test_any_value_at_any_place(data: st.DataObject) -> None:
     import yaml
@@ -95,13 +95,13 @@ def test_any_value_at_any_place(data: st.DataObject) -> None:
     loads_or_has_problems({"all.yaml": yaml.safe_dump_all(documents, sort_keys=False), "hourly.sql": ""})
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.text(alphabet=st.sampled_from("ab:-[]{}&*!|>'\"#%@`,?<~ \n\t01"), max_size=60))
 def test_any_text(text: str) -> None:
     loads_or_has_problems({**FILES, "any.yaml": text})
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(st.binary(max_size=60))
 def test_any_bytes(content: bytes) -> None:
     with tempfile.TemporaryDirectory() as folder:

@@ -31,7 +31,7 @@ def timelines(draw: st.DrawFn) -> Timeline:
     return Timeline(start, end, Frequency.parse(draw(_FREQUENCIES)), draw(_ZONES))
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(timelines(), timelines(), _TIMES, _TIMES)
 def test_windows_hold_some_exactly_where_a_look_at_all_of_them_says_so(
     process: Timeline, feed: Timeline, start: str, end: str

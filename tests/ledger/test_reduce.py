@@ -389,7 +389,7 @@ def test_any_chunking_gives_the_same_rows(facts: list[Fact], sizes: list[int]) -
     assert in_chunks == at_once
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(HISTORIES, SIZES, SIZES)
 def test_any_chunking_stores_the_same_rows(
     ledger: Engine, facts: list[Fact], sizes: list[int], other_sizes: list[int]

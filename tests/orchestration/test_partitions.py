@@ -36,7 +36,7 @@ def test_a_frequency_without_a_period_is_dynamic_and_its_name_says_the_timeline(
     assert timeline_of_dynamic(partitions.name or "") == expected
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(
     frequency=st.sampled_from(CRON),
     zone=st.sampled_from(ZONES),

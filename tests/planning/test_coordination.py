@@ -469,7 +469,7 @@ def situations(draw) -> Situation:
     )
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 @given(situations())
 def test_laws(now: Situation):
     process, records = now.process, now.records
@@ -519,7 +519,7 @@ def test_laws(now: Situation):
     assert found.wake_at is None or (found.wake_at > now.now and now.since is not None)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(situations(), st.integers(1, 59))
 def test_the_clock_changes_nothing_before_the_time_to_wake_up(now: Situation, minutes: int):
     now = replace(now, since=now.since or START)

@@ -86,7 +86,7 @@ def feeds(draw):
     return Timeline(start, start + timedelta(days=draw(st.integers(1, 300))), Frequency.parse(frequency), zone)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(feeds(), st.sampled_from(TIMES), st.sampled_from(TIMES), nominals, st.sampled_from(ZONES))
 def test_windows_against_going_through_every_instance(feed, start, end, nominal, zone):
     declared = window(start, end)
@@ -193,7 +193,7 @@ def test_outputs(instance, nominal, expected):
     assert (format_instant(found) if found else None) == expected
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     feeds(),
     st.sampled_from([*TIMES, "dateOffset(today(0,0),1,'MONTH')"]),

@@ -64,7 +64,7 @@ def declared(draw):
     )
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=500)
 @given(declared(), st.integers(0, 10**6))
 def test_an_instance_maps_to_its_path_and_back(paths, k):
     k %= paths.timeline.count
@@ -80,14 +80,14 @@ def test_an_instance_maps_to_its_path_and_back(paths, k):
     assert paths.instance(paths.data(neighbour)) == (neighbour if neighbour < paths.timeline.end else None)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(declared(), st.text("/a0123456789-x\n", max_size=20))
 def test_any_other_text_is_none_and_no_crash(paths, text):
     found = paths.instance(text)
     assert found is None or paths.data(found) == text
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(declared(), minutes)
 def test_a_path_between_two_instances_belongs_to_none(paths, moment):
     path = paths.data(moment)

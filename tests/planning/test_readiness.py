@@ -166,7 +166,7 @@ def timed(draw, frequencies=FREQUENCIES):
     }
 
 
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=250)
 @given(
     st.one_of(
         st.tuples(timed(), timed(), st.sampled_from(WINDOWS)),

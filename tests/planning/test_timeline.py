@@ -95,7 +95,7 @@ def test_walls_are_unique_and_map_back(timeline, k):
     assert timeline.index_of_wall(wall + timedelta(microseconds=1)) == k + 1
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(timelines.filter(lambda it: it.count < 3000), moments, moments)
 def test_lists_against_counting_one_by_one(timeline, first, last):
     every, k = [], 0

@@ -38,7 +38,7 @@ def test_the_glob_means_what_hadoop_makes_of_it(spark: SparkSession) -> None:
     jvm: Any = spark.sparkContext._jvm
     names = st.text(alphabet="DON.-=+$()x", min_size=1, max_size=6)
 
-    @settings(max_examples=60, deadline=None)
+    @settings(max_examples=60)
     @given(names, names)
     def check(flag: str, name: str) -> None:
         glob = jvm.org.apache.hadoop.fs.GlobPattern(everything_but(flag))

@@ -151,7 +151,7 @@ def test_killed_at_every_step(home: Path, action: str) -> None:
 
 
 @given(action=st.sampled_from(ACTIONS), steps=st.lists(st.integers(1, 60), max_size=6))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_killed_again_and_again(action: str, steps: list[int]) -> None:
     with TemporaryDirectory(dir=MEMORY) as folder:
         feed = Feed(Path(folder), action)

@@ -221,7 +221,7 @@ ACTIONS = {"delete": None, "archive here": "primary", "archive elsewhere": "atti
 
 
 @given(tree=trees(), action=st.sampled_from(list(ACTIONS)))
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=250)
 def test_what_goes_is_what_the_oracle_says(tree: tuple[Layout, list[tuple[str, str]]], action: str) -> None:
     layout, entries = tree
     with TemporaryDirectory(dir=MEMORY) as folder:

@@ -139,7 +139,7 @@ def test_killed_at_every_step(home: Path, written: str, next_run: str) -> None:
 
 
 @given(steps=st.lists(st.integers(1, 200), max_size=5))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_killed_again_and_again(steps: list[int]) -> None:
     with TemporaryDirectory(dir=MEMORY) as home:
         store = store_at(Path(home))
