@@ -51,6 +51,8 @@ class Contribution:
         A folder matches its pattern as it is, or without Hive's ``key=``. A file above the sub-partitions that the
         patterns speak of belongs to none of them.
         """
+        if not self.partition:
+            return True
         folders = name.split("/")[:-1]
         return len(folders) >= len(self.partition) and all(map(_matches, folders, self.partition))
 

@@ -3,7 +3,7 @@
 They are::
 
     STAGING/copies/KEY/SOURCE/published.jsonl         records of the published instance
-    STAGING/copies/KEY/SOURCE/ATTEMPT/plan/N.jsonl    what task N is to do
+    STAGING/copies/KEY/SOURCE/ATTEMPT/plan/N.json     what task N is to do
     STAGING/copies/KEY/SOURCE/ATTEMPT/records/*       what tasks verified
     STAGING/copies/KEY/SOURCE/ATTEMPT/data            the files, on stores that can rename
     STAGING/copies/KEY/SOURCE/ATTEMPT/finished.json   the part is complete; which files came, which are to go
@@ -107,8 +107,8 @@ class CopyFolders:
 
     def write_plan(self, number: int, steps: Iterable[FileStep]) -> None:
         """Writes what a task is to do."""
-        text = "\n".join(json.dumps([step.step.value, *step[1:]]) for step in steps)
-        self._fs.pipe_file(f"{self.attempt}/plan/{number}.jsonl", text.encode())
+        text = json.dumps([(step.step.value, *step[1:]) for step in steps])
+        self._fs.pipe_file(f"{self.attempt}/plan/{number}.json", text.encode())
 
     def finish(self, copied: Sequence[str], delete: Sequence[str]) -> None:
         """Says that the part is complete: which files were copied, and which files of the target are to go."""

@@ -65,7 +65,7 @@ class CopyJob:
 
     def plan_path(self, number: int) -> str:
         """The file with the steps of that task."""
-        return f"{self.folder}/plan/{number}.jsonl"
+        return f"{self.folder}/plan/{number}.json"
 
 
 def run_task(job: CopyJob, number: int) -> Iterator[FileReport]:
@@ -76,8 +76,8 @@ def run_task(job: CopyJob, number: int) -> Iterator[FileReport]:
     Raises:
         OSError: the plan cannot be read, or nothing can be recorded.
     """
-    lines = job.target.cat_file(job.plan_path(number)).splitlines()
-    steps = [FileStep(Step(step), *rest) for step, *rest in map(json.loads, lines)]
+    rows = json.loads(job.target.cat_file(job.plan_path(number)))
+    steps = [FileStep(Step(step), *rest) for step, *rest in rows]
     with RecordLog(job.target, f"{job.folder}/records") as log:
         do = _Worker(job, log).do
         if is_local(job.source) and is_local(job.target):

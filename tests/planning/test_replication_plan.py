@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from falcon_assets.model.cluster import ExecuteInterface
 from falcon_assets.planning.copy_plan import (
     FILE_BYTES,
     TASK_BYTES,
@@ -110,6 +111,25 @@ def test_balance_is_by_bytes_and_not_by_count() -> None:
 def test_small_copies_have_one_task() -> None:
     assert len(balanced([FileStep(Step.COPY, str(number), 1000, "m") for number in range(100)], 20)) == 1
     assert balanced([], 20) == ()
+
+
+@pytest.mark.parametrize(
+    ("endpoint", "most", "tasks"),
+    [
+        ("local", 20, 1),
+        ("local[2]", 20, 2),
+        ("local[2]", 1, 1),
+        ("local[*]", 20, 4),
+        ("local[64]", 20, 8),
+        ("spark://host:7077", 20, 8),
+        ("sc://host:15002", 3, 3),
+    ],
+)
+def test_no_more_tasks_than_run_side_by_side(endpoint: str, most: int, tasks: int) -> None:
+    at_once = ExecuteInterface(endpoint=endpoint).tasks_at_once(cores=4)
+    source = {str(number): ListedFile(TASK_BYTES, "m") for number in range(8)}
+    made = plan_copy(source, {}, {}, {}, everything, ReplicationOptions(max_maps=most), at_once)
+    assert len(made.tasks) == tasks
 
 
 SIZES = st.lists(st.one_of(st.just(0), st.integers(0, 4 * TASK_BYTES)), max_size=60)
