@@ -12,6 +12,7 @@ import dagster as dg
 from sqlalchemy import select
 
 from falcon_assets.catalog.store import EntityStore
+from falcon_assets.ledger import queries
 from falcon_assets.ledger.tables import PROCESS_INSTANCES
 from falcon_assets.orchestration import run_tags
 from falcon_assets.orchestration.collector import Collector
@@ -21,7 +22,7 @@ from falcon_assets.orchestration.open_ledger import Ledger, open_ledger
 from falcon_assets.planning.instance_record import InstanceState
 from falcon_assets.settings import Settings
 from tests.faults.installation import Site
-from tests.faults.step_clock import StepClock
+from tests.faults.step_clock import COLLECTORS, DECIDERS, StepClock
 from tests.simulation.commands import obey
 from tests.simulation.ground import Ground
 from tests.simulation.world import World
@@ -29,7 +30,7 @@ from tests.waiting import wait_until
 
 PATIENCE = 300.0
 """For one step, on a machine that is very busy; on a quiet one it takes seconds."""
-BEGUN = (4, 16)
+BEGUN = (8, 28)
 """So many instances begin between two strikes: what is killed has got going again."""
 _AGAIN_SECONDS = 3.0
 """What is not launched by then is looked at anew."""
@@ -50,6 +51,7 @@ class Strikes:
         choose: Of what and when.
         any_time: Kinds of strikes for whatever runs.
         while_late: Kinds of strikes for when a late rerun is at work.
+        while_landing: Kinds of strikes for when the collectors find new data.
         next_one: The strike after so many beginnings of instances.
         late: The late reruns that were at work when something was struck.
     """
@@ -57,6 +59,7 @@ class Strikes:
     choose: random.Random
     any_time: list[str]
     while_late: list[str]
+    while_landing: list[str]
     next_one: int = 2
     late: list[str] = field(default_factory=list)
 
@@ -94,29 +97,45 @@ class Director:
     def play(self, instance: dg.DagsterInstance) -> Ledger:
         """All of it; the ledger in the end."""
         ledger = open_ledger(self.settings, instance)
+        struck = self.strikes.choose.sample(self.world.ticks[1:-3], len(self.strikes.while_landing))
         for now in self.world.ticks:
-            with self.clock.alone():
-                self.clock.put(now)
-                obey(self.world, self.store, ledger, now)
-                self.ground.land(now)
-                for collector in self._collectors:
-                    found = collector.collect(ledger, 60)
-                    assert (found.left, found.problems) == (0, {})
+            with self.clock.alone(DECIDERS):
+                with self.clock.alone(COLLECTORS):
+                    self.clock.put(now)
+                    obey(self.world, self.store, ledger, now)
+                    self.ground.land(now)
+                    if now not in struck:
+                        self._collect(ledger)
+                if now in struck:
+                    self._strike(self.strikes.while_landing.pop(0))
+                    wait_until(lambda: self._collected(ledger), PATIENCE, lambda: self._story(ledger))
                 self._late_arrival.decide(ledger)
             wait_until(lambda: self._quiet(ledger), PATIENCE, lambda: self._story(ledger))
         return ledger
+
+    def _collect(self, ledger: Ledger) -> None:
+        for collector in self._collectors:
+            found = collector.collect(ledger, 60)
+            assert (found.left, found.problems) == (0, {})
+
+    def _collected(self, ledger: Ledger) -> bool:
+        """Whether the daemon's collectors have looked through everything since the clock was put forward."""
+        self.site.ensure()
+        with ledger.engine.connect() as connection:
+            looks = [at for name in self.store.clusters for at in queries.looks(connection, name).values()]
+        return min(looks) == self.settings.now()
 
     def _quiet(self, ledger: Ledger) -> bool:
         """Whether nothing is at work and nothing is to be launched; strikes in between, and mends what is broken."""
         self.site.ensure()
         working = ledger.instance.get_runs(dg.RunsFilter(statuses=UNFINISHED))
         if working:
-            self._strike(working)
+            self._strike_runs(working)
             return False
         runs = ledger.instance.get_runs_count()
         if self._looked[0] == runs and time.monotonic() < self._looked[1] + _AGAIN_SECONDS:
             return False  # the daemon has been told, and has not launched it yet
-        with self.clock.alone():
+        with self.clock.alone(DECIDERS):
             to_launch = self._look(ledger)
             self._looked = (runs, time.monotonic())
             if to_launch or ledger.instance.get_runs(dg.RunsFilter(statuses=UNFINISHED), limit=1):
@@ -139,15 +158,18 @@ class Director:
         with ledger.engine.connect() as connection:
             return len(connection.execute(select(PROCESS_INSTANCES.c.nominal).where(failed)).all())
 
-    def _strike(self, working: Sequence[dg.DagsterRun]) -> None:
+    def _strike_runs(self, working: Sequence[dg.DagsterRun]) -> None:
         started = [run for run in working if run.status is dg.DagsterRunStatus.STARTED]
         late = [run.run_id for run in started if run_tags.LATE in run.tags]
         begun = len(self.site.journal())
         kind = self.strikes.due(begun, late)
         if kind is not None:
-            time.sleep(self.strikes.choose.uniform(0, 1))  # at any point of what it does
-            self.site.strike(kind, self.strikes.choose)
+            self._strike(kind)
             self.strikes.next_one = len(self.site.journal()) + self.strikes.choose.randint(*BEGUN)
+
+    def _strike(self, kind: str) -> None:
+        time.sleep(self.strikes.choose.uniform(0, 1))  # at any point of what it does
+        self.site.strike(kind, self.strikes.choose)
 
     def _story(self, ledger: Ledger) -> str:
         return "\n".join([f"seed {self.world.seed} at {self.settings.now()}", *self._working(ledger), *self.site.said])

@@ -11,13 +11,15 @@ from pathlib import Path
 
 from falcon_assets.planning.clock import Clock
 
+COLLECTORS, DECIDERS = "collectors", "deciders"
+"""Who looks: those who find what landed, and those who decide what comes of it."""
+
 
 class StepClock(Clock):
     """Shows what stands in the file ``clock`` of the installation's home."""
 
     def __init__(self, home: Path) -> None:
         object.__setattr__(self, "_file", home / "clock")
-        object.__setattr__(self, "_gate", home / "clock.gate")
 
     @property
     def origin(self) -> datetime:  # type: ignore[override]  # the field of a clock that never moves
@@ -30,22 +32,27 @@ class StepClock(Clock):
         written.replace(self._file)
 
     @contextmanager
-    def still(self) -> Iterator[None]:
-        """The clock is not put forward meanwhile; many at once."""
-        with self._passed(fcntl.LOCK_SH):
+    def still(self, who: str) -> Iterator[bool]:
+        """Nobody is :meth:`alone` meanwhile; many at once. False where somebody is: come again later."""
+        with self._gate(who) as gate:
+            try:
+                fcntl.flock(gate, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            except BlockingIOError:
+                yield False
+            else:
+                yield True
+
+    @contextmanager
+    def alone(self, who: str) -> Iterator[None]:
+        """None of those is within :meth:`still` meanwhile. Whoever is killed there is not there any more."""
+        with self._gate(who) as gate:
+            fcntl.flock(gate, fcntl.LOCK_EX)
             yield
 
     @contextmanager
-    def alone(self) -> Iterator[None]:
-        """Nobody is within :meth:`still` meanwhile. Whoever is killed there is not there any more."""
-        with self._passed(fcntl.LOCK_EX):
-            yield
-
-    @contextmanager
-    def _passed(self, how: int) -> Iterator[None]:
-        gate = os.open(self._gate, os.O_RDWR | os.O_CREAT, 0o600)
+    def _gate(self, who: str) -> Iterator[int]:
+        gate = os.open(self._file.with_suffix(f".{who}"), os.O_RDWR | os.O_CREAT, 0o600)
         try:
-            fcntl.flock(gate, how)
-            yield
+            yield gate
         finally:
             os.close(gate)

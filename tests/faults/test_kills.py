@@ -9,7 +9,8 @@ same data. So the oracle, which knows of no kills, is right about all runs that 
 often something was tried, in which order instances of one process start and how many of them run at once; an instance
 that was killed starts again after others, and nobody records when exactly it was dead.
 
-SIMULATION_SEED plays other weeks, and strikes at other moments.
+SIMULATION_SEED plays other weeks, and strikes at other moments. Where hardly any data is late, the strikes that wait
+for late reruns do not all happen, which fails: such weeks prove little.
 """
 
 from __future__ import annotations
@@ -58,8 +59,9 @@ STEPS = range(16 * 60, 28 * 60, 60)
 RETRY = Retry("periodic", timedelta(minutes=1), attempts=50)
 LEFT_OUT = ("beat", "pulse", "patient", "last-prices")
 """They read nothing that is late, and nobody reads them: they would cost a fifth of the time."""
-ANY_TIME = ["worker", "daemon", "code", "worker", "postgres"]
-WHILE_LATE = ["workers and code", "daemon", "postgres"]
+ANY_TIME = ["worker", "daemon", "worker", "code"]
+WHILE_LATE = ["workers and code", "postgres"]
+WHILE_LANDING = ["code", "daemon"]
 
 
 def weeks(seed: int) -> World:
@@ -112,7 +114,7 @@ def survived(place: Site) -> Iterator[Survived]:
             if name.startswith(("FALCON_", "DAGSTER_")):
                 environment.setenv(name, value)
         settings = load_settings()
-        strikes = Strikes(random.Random(f"strikes {SEED}"), list(ANY_TIME), list(WHILE_LATE))
+        strikes = Strikes(random.Random(f"strikes {SEED}"), list(ANY_TIME), list(WHILE_LATE), list(WHILE_LANDING))
         director = Director(world, place, load_entities(settings.entity_defs), settings, strikes)
         with dg.DagsterInstance.get() as instance:
             ledger = director.play(instance)
@@ -137,7 +139,7 @@ def test_the_weeks_have_everything_in_them() -> None:
 
 def test_everything_was_killed_late_reruns_among_it(survived: Survived) -> None:
     strikes = survived.director.strikes
-    assert (strikes.any_time, strikes.while_late) == ([], [])
+    assert (strikes.any_time, strikes.while_late, strikes.while_landing) == ([], [], [])
     late = [run for run in survived.ledger.instance.get_runs() if run_tags.LATE in run.tags]
     assert {run.run_id for run in late} >= set(strikes.late)
     assert any(run.status is dg.DagsterRunStatus.FAILURE for run in late)
