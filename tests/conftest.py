@@ -13,15 +13,16 @@ import dagster as dg
 import hypothesis
 import pytest
 import sqlalchemy
+import yaml
 from filelock import FileLock
 from xdist.remote import Producer
 
-from falcon_assets.orchestration.instance import open_instance
 from falcon_assets.orchestration.instance_storage import FalconStorage
 from falcon_assets.orchestration.postgres import database_url
 from falcon_assets.settings import Settings, load_settings
 from tests.distribution import Scheduling, rank
 from tests.jvm import archive_made, quicken
+from tests.processes import CHECKOUT
 
 # How long an example takes says more about the machine than about the code.
 hypothesis.settings.register_profile("any machine", deadline=None)
@@ -132,8 +133,18 @@ def settings(database: str, tmp_path_factory: pytest.TempPathFactory) -> Iterato
 
 @pytest.fixture(scope="module")
 def instance(settings: Settings) -> Iterator[dg.DagsterInstance]:
-    """The Dagster instance of those settings."""
-    with open_instance(settings) as opened:
+    """The Dagster instance of those settings, as `dagster.yaml` declares it.
+
+    But for the capture of what steps print: it takes four processes a run, and programs of their own have it.
+    """
+    declared = yaml.safe_load((CHECKOUT / "dagster.yaml").read_text())
+    declared["compute_logs"] = {
+        "module": "dagster._core.storage.noop_compute_log_manager",
+        "class": "NoOpComputeLogManager",
+    }
+    artifacts = settings.home / "dagster"
+    artifacts.mkdir(parents=True)
+    with dg.DagsterInstance.local_temp(str(artifacts), overrides=declared) as opened:
         yield opened
 
 

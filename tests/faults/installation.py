@@ -155,6 +155,7 @@ def site(folder: Path, url: str, postgres: PostgresServer) -> Iterator[Site]:
     declared["compute_logs"]["config"]["base_dir"] = str(home / "logs")
     hasty = {"start_timeout_seconds": 45, "cancel_timeout_seconds": 20, "poll_interval_seconds": 5}
     declared["run_monitoring"] |= hasty
+    declared["concurrency"]["runs"]["max_concurrent_runs"] = 4
     (folder / "dagster.yaml").write_text(yaml.safe_dump(declared))
     server = {"host": HOST, "port": code_port, "location_name": "falcon"}
     (folder / "workspace.yaml").write_text(yaml.safe_dump({"load_from": [{"grpc_server": server}]}))

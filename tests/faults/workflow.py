@@ -18,7 +18,7 @@ from pyspark.sql import DataFrame, SparkSession
 from falcon_assets.spark.instance import Instance
 from tests.simulation.workflow import counter, one_line, subject, written
 
-SECONDS = 0.3
+SECONDS = 0.1
 
 
 def normal(spark: SparkSession, inputs: dict[str, DataFrame], instance: Instance) -> DataFrame:

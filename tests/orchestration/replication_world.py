@@ -73,20 +73,22 @@ class ReplicationWorld(LedgerWorld):
             str(file.relative_to(folder)): json.loads(file.read_text())["n"] for file in sorted(folder.rglob("*.json"))
         }
 
-    def chosen(self, feed: str) -> list[Process]:
-        return [one for one in self.store.coordinated if one.inputs[0].feed == feed]
+    def chosen(self, feed: str, cluster: str | None = None) -> list[Process]:
+        """What reads the feed, on that cluster or on any."""
+        readers = [one for one in self.store.coordinated if one.inputs[0].feed == feed]
+        return [one for one in readers if cluster is None or one.on(cluster)]
 
     def collect(self, time: str) -> None:
         for cluster in self.store.clusters.values():
             assert Collector(self.store, cluster, self.at(time)).collect(self.ledger, 60).problems == {}
 
-    def step(self, time: str, feed: str) -> list[str]:
+    def step(self, time: str, feed: str, cluster: str | None = None) -> list[str]:
         """Everything that there is to do at that time for what reads the feed; the keys of the runs in their order."""
         keys: list[str] = []
         while True:
             self.collect(time)
-            LateArrival(self.store, self.at(time), self.chosen(feed)).decide(self.ledger)
-            outlook = Coordinator(self.store, self.at(time), self.chosen(feed)).decide(self.ledger)
+            LateArrival(self.store, self.at(time), self.chosen(feed, cluster)).decide(self.ledger)
+            outlook = Coordinator(self.store, self.at(time), self.chosen(feed, cluster)).decide(self.ledger)
             assert outlook.problems == {}
             if not outlook.runs:
                 return keys

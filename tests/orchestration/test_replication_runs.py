@@ -32,7 +32,7 @@ ENTITIES = "".join(
             "plain",
             on("east", "source", "00", "06", ", delay: minutes(20)"),
             on("backup", "target", "02", "08"),
-            on("archive", "target", "04", "05"),
+            on("archive", "target", "05", "06"),
         ),
         feed(
             "parts",
@@ -90,16 +90,14 @@ def test_assets_and_jobs_of_targets(world: ReplicationWorld) -> None:
     assert definitions.resolve_job_def("backup__plain__replication_job")
 
 
-def test_an_instance_goes_to_every_target_when_its_delay_has_passed(world: ReplicationWorld) -> None:
+def test_an_instance_is_copied_when_its_delay_has_passed(world: ReplicationWorld) -> None:
     world.land("east", "plain", 4, a=1, b=2)
     assert world.step("04:10", "plain") == []
     assert world.step("04:20", "plain") == [
         "plain from east on backup, 2013-01-01T04:00Z, attempt 1",
-        "plain from east on archive, 2013-01-01T04:00Z, attempt 1",
         "sum on backup, 2013-01-01T04:00Z, attempt 1",
     ]
-    for target in ("backup", "archive"):
-        assert world.files(target, "plain", 4) == {"a.json": 1, "b.json": 2}
+    assert world.files("backup", "plain", 4) == {"a.json": 1, "b.json": 2}
     assert world.waiting("04:30", "plain")["plain from east", "backup"] == {
         2: "waits for source: plain 2013-01-01T02:00Z",
         3: "waits for source: plain 2013-01-01T03:00Z",
@@ -118,13 +116,13 @@ def test_an_instance_goes_to_every_target_when_its_delay_has_passed(world: Repli
 
 def test_late_changes_move_only_what_changed_and_the_cascade_follows(world: ReplicationWorld) -> None:
     world.land("east", "plain", 5, a=1, b=2)
-    assert world.step("05:20", "plain") == [
+    assert world.step("05:20", "plain", "backup") == [
         "plain from east on backup, 2013-01-01T05:00Z, attempt 1",
         "sum on backup, 2013-01-01T05:00Z, attempt 1",
     ]
     world.land("east", "plain", 5, b=20)
-    assert world.step("05:40", "plain") == []
-    assert world.step("08:00", "plain") == [
+    assert world.step("05:40", "plain", "backup") == []
+    assert world.step("08:00", "plain", "backup") == [
         "plain from east on backup, 2013-01-01T05:00Z, attempt 2",
         "sum on backup, 2013-01-01T05:00Z, attempt 2",
     ]
@@ -133,7 +131,7 @@ def test_late_changes_move_only_what_changed_and_the_cascade_follows(world: Repl
     assert (second["files_copied"], second["files_skipped"]) == (1, 1)
     (cause,) = second["late"]
     assert (cause["from"], cause["to"]) == tuple(one["source_versions"]["east"] for one in (first, second))
-    assert world.step("09:00", "plain") == []
+    assert world.step("09:00", "plain", "backup") == []
 
 
 def test_the_target_is_complete_when_all_sources_have_come(world: ReplicationWorld) -> None:
@@ -201,6 +199,14 @@ def test_what_is_only_submitted_is_not_replicated(world: ReplicationWorld) -> No
     world.land("east", "idle", 1, a=1)
     assert world.step("02:00", "idle") == []
     assert world.waiting("02:00", "idle")["idle from east", "backup"][1] == "process is suspended"
+
+
+def test_targets_know_nothing_of_each_other(world: ReplicationWorld) -> None:
+    """The archive starts when the backup has the second version already, and is up to date at once."""
+    assert world.files("archive", "plain", 5) is None
+    assert world.step("09:10", "plain", "archive") == ["plain from east on archive, 2013-01-01T05:00Z, attempt 1"]
+    assert world.files("archive", "plain", 5) == world.files("backup", "plain", 5)
+    assert len(world.published("archive", "plain", 5)) == 1
 
 
 def test_the_ledger_is_what_a_rebuild_makes_of_history(world: ReplicationWorld) -> None:
