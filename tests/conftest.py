@@ -143,7 +143,7 @@ def instance(settings: Settings) -> Iterator[dg.DagsterInstance]:
         "class": "NoOpComputeLogManager",
     }
     artifacts = settings.home / "dagster"
-    artifacts.mkdir(parents=True)
+    artifacts.mkdir(parents=True, exist_ok=True)
     with dg.DagsterInstance.local_temp(str(artifacts), overrides=declared) as opened:
         yield opened
 
