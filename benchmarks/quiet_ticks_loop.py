@@ -51,8 +51,8 @@ _HISTORY = {
     f"SELECT 'process-' || n, '{CLUSTER}', t, 'SUCCEEDED', '', 1, 0, 'run-' || n || '-' || CAST(t AS date), t, t, 1 "
     + _EACH,
     "consumed": "INSERT INTO falcon.consumed "
-    "(process, cluster, nominal, input, feed, instance, version, read_event, stale) "
-    f"SELECT 'process-' || n, '{CLUSTER}', t, 'landed', 'landed-' || n, t, md5('x'), 1, false {_EACH}",
+    "(process, cluster, nominal, input, feed, instance, version, read_event, stale, input_cluster) "
+    f"SELECT 'process-' || n, '{CLUSTER}', t, 'landed', 'landed-' || n, t, md5('x'), 1, false, '{CLUSTER}' {_EACH}",
     "signatures": "UPDATE falcon.feed_instances SET signature = known.signature "
     "FROM (SELECT * FROM unnest(CAST(:feeds AS text[]), CAST(:signatures AS text[])) AS known (feed, signature)) known "
     "WHERE feed_instances.feed = known.feed",
