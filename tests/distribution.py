@@ -1,12 +1,12 @@
-"""Which tests go together, and which come first: two workers shall end at the same time."""
+"""Which tests go together, and which come first: all workers shall end at the same time."""
 
 from __future__ import annotations
 
 from xdist.scheduler import LoadFileScheduling
 
 LONGEST_FIRST = (
-    "tests/simulation/test_two_weeks.py",
     "tests/faults/test_kills.py",
+    "tests/simulation/test_two_weeks.py",
     "tests/spark",
     "tests/docs/test_recipes.py",
     "tests/cli/test_up.py",

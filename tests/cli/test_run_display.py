@@ -1,0 +1,26 @@
+"""What a person sees of copies while they run."""
+
+from __future__ import annotations
+
+import io
+
+from rich.console import Console
+
+from falcon_assets.cli.run_display import shown_on
+from falcon_assets.storage.copy_progress import CopyProgress
+
+
+def test_a_copy_is_shown_from_its_first_second_to_its_end() -> None:
+    console = Console(file=io.StringIO(), force_terminal=True, width=160)
+    with shown_on(console) as display:
+        display.copying("quick", CopyProgress(4, 4, 4_000_000, 4_000_000, 0.5))
+        for name in ("over", "going on"):
+            display.copying(name, CopyProgress(1, 4, 1_000_000, 4_000_000, 1.0))
+        display.copying("going on", CopyProgress(3, 4, 3_000_000, 4_000_000, 2.0))
+        display.copying("over", CopyProgress(4, 4, 4_000_000, 4_000_000, 3.0))
+    assert isinstance(console.file, io.StringIO)
+    last = console.file.getvalue().splitlines()[-2]  # what follows shows the cursor again
+    assert "going on: 3 of 4 files, 3.0 of 4.0 MB, 1.5 MB/s" in last
+    assert "3/4" in last
+    assert "over" not in last
+    assert "quick" not in console.file.getvalue()
