@@ -31,16 +31,6 @@ class Contribution:
     ours: Timeline
     partition: tuple[str, ...]
 
-    @property
-    def start(self) -> datetime:
-        """No instance before it: the later start of both validities."""
-        return max(self.theirs.start, self.ours.start)
-
-    @property
-    def end(self) -> datetime:
-        """No instance at or after it: the earlier end of both validities; before :attr:`start` where they are apart."""
-        return min(self.theirs.end, self.ours.end)
-
     def brings(self, instance: datetime) -> bool:
         """Whether the instance exists on both sides: within both validities, and on the steps of both."""
         return self.theirs.contains(instance) and self.ours.contains(instance)
@@ -119,22 +109,6 @@ def replicated_timeline(feed: Feed, target: str) -> Timeline | None:
 def sources_of(parts: Iterable[Contribution], instance: datetime) -> list[Contribution]:
     """Those of ``parts`` that bring something to ``instance``; the instance is complete when all of them have come."""
     return [part for part in parts if part.brings(instance)]
-
-
-def replicated_instances(parts: Iterable[Contribution], first: datetime, last: datetime) -> list[datetime]:
-    """The instances of the target from ``first`` to ``last``, both included, that a source brings, oldest first.
-
-    Args:
-        parts: What :func:`contributions` says of the target.
-        first: Nominal time.
-        last: Nominal time.
-    """
-    found: set[datetime] = set()
-    for part in parts:
-        if part.start < part.end:
-            candidates = part.ours.between(max(first, part.start), min(last, part.end))
-            found.update(filter(part.brings, candidates))
-    return sorted(found)
 
 
 def partition_patterns(partition: str | None, cluster: Cluster) -> tuple[str, ...]:

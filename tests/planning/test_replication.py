@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from falcon_assets.errors import ExpressionError, UnknownEntityError
-from falcon_assets.planning.replication import contributions, partition_patterns, replicated_instances, sources_of
+from falcon_assets.planning.replication import common_timeline, contributions, partition_patterns, sources_of
 from tests.builders import make_cluster, make_feed
 
 START = datetime(2013, 1, 1, tzinfo=timezone.utc)
@@ -31,9 +31,16 @@ def feed(*clusters: dict[str, Any], **overrides: Any) -> Any:
     return make_feed(**{"partitions": ["country", "carrier"], "clusters": list(clusters), **overrides})
 
 
+def replicated(replicated_feed: Any, first: datetime, last: datetime) -> list[datetime]:
+    """What any source brings to the target."""
+    sources = [entry.name for entry in replicated_feed.clusters if entry.type == "source"]
+    lines = [line for name in sources if (line := common_timeline(replicated_feed, name, "backup")) is not None]
+    return sorted({one for line in lines for one in line.between(first, last)})
+
+
 def hours(first: int, last: int, *clusters: dict[str, Any]) -> list[int]:
-    parts = contributions(feed(*clusters), "backup", CLUSTERS)
-    return [int((one - START) / timedelta(hours=1)) for one in replicated_instances(parts, at(first), at(last))]
+    found = replicated(feed(*clusters), at(first), at(last))
+    return [int((one - START) / timedelta(hours=1)) for one in found]
 
 
 def test_the_overlap_of_both_validities() -> None:
@@ -56,8 +63,8 @@ def test_months_keep_the_steps_of_their_own_start() -> None:
     validity = {"start": "2013-01-31T00:00Z", "end": "2014-01-01T00:00Z"}
     source = {"name": "primary", "type": "source", "validity": validity}
     target = {"name": "backup", "type": "target", "validity": {**validity, "end": "2013-06-01T00:00Z"}}
-    parts = contributions(feed(source, target, frequency="months(1)"), "backup", CLUSTERS)
-    found = replicated_instances(parts, datetime(2013, 2, 1, tzinfo=timezone.utc), START + timedelta(days=999))
+    monthly = feed(source, target, frequency="months(1)")
+    found = replicated(monthly, datetime(2013, 2, 1, tzinfo=timezone.utc), START + timedelta(days=999))
     assert [f"{one:%m-%d}" for one in found] == ["02-28", "03-31", "04-30", "05-31"]
 
 
@@ -121,7 +128,7 @@ def test_an_instance_is_replicated_where_a_source_and_the_target_have_it(
     ]
     if not entries:
         return
-    parts = contributions(feed(*entries, on("backup", "target", first, first + length + 1)), "backup", CLUSTERS)
+    found = replicated(feed(*entries, on("backup", "target", first, first + length + 1)), at(-5), at(200))
     expected = [
         at(hour)
         for hour in range(first, first + length + 1)
@@ -131,4 +138,4 @@ def test_an_instance_is_replicated_where_a_source_and_the_target_have_it(
             if long > 1
         )
     ]
-    assert replicated_instances(parts, at(-5), at(200)) == expected
+    assert found == expected
