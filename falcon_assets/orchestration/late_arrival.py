@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from functools import cached_property
 
 import dagster as dg
 
@@ -132,7 +133,11 @@ class LateArrival:
         return said
 
     def _process(self, name: str, cluster: str) -> Process:
-        return next(one for one in self.processes if one.name == name and one.on(cluster))
+        return self._by_place[name, cluster]
+
+    @cached_property
+    def _by_place(self) -> dict[tuple[str, str], Process]:
+        return {(one.name, entry.name): one for one in self.processes for entry in one.clusters}
 
     def _scheduled_as(self, cluster: str, name: str) -> tuple[str, str]:
         entity = self.store.scheduled_as(self._process(name, cluster))
