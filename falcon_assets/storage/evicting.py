@@ -12,7 +12,7 @@ from falcon_assets.errors import StorageError
 from falcon_assets.planning.eviction import StoredInstance, StoredLocation, Verdict
 from falcon_assets.storage.archiving import archive
 from falcon_assets.storage.cluster_store import ClusterStore
-from falcon_assets.storage.explain import explained
+from falcon_assets.storage.explain import explained, explanation
 from falcon_assets.storage.plain_removal import PlainRemoval
 from falcon_assets.storage.rename_removal import RenameRemoval
 
@@ -66,17 +66,21 @@ def evict(
         if verdict.action == "keep":
             continue
         files, size, error = 0, 0, None
-        try:
-            for location in verdict.instance.locations:
-                with explained(store.cluster.name, f"evict {location.path}"), removal.held(location) as place:
+        for location in verdict.instance.locations:
+            try:
+                with removal.held(location) as place:
                     measured = removal.measure(place)
                     if verdict.archive_to is not None:
                         path = _archive_path(verdict.archive_to, location)
                         archive(store, location.path, archive_store or store, path, flag)
                     removal.remove(location, place)
-                files, size = files + measured[0], size + measured[1]
-        except StorageError as refusal:
-            error = refusal
+            except OSError as refusal:
+                error = explanation(store.cluster.name, f"evict {location.path}", refusal)
+            except StorageError as refusal:
+                error = refusal
+            if error:
+                break
+            files, size = files + measured[0], size + measured[1]
         yield Evicted(verdict.instance.nominal, files, size, error)
 
 

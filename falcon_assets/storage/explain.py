@@ -37,8 +37,13 @@ def explained(cluster: str, doing: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        reason = _REASONS.get(error.errno or 0) or error.strerror or type(error).__name__
-        if error.errno in _NOT_A_FOLDER:
-            reason = "something that is not a folder is where a folder is needed: move it away"
-        where = f" ({error.filename})" if error.filename else ""
-        raise StorageError(f"cluster {cluster!r}: cannot {doing}: {reason}{where}") from error
+        raise explanation(cluster, doing, error) from error
+
+
+def explanation(cluster: str, doing: str, error: OSError) -> StorageError:
+    """The sentence that :func:`explained` raises, for a loop that does many thousands of things."""
+    reason = _REASONS.get(error.errno or 0) or error.strerror or type(error).__name__
+    if error.errno in _NOT_A_FOLDER:
+        reason = "something that is not a folder is where a folder is needed: move it away"
+    where = f" ({error.filename})" if error.filename else ""
+    return StorageError(f"cluster {cluster!r}: cannot {doing}: {reason}{where}")

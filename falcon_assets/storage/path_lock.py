@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from filelock import lock_descriptor
@@ -14,7 +14,7 @@ _POLL_SECONDS = 0.05
 
 
 @contextmanager
-def path_lock(file: Path, timeout: float) -> Iterator[bool]:
+def path_lock(file: Path | str, timeout: float) -> Iterator[bool]:
     """Holds the lock that ``file`` stands for, and gives True; gives False if others hold it for ``timeout`` seconds.
 
     The kernel drops the lock when the holder ends, however it ends. The file goes with the last holder, so that
@@ -24,16 +24,20 @@ def path_lock(file: Path, timeout: float) -> Iterator[bool]:
     Raises:
         OSError: the file system cannot make the file or offers no locks.
     """
-    descriptor = _acquire(file, timeout)
+    descriptor = acquire(file, timeout)
     try:
         yield descriptor is not None
     finally:
         if descriptor is not None:
-            file.unlink(missing_ok=True)
-            os.close(descriptor)
+            release(descriptor, file)
 
 
-def _acquire(file: Path, timeout: float) -> int | None:
+def acquire(file: Path | str, timeout: float) -> int | None:
+    """:func:`path_lock` for a loop that takes many thousands: the open file, None if others hold it.
+
+    Raises:
+        OSError: as :func:`path_lock`.
+    """
     deadline = time.monotonic() + timeout
     while True:
         descriptor = os.open(file, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
@@ -49,8 +53,15 @@ def _acquire(file: Path, timeout: float) -> int | None:
         time.sleep(_POLL_SECONDS)
 
 
-def _is_at(descriptor: int, file: Path) -> bool:
+def release(descriptor: int, file: Path | str) -> None:
+    """Gives back what :func:`acquire` gave."""
+    with suppress(FileNotFoundError):
+        os.unlink(file)  # noqa: PTH108 - see acquire
+    os.close(descriptor)
+
+
+def _is_at(descriptor: int, file: Path | str) -> bool:
     try:
-        return os.path.samestat(os.fstat(descriptor), file.stat())
+        return os.path.samestat(os.fstat(descriptor), os.stat(file))  # noqa: PTH116 - see acquire
     except FileNotFoundError:
         return False
