@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -13,13 +14,14 @@ from fsspec import AbstractFileSystem
 from falcon_assets.errors import StorageError
 from falcon_assets.storage.bulk_sync import start_writing
 from falcon_assets.storage.checksum import checksum, checksum_of
-from falcon_assets.storage.file_reading import SMALL, blocks, content_of, is_local, read_small
+from falcon_assets.storage.file_reading import LOCAL_BLOCK, SMALL, blocks, content_of, is_local, read_small
 from falcon_assets.storage.marks import local_mark, mark_of
 from falcon_assets.storage.s3_etag import Etag, part_size
 from falcon_assets.storage.throttle import Throttle
 
 _WRITTEN_AT_ONCE = 16 << 20
 """How much of a file the disk is given while the rest is copied: publishing then has little to wait for."""
+_DIFFERS = "the copy differs from what was read"
 
 
 class CopiedFile(NamedTuple):
@@ -83,6 +85,7 @@ class FileCopy:
         self._attributes, self._by_size = attributes, by_size
         self._both_local = is_local(source) and is_local(target)
         self._folders: set[str] = set()
+        self._disk = ThreadPoolExecutor(1)  # it ends with what it was given; nobody waits for it
 
     def copy(self, source: str, target: str, size: int) -> CopiedFile:
         """Copies and verifies one file; its folder is made.
@@ -94,12 +97,11 @@ class FileCopy:
         if self._both_local and size <= SMALL:
             return self._copy_small(source, target, size)
         if is_local(self._target):
-            digest, etag = self._to_local(source, target, size), None
-        else:
-            digest, etag = self._to_store(source, target, size)
+            return self._to_local(source, target, size)
+        digest, etag = self._to_store(source, target, size)
         verified = self._proof(target, size, digest, etag)
         if verified is None:
-            raise StorageError("the copy differs from what was read")
+            raise StorageError(_DIFFERS)
         return CopiedFile(digest, verified, mark_of(self._target, target))
 
     def compare(self, source: str, target: str, size: int) -> CopiedFile | None:
@@ -149,29 +151,43 @@ class FileCopy:
                 return CopiedFile(digest, "size", local_mark(os.fstat(descriptor)))
             written = os.pread(descriptor, size + 1, 0)
             if len(written) != size or checksum_of(written) != digest:
-                raise StorageError("the copy differs from what was read")
+                raise StorageError(_DIFFERS)
             return CopiedFile(digest, "checksum", local_mark(os.fstat(descriptor)))
         finally:
             os.close(descriptor)
 
-    def _to_local(self, source: str, target: str, size: int) -> str:
-        """Writes a new file, never into one that is there: that could be a link to what readers see."""
+    def _to_local(self, source: str, target: str, size: int) -> CopiedFile:
+        """Writes a new file, never into one that is there: that could be a link to what readers see.
+
+        Each block is read back while the processor's cache still has it.
+        """
         descriptor = self._new_file(target)
         try:
-            digest, total, started = checksum(), 0, 0
+            digest, found, total, started = checksum(), checksum(), 0, 0
+            buffer = memoryview(bytearray(LOCAL_BLOCK))
             for block in self._read(source, size):
                 digest.update(block)
                 _write(descriptor, block)
+                if not self._by_size:
+                    for part in _read_back(descriptor, total, len(block), buffer):
+                        found.update(part)
                 total += len(block)
                 if total - started >= _WRITTEN_AT_ONCE:
-                    start_writing(descriptor, started, total - started)
+                    self._start_writing(descriptor, started, total)
                     started = total
-            start_writing(descriptor, started, total - started)
+            self._start_writing(descriptor, started, total)
             if self._attributes:
                 self._attributes.apply(source, descriptor)
+            status = os.fstat(descriptor)
         finally:
             os.close(descriptor)
-        return digest.hexdigest()
+        if status.st_size != size or not (self._by_size or found.digest() == digest.digest()):
+            raise StorageError(_DIFFERS)
+        return CopiedFile(digest.hexdigest(), "size" if self._by_size else "checksum", local_mark(status))
+
+    def _start_writing(self, descriptor: int, start: int, end: int) -> None:
+        """Has a part of an open file written to the disk, by a thread: a full disk queue holds up who asks for it."""
+        self._disk.submit(_write_and_close, os.dup(descriptor), start, end - start)
 
     def _new_file(self, target: str) -> int:
         flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
@@ -223,6 +239,21 @@ class FileCopy:
             if info["size"] == size and told == etag:
                 return "etag"
         return "checksum" if content_of(self._target, target, size) == (size, digest) else None
+
+
+def _read_back(descriptor: int, start: int, size: int, buffer: memoryview) -> Iterator[memoryview]:
+    """A part of an open file in blocks, each of which is good until the next one is asked for."""
+    end = start + size
+    while start < end and (count := os.preadv(descriptor, [buffer[: end - start]], start)):
+        yield buffer[:count]
+        start += count
+
+
+def _write_and_close(descriptor: int, start: int, size: int) -> None:
+    try:
+        start_writing(descriptor, start, size)
+    finally:
+        os.close(descriptor)
 
 
 def _write(descriptor: int, block: bytes | memoryview) -> None:
