@@ -55,6 +55,11 @@ class CopyFolders:
         self.attempt = self._last_attempt()
 
     @property
+    def has_data(self) -> bool:
+        """Whether files are staged here: on stores that can rename."""
+        return self._local
+
+    @property
     def data(self) -> str:
         """Where the files are staged, on stores that can rename."""
         return f"{self.attempt}/data"

@@ -32,6 +32,10 @@ class _Part:
     folders: CopyFolders
     delete: frozenset[str]
     copied: Mapping[str, CopyRecord]
+    files: Mapping[str, ListedFile]
+    """Where it wrote: in its staging, or in the instance itself on object stores."""
+    known: Mapping[str, CopyRecord]
+    """What was verified of the instance as it is published until now."""
 
 
 def publish_copies(store: ClusterStore, key: str, output: OutputTarget, sources: Sequence[str]) -> DataVersion:
@@ -52,37 +56,27 @@ def publish_copies(store: ClusterStore, key: str, output: OutputTarget, sources:
         published = list_files(store, output.path, output.flag)
         for source in sorted(sources) if store.is_local else ():  # two that publish at once must not block each other
             held.enter_context(part_lock(CopyFolders(store, output.path, source), f"{key}: source {source!r}"))
-        parts = []
-        for source in sources:
-            folders = CopyFolders(store, output.path, source)
-            files = folders.staged_files() if store.is_local else published
-            parts.append(_finished(folders, key, source, files))
-        recorded = [
-            true_records([*part.folders.published_records(), *part.folders.staged_records()], published)
-            for part in parts
-        ]
-        if store.is_local:
-            version = _swap(
-                store, key, output, parts, published, {name: one for each in recorded for name, one in each.items()}
-            )
-        else:
-            version = _switch(store, output, parts)
-        for part, before in zip(parts, recorded, strict=True):
-            now = {**before, **part.copied}
+        parts = [_finished(CopyFolders(store, output.path, source), key, source, published) for source in sources]
+        version = _swap(store, key, output, parts, published) if store.is_local else _switch(store, output, parts)
+        for part in parts:
+            now = {**part.known, **part.copied}
             part.folders.end(record for name, record in now.items() if name not in part.delete)
     return version
 
 
-def _finished(folders: CopyFolders, key: str, source: str, files: Mapping[str, ListedFile]) -> _Part:
-    """The part of a source; ``files`` are those that it wrote, and have to be as they were verified."""
+def _finished(folders: CopyFolders, key: str, source: str, published: Mapping[str, ListedFile]) -> _Part:
+    """The part of a source, whose files have to be as they were verified."""
     finished = folders.finished()
     if finished is None:
         raise StorageError(f"{key}: the part of source {source!r} is not copied yet")
     copied, delete = finished
-    records = true_records(folders.staged_records(), files)
+    files = folders.staged_files() if folders.has_data else published
+    staged = folders.staged_records()
+    records = true_records(staged, files)
     if changed := [name for name in copied if name not in records]:
         raise StorageError(f"{key}: {changed[0]} changed since it was copied from {source!r}: copy it again")
-    return _Part(folders, frozenset(delete), {name: records[name] for name in copied})
+    known = true_records([*folders.published_records(), *staged], published)
+    return _Part(folders, frozenset(delete), {name: records[name] for name in copied}, files, known)
 
 
 def _swap(
@@ -91,7 +85,6 @@ def _swap(
     output: OutputTarget,
     parts: Sequence[_Part],
     published: Mapping[str, ListedFile],
-    known: Mapping[str, CopyRecord],
 ) -> DataVersion:
     """Assembles the new instance beside the old one and swaps it in."""
     deleted = frozenset().union(*(part.delete for part in parts))
@@ -100,12 +93,13 @@ def _swap(
     first, final = parts[0].folders.data, store.path(output.path)
     if "" not in copied:
         Path(first).mkdir(parents=True, exist_ok=True)
-    for name in parts[0].folders.staged_files().keys() - parts[0].copied.keys():
+    for name in parts[0].files.keys() - parts[0].copied.keys():
         Path(first, name).unlink()  # not verified, or of an earlier attempt at another plan
     for part in parts[1:]:
         _link(part.folders.data, first, part.copied)
     _link(final, first, carried)
     sync_all(parts[0].folders.folder)
+    known = {name: record for part in parts for name, record in part.known.items()}
     checksums = {**{name: known.get(name) for name in carried}, **copied}
     version = None
     if all(checksums.values()):
