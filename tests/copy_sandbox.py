@@ -13,7 +13,7 @@ from falcon_assets.planning.replication_options import ReplicationOptions
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.complete_copies import publish_if_complete
 from falcon_assets.storage.copy_publication import publish_copies
-from falcon_assets.storage.copy_task import run_task
+from falcon_assets.storage.copy_task import FileReport, TaskSummary, run_task
 from falcon_assets.storage.data_version import DataVersion
 from falcon_assets.storage.instance_copy import CopyResult, InstanceCopy
 from falcon_assets.storage.output_target import OutputTarget
@@ -23,7 +23,7 @@ PATH = "/raw/2013/01/01/00"
 FLAG = "_SUCCESS"
 
 
-@dataclass(frozen=True)
+@dataclass
 class CopySandbox:
     """Sources ``primary`` (and others, each with a partition) and the target ``backup``."""
 
@@ -36,6 +36,8 @@ class CopySandbox:
     source: Mapping[str, Any] = field(default_factory=dict)
     """What the source clusters declare, if they are not local ones."""
     flag: str | None = FLAG
+    reports: list[FileReport] = field(default_factory=list)
+    """What became of each file that the last copy looked at."""
 
     def store(self, name: str = "backup", *, readonly: bool = False) -> ClusterStore:
         declared = self.target if name == "backup" else self.source
@@ -72,7 +74,8 @@ class CopySandbox:
         self, options: ReplicationOptions | None = None, source: str = "primary", permission: str | None = None
     ) -> CopyResult:
         with self.copying(options, source, permission) as copy:
-            return copy.finish([report for n in range(len(copy.plan.tasks)) for report in run_task(copy.job, n)])
+            self.reports = [report for n in range(len(copy.plan.tasks)) for report in run_task(copy.job, n)]
+            return copy.finish(TaskSummary.of(self.reports))
 
     def publish(self, sources: Iterable[str] = ("primary",), permission: str | None = None) -> DataVersion:
         return publish_copies(self.store(), "raw-flights on backup", self.output(permission), tuple(sources))

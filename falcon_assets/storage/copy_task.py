@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import NamedTuple
 
 from fsspec import AbstractFileSystem
@@ -38,6 +40,53 @@ class FileReport(NamedTuple):
     """Of the content, hexadecimal; "" where it failed."""
     verified: str
     """How it was verified: ``checksum``, ``etag`` or ``size``; with ``failed``, why."""
+
+
+@dataclass(frozen=True)
+class TaskSummary:
+    """What became of the files of one task or of several, as short as it can be said: there may be a million."""
+
+    outcomes: dict[str, int] = field(default_factory=dict)
+    """How many files had each outcome (see :class:`FileReport`)."""
+    verified: dict[str, int] = field(default_factory=dict)
+    """How many of the copied files were verified in each way."""
+    bytes: int = 0
+    """Size of the copied files."""
+    seconds: float = 0.0
+    """How long the files took, one after the other."""
+    equal: tuple[str, ...] = ()
+    """Names of the files that were the same already."""
+    failed: tuple[tuple[str, str], ...] = ()
+    """Names of the files that failed, and why."""
+
+    @classmethod
+    def of(cls, reports: Iterable[FileReport]) -> TaskSummary:
+        """The summary of files."""
+        outcomes, verified = Counter[str](), Counter[str]()
+        size, seconds, equal, failed = 0, 0.0, list[str](), list[tuple[str, str]]()
+        for report in reports:
+            outcomes[report.outcome] += 1
+            seconds += report.seconds
+            if report.outcome == "copied":
+                verified[report.verified] += 1
+                size += report.bytes
+            elif report.outcome == "equal":
+                equal.append(report.name)
+            elif report.outcome == "failed":
+                failed.append((report.name, report.verified))
+        return cls(dict(outcomes), dict(verified), size, seconds, tuple(equal), tuple(failed))
+
+    @classmethod
+    def together(cls, summaries: Sequence[TaskSummary]) -> TaskSummary:
+        """The summary of the files of all of them."""
+        return cls(
+            outcomes=dict(sum((Counter(one.outcomes) for one in summaries), Counter())),
+            verified=dict(sum((Counter(one.verified) for one in summaries), Counter())),
+            bytes=sum(one.bytes for one in summaries),
+            seconds=sum(one.seconds for one in summaries),
+            equal=tuple(chain.from_iterable(one.equal for one in summaries)),
+            failed=tuple((name, why) for one in summaries for name, why in one.failed),
+        )
 
 
 @dataclass(frozen=True)

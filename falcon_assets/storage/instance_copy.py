@@ -5,9 +5,8 @@ from __future__ import annotations
 import os
 import time
 from collections import Counter
-from collections.abc import Iterable
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 
@@ -18,7 +17,7 @@ from falcon_assets.planning.replication_options import ReplicationOptions
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.copy_folders import CopyFolders
 from falcon_assets.storage.copy_records import true_records
-from falcon_assets.storage.copy_task import CopyJob, FileReport
+from falcon_assets.storage.copy_task import CopyJob, TaskSummary
 from falcon_assets.storage.drivers import driver_explained
 from falcon_assets.storage.file_copy import Attributes
 from falcon_assets.storage.file_marks import list_files
@@ -44,12 +43,12 @@ class CopyResult:
     """Size of the copied files."""
     seconds: float
     """From the first listing to the last verification."""
+    task_seconds: float
+    """How long the tasks worked on files, one after the other; what ``mapBandwidth`` limits."""
     verification: str
     """How the copied files were verified, ``checksum``, ``etag`` or ``size``, most used first; "" for none."""
     to_publish: bool
     """Whether there is something to publish: false where the target's instance is the same already."""
-    reports: tuple[FileReport, ...] = field(repr=False)
-    """What became of each file that a task looked at."""
 
 
 class InstanceCopy:
@@ -133,22 +132,26 @@ class InstanceCopy:
             to_the_end=options.ignore_errors,
         )
 
-    def finish(self, reports: Iterable[FileReport]) -> CopyResult:
+    def finish(self, done: TaskSummary) -> CopyResult:
         """Makes sure that every file came and that the source is still the same.
+
+        Args:
+            done: What all tasks of the plan did.
 
         Raises:
             StorageError: a file could not be copied and the options do not say that this is to be ignored, or the
                 source changed meanwhile. What was copied is not copied again by the next attempt.
         """
         with driver_explained(self._target.cluster.name, f"copy {self._output.path}"):
-            return self._finished(tuple(reports))
+            return self._finished(done)
 
-    def _finished(self, reports: tuple[FileReport, ...]) -> CopyResult:
-        outcomes = Counter(report.outcome for report in reports)
-        failed = [report for report in reports if report.outcome == "failed"]
-        if failed and not self._options.ignore_errors:
-            shown = "; ".join(f"{report.name or self._path}: {report.verified}" for report in failed[:_SHOWN_FAILURES])
-            raise StorageError(f"{self._where}: {len(failed)} file(s) could not be copied: {shown}")
+    def _finished(self, done: TaskSummary) -> CopyResult:
+        outcomes = Counter(done.outcomes)
+        if done.failed and not self._options.ignore_errors:
+            shown = "; ".join(f"{name or self._path}: {why}" for name, why in done.failed[:_SHOWN_FAILURES])
+            raise StorageError(f"{self._where}: {len(done.failed)} file(s) could not be copied: {shown}")
+        if outcomes.total() != sum(map(len, self.plan.tasks)):
+            raise StorageError(f"{self._where}: its tasks ended early; the next attempt goes on with it")
         if self._source_files() != self._listed:
             raise StorageError(
                 f"{self._where}: {self._path} on cluster {self._source.cluster.name!r} changed while it was copied; "
@@ -156,22 +159,22 @@ class InstanceCopy:
             )
         to_publish = self._changes(outcomes) or not is_published(self._target, self._output)
         if to_publish:
-            copied = [report.name for report in reports if report.outcome in ("copied", "resumed")]
+            rest = {*done.equal, *(name for name, _ in done.failed)}
+            copied = [step.name for steps in self.plan.tasks for step in steps if step.name not in rest]
             self._folders.finish(copied, self.plan.delete)
         else:
             records = [*self._folders.published_records(), *self._folders.staged_records()]
             published = list_files(self._target, self._output.path, self._output.flag)
             self._folders.end(true_records(records, published).values())
-        methods = Counter(report.verified for report in reports if report.outcome == "copied").most_common()
         return CopyResult(
             files_copied=outcomes["copied"],
             files_skipped=len(self.plan.equal) + outcomes["equal"] + outcomes["resumed"],
-            files_failed=len(failed),
-            bytes=sum(report.bytes for report in reports if report.outcome == "copied"),
+            files_failed=len(done.failed),
+            bytes=done.bytes,
             seconds=time.monotonic() - self.started,
-            verification=", ".join(method for method, _ in methods),
+            task_seconds=done.seconds,
+            verification=", ".join(method for method, _ in Counter(done.verified).most_common()),
             to_publish=to_publish,
-            reports=reports,
         )
 
     def _changes(self, outcomes: Counter[str]) -> bool:

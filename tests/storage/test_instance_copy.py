@@ -10,7 +10,7 @@ import pytest
 
 from falcon_assets.errors import StorageError
 from falcon_assets.planning.replication_options import ReplicationOptions
-from falcon_assets.storage.copy_task import run_task
+from falcon_assets.storage.copy_task import TaskSummary, run_task
 from falcon_assets.storage.data_version import fingerprint
 from tests.copy_sandbox import FLAG, PATH, CopySandbox, some_files
 
@@ -42,7 +42,7 @@ def test_what_is_equal_is_not_copied_again(copies: CopySandbox) -> None:
     copies.replicate()
     inode = place(copies, "part-00002.json").stat().st_ino
     result = copies.replicate()
-    assert (result.files_copied, result.files_skipped, result.reports, result.to_publish) == (0, 6, (), False)
+    assert (result.files_copied, result.files_skipped, copies.reports, result.to_publish) == (0, 6, [], False)
     copies.write({**files, "part-00004.json": b"changed"})
     result = copies.replicate()
     assert (result.files_copied, result.files_skipped, result.bytes) == (1, 5, 7)
@@ -58,21 +58,22 @@ def test_equal_files_of_an_unknown_past_are_compared(copies: CopySandbox) -> Non
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_bytes(content if name != "part-00002.json" else b"x" * 2000)
     place(copies, FLAG).touch()
-    result = copies.replicate()
-    assert {report.name: report.outcome for report in result.reports} == {
+    copies.replicate()
+    assert {report.name: report.outcome for report in copies.reports} == {
         **{name: "equal" for name, content in files.items() if content},
         "part-00002.json": "copied",
     }
     assert copies.read() == files
-    assert copies.replicate().reports == ()
+    copies.replicate()
+    assert copies.reports == []
 
 
 def test_equal_by_size_alone(copies: CopySandbox) -> None:
     copies.write({"a": b"one", "b": b"two"})
     copies.replicate()
     copies.write({"a": b"eno", "b": b"three"})
-    result = copies.replicate(ReplicationOptions(skip_checksum=True))
-    assert [(report.name, report.verified) for report in result.reports] == [("b", "size")]
+    copies.replicate(ReplicationOptions(skip_checksum=True))
+    assert [(report.name, report.verified) for report in copies.reports] == [("b", "size")]
     assert copies.read() == {"a": b"one", "b": b"three"}
 
 
@@ -176,13 +177,14 @@ def test_a_file_that_fails_is_named_and_the_others_are_not_copied_again(copies: 
         broken = place(copies, "part-00002.json", "primary")
         broken.rename(broken.parent / "moved")
         with pytest.raises(StorageError) as raised:
-            copy.finish(run_task(copy.job, 0))
+            copy.finish(TaskSummary.of(run_task(copy.job, 0)))
     assert str(raised.value) == (
         f"cluster 'backup': cannot copy {PATH} from 'primary': 1 file(s) could not be copied: "
         "part-00002.json: No such file or directory"
     )
     (broken.parent / "moved").rename(broken)
-    outcomes = {report.name: report.outcome for report in copies.copy().reports}
+    copies.copy()
+    outcomes = {report.name: report.outcome for report in copies.reports}
     # The largest come first, and a task ends with what fails.
     assert outcomes == {
         "AA/part-00005.json": "resumed", "part-00004.json": "resumed", "AA/part-00003.json": "resumed",
@@ -201,9 +203,9 @@ def test_failures_that_are_ignored(copies: CopySandbox) -> None:
         reports = list(run_task(copy.job, 0))
         broken.write_bytes(content)
         os.utime(broken, ns=(0, int(copy.plan.tasks[0][3].mark.partition("-")[0], 16)))
-        result = copy.finish(reports)
+        result = copy.finish(TaskSummary.of(reports))
     assert (result.files_copied, result.files_failed) == (5, 1)
-    assert [r.verified for r in result.reports if r.outcome == "failed"] == ["it changed while it was copied"]
+    assert [r.verified for r in reports if r.outcome == "failed"] == ["it changed while it was copied"]
     copies.publish()
     assert "part-00002.json" not in copies.read()
     assert copies.is_complete()
@@ -221,7 +223,7 @@ def test_a_source_that_changes_meanwhile_is_not_published(copies: CopySandbox, c
             files["new" if change == "a file more" else "part-00002.json"] = b"y" * 2000
             copies.write(files)
         with pytest.raises(StorageError) as raised:
-            copy.finish(reports)
+            copy.finish(TaskSummary.of(reports))
     assert str(raised.value) == f"cluster 'backup': cannot copy {PATH} from 'primary': " + (
         f"{PATH} on cluster 'primary' is not there, or not complete"
         if change == "no flag any more"
@@ -232,6 +234,15 @@ def test_a_source_that_changes_meanwhile_is_not_published(copies: CopySandbox, c
     copies.write(files)
     assert copies.replicate().files_copied == (0 if change == "no flag any more" else 1)
     assert copies.read() == files
+
+
+def test_tasks_that_end_early_are_noticed(copies: CopySandbox) -> None:
+    copies.write(some_files())
+    with copies.copying() as copy, pytest.raises(StorageError) as raised:
+        copy.finish(TaskSummary.of(list(run_task(copy.job, 0))[:-1]))
+    assert str(raised.value) == (
+        f"cluster 'backup': cannot copy {PATH} from 'primary': its tasks ended early; the next attempt goes on with it"
+    )
 
 
 def test_two_runs_do_not_copy_the_same(copies: CopySandbox) -> None:
@@ -263,7 +274,8 @@ def test_a_corrupted_copy_in_staging_is_copied_again(copies: CopySandbox) -> Non
         damaged.write_bytes(b"x" * 2000)
         os.utime(damaged, ns=(status.st_atime_ns, status.st_mtime_ns))
     assert len(reports) == 6
-    outcomes = {report.name: report.outcome for report in copies.copy().reports}
+    copies.copy()
+    outcomes = {report.name: report.outcome for report in copies.reports}
     assert outcomes == {name: "copied" if name == "part-00002.json" else "resumed" for name in files}
     copies.publish()
     assert copies.read() == files

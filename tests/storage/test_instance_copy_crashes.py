@@ -65,8 +65,8 @@ def test_killed_at_every_step(home: Path, again: bool) -> None:
         assert state in (None, OLD, NEW) if again else state in (None, NEW)
         seen["none" if state is None else "old" if state == OLD else "new"] += 1
         before = verified(copies)
-        result = copies.replicate()
-        outcomes = {report.name: report.outcome for report in result.reports}
+        copies.replicate()
+        outcomes = {report.name: report.outcome for report in copies.reports}
         assert [name for name in before if outcomes.get(name) == "copied"] == []
         resumed += sum(outcome == "resumed" for outcome in outcomes.values())
         assert copies.read() == NEW

@@ -16,7 +16,7 @@ import pytest
 from falcon_assets.errors import StorageError
 from falcon_assets.storage.availability import is_available
 from falcon_assets.storage.cluster_store import ClusterStore
-from falcon_assets.storage.copy_task import run_task
+from falcon_assets.storage.copy_task import TaskSummary, run_task
 from falcon_assets.storage.data_version import fingerprint
 from tests.builders import make_cluster, make_feed
 from tests.copy_sandbox import FLAG, PATH, CopySandbox, some_files
@@ -60,7 +60,7 @@ def test_a_feed_is_archived_and_kept_up_to_date(archive: CopySandbox) -> None:
     with archive.copying() as copy:
         assert not archive.is_complete()
         reports = list(run_task(copy.job, 0))
-        copy.finish(reports)
+        copy.finish(TaskSummary.of(reports))
     assert sorted(report.name for report in reports) == ["AA/new", "part-00004.json"]
     assert archive.publish() != version
     assert archive.read() == files
@@ -69,7 +69,8 @@ def test_a_feed_is_archived_and_kept_up_to_date(archive: CopySandbox) -> None:
 
 def test_large_objects_go_in_parts(archive: CopySandbox) -> None:
     archive.write({"large": os.urandom((33 << 20) + 5)})
-    (report,) = archive.replicate().reports
+    archive.replicate()
+    (report,) = archive.reports
     assert (report.outcome, report.verified) == ("copied", "etag")
     store = archive.store()
     assert store.fs.info(store.path(f"{PATH}/large"))["ETag"].strip('"').endswith("-3")
@@ -83,8 +84,8 @@ def test_equal_objects_of_an_unknown_past_are_not_sent_again(archive: CopySandbo
     store = archive.store()
     for name, content in files.items():
         store.fs.pipe_file(store.path(f"{PATH}/{name}"), content if name == "a" else b"x")
-    result = archive.replicate()
-    assert {report.name: (report.outcome, report.verified) for report in result.reports} == {
+    archive.replicate()
+    assert {report.name: (report.outcome, report.verified) for report in archive.reports} == {
         "a": ("equal", "etag"),
         "b": ("copied", "etag"),
     }
