@@ -27,7 +27,7 @@ from falcon_assets.planning.retention_rules import cadence
 from falcon_assets.settings import Settings
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.evicting import evict, is_untouched, measure
-from falcon_assets.storage.rename_removal import READERS_SECONDS, purge
+from falcon_assets.storage.rename_removal import READERS_SECONDS, is_purged, purge
 
 _AT_ONCE = 100
 """So many instances are removed before they are written down as done."""
@@ -92,6 +92,12 @@ class RetentionPass:
                     problems.append(f"{name}: {refusal}")
         purge(self._files, self.patience)
         return Passed(instances, size, tuple(problems))
+
+    def has_leftovers(self, ledger: Ledger) -> bool:
+        """Whether a pass was killed before it had removed or withdrawn all that it decided on, or freed its space."""
+        with ledger.engine.connect() as connection:
+            decided = evictions.undone_feeds(connection, self.cluster.name)
+        return bool(decided) or not is_purged(self._files)
 
     def _left_behind(self, ledger: Ledger) -> list[str]:
         """The feeds that a killed pass was evicting, and that no pass over this cluster looks at any more."""

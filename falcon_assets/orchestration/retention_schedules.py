@@ -1,4 +1,8 @@
-"""Retention in Dagster: per cluster a job and a schedule for each cadence, and a sensor."""
+"""Retention in Dagster: per cluster a job and a schedule for each cadence, and a sensor.
+
+Where nothing is retained, a job and a schedule for what earlier passes left: the definitions may change at any time,
+also after a pass was killed.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +23,7 @@ from falcon_assets.orchestration.retention_events import record_in_run
 from falcon_assets.orchestration.retention_pass import RetentionPass
 from falcon_assets.orchestration.retention_sensor import PassesOf, retention_sensor
 from falcon_assets.planning.cron import cron_of
-from falcon_assets.planning.retention_rules import cadence, pass_times
+from falcon_assets.planning.retention_rules import OFTEN, cadence, pass_times
 from falcon_assets.settings import Settings
 
 
@@ -33,7 +37,7 @@ class RetentionDefinitions:
 
 
 def retention_definitions(store: EntityStore, settings: Settings) -> RetentionDefinitions:
-    """Jobs, schedules and sensors for all feeds that declare retention; they run unless somebody turns them off."""
+    """Jobs, schedules and sensors for all clusters; they run unless somebody turns them off."""
     jobs: list[dg.JobDefinition] = []
     schedules: list[dg.ScheduleDefinition] = []
     sensors: list[dg.SensorDefinition] = []
@@ -46,6 +50,11 @@ def retention_definitions(store: EntityStore, settings: Settings) -> RetentionDe
             own.append(PassesOf(job, every, feeds))
         if own:
             sensors.append(retention_sensor(cluster, own, settings))
+        else:
+            nothing = RetentionPass(store, cluster, (), settings)
+            job = retention_job(nothing, None)
+            jobs.append(job)
+            schedules.append(_leftovers_schedule(job, nothing))
     return RetentionDefinitions(jobs, schedules, sensors)
 
 
@@ -58,10 +67,16 @@ def _by_cadence(store: EntityStore, cluster: Cluster) -> dict[Frequency, list[Fe
     return found
 
 
-def retention_job(retention: RetentionPass, every: Frequency) -> dg.JobDefinition:
-    """The job whose runs are passes: ``<cluster>__retention_hours_6``."""
+def retention_job(retention: RetentionPass, every: Frequency | None) -> dg.JobDefinition:
+    """The job whose runs are passes: ``<cluster>__retention_hours_6``.
+
+    Args:
+        retention: The pass.
+        every: The cadence of its feeds; None: there are none, and it completes what others began.
+    """
     cluster = retention.cluster.name
-    name = names.op_name(cluster, f"retention_{every.unit.value}_{every.count}")
+    name = names.op_name(cluster, f"retention_{every.unit.value}_{every.count}" if every else "retention_leftovers")
+    feeds = f"{every}: {', '.join(feed.name for feed in retention.feeds)}" if every else "what earlier passes left"
 
     @dg.op(name=f"{name}_evict", description=f"Evicts what is too old on {cluster}")
     def evict(context):  # type: ignore[no-untyped-def]  # Dagster cannot resolve postponed annotations
@@ -74,7 +89,7 @@ def retention_job(retention: RetentionPass, every: Frequency) -> dg.JobDefinitio
 
     @dg.job(
         name=name,
-        description=f"Retention on {cluster}, {every}: {', '.join(feed.name for feed in retention.feeds)}",
+        description=f"Retention on {cluster}, {feeds}",
         tags=names.tags({"falcon/cluster": cluster}),
     )
     def job() -> None:
@@ -99,6 +114,24 @@ def _schedule(job: dg.JobDefinition, every: Frequency, settings: Settings) -> dg
         if timeline.contains(context.scheduled_execution_time.astimezone(timezone.utc)):
             return dg.RunRequest()
         return dg.SkipReason(f"it is not {every} since the last pass")
+
+    return evaluate
+
+
+def _leftovers_schedule(job: dg.JobDefinition, retention: RetentionPass) -> dg.ScheduleDefinition:
+    """Where nothing is left a tick is a look into an index, and at a folder."""
+
+    @dg.schedule(
+        name=f"{job.name}_schedule",
+        job=job,
+        cron_schedule=cron_for(OFTEN),
+        execution_timezone="UTC",
+        default_status=dg.DefaultScheduleStatus.RUNNING,
+    )
+    def evaluate(context):  # type: ignore[no-untyped-def]  # Dagster cannot resolve postponed annotations
+        if retention.has_leftovers(open_ledger(retention.settings, context.instance)):
+            return dg.RunRequest()
+        return dg.SkipReason("no feed declares retention here, and earlier passes left nothing")
 
     return evaluate
 

@@ -9,8 +9,11 @@ from falcon_assets.model.frequency import Frequency, TimeUnit
 from falcon_assets.planning.timeline import Timeline
 from falcon_assets.planning.wall_clock import add_months, from_wall, to_wall
 
+OFTEN = Frequency(6, TimeUnit.HOURS)
+"""How often retention looks for what must not lie for a day."""
+
 _DAY = timedelta(hours=24)
-_OFTEN, _DAILY = Frequency(6, TimeUnit.HOURS), Frequency(24, TimeUnit.HOURS)
+_DAILY = Frequency(24, TimeUnit.HOURS)
 _EPOCH, _DOOMSDAY = (datetime(year, 1, 1, tzinfo=timezone.utc) for year in (2000, 2200))
 _EVER = datetime.min.replace(tzinfo=timezone.utc)
 
@@ -27,7 +30,7 @@ def cadence(feed: Feed, cluster: str) -> Frequency | None:
     lifecycle = entry.lifecycle or feed.lifecycle
     if lifecycle is not None:
         return lifecycle.retention.frequency
-    return _OFTEN if entry.retention.limit.length < _DAY else _DAILY
+    return OFTEN if entry.retention.limit.length < _DAY else _DAILY
 
 
 def pass_times(every: Frequency) -> Timeline:

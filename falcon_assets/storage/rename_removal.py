@@ -169,6 +169,14 @@ def purge(store: ClusterStore, patience: float = READERS_SECONDS) -> None:
                 batch.rmdir()
 
 
+def is_purged(store: ClusterStore) -> bool:
+    """Whether there is nothing that :func:`purge` could free."""
+    if not store.is_local:
+        return True
+    area = _area(store)
+    return not area.exists() or next(area.iterdir(), None) is None
+
+
 def _remove_all(place: os.DirEntry[str]) -> None:
     """Removes what is there as far as it goes; what is behind links is left alone.
 

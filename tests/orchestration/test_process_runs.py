@@ -314,8 +314,9 @@ def test_everything_that_exists_is_listed(definitions: dg.Definitions) -> None:
     assert keys == ["primary/day-so-far", "primary/five-hourly", "primary/hourly", "primary/raw"]
     assert sorted(name for name in repository.job_names if not name.startswith("__")) == [
         "primary__every_five_job",
+        "primary__retention_leftovers",
         "primary__so_far_job",
         "primary__sum_up_job",
     ]
     assert sorted(sensor.name for sensor in repository.sensor_defs) == ["default__coordinator", "primary__collector"]
-    assert repository.schedule_defs == []
+    assert [schedule.name for schedule in repository.schedule_defs] == ["primary__retention_leftovers_schedule"]

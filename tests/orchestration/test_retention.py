@@ -106,6 +106,7 @@ FEEDS = {
     "job": (RETENTION, "true"),
     "gone": (RETENTION, "true"),
     "past": (RETENTION, "true"),
+    "last": (RETENTION, "true"),
 }
 
 
@@ -433,8 +434,10 @@ def test_the_job_and_its_schedule(world: World) -> None:
     world.ledger.catch_up()
     assert world.row("job", 0).evicted_by == result.run_id
     repository = build_definitions(world.store, world.settings).get_repository_def()
-    (schedule,) = repository.schedule_defs
-    assert (schedule.name, schedule.cron_schedule) == ("primary__retention_hours_6_schedule", "0 0,6,12,18 * * *")
+    assert {one.name: one.cron_schedule for one in repository.schedule_defs} == {
+        "primary__retention_hours_6_schedule": "0 0,6,12,18 * * *",
+        "cold__retention_leftovers_schedule": "0 0,6,12,18 * * *",
+    }
 
 
 @pytest.mark.parametrize(
@@ -453,9 +456,12 @@ def test_cron_lines(every: str, cron: str) -> None:
     assert cron_for(Frequency.parse(every)) == cron
 
 
-def schedule_tick(world: World, settings: Settings, time: int) -> tuple[int, str | None]:
+def schedule_tick(
+    world: World, settings: Settings, time: int, job: str = "primary__retention_hours_6"
+) -> tuple[int, str | None]:
     """How many runs a tick at that hour of the real clock starts, and why none."""
-    (schedule,) = build_definitions(world.store, settings).get_repository_def().schedule_defs
+    repository = build_definitions(world.store, settings).get_repository_def()
+    schedule = repository.get_schedule_def(f"{job}_schedule")
     with dg.build_schedule_context(world.instance, scheduled_execution_time=hour(time)) as context:
         found = schedule.evaluate_tick(context)
     return len(found.run_requests or []), found.skip_message
@@ -525,3 +531,29 @@ def test_feeds_that_become_scheduled_are_looked_at_at_once(world: World) -> None
         command(connection, world.store.feed("idle"), Status.RUNNING, hour(7))
     later, _ = sensor_tick(world, "07:01", cursor)
     assert later == ["primary__retention_hours_6 since 2013-01-01T07:00:00+00:00"]
+
+
+def test_what_a_killed_pass_left_where_nothing_is_retained_any_more(world: World) -> None:
+    """Its feed was the last with retention there; both its decisions and the space that it had not freed are found."""
+    job = "primary__retention_leftovers"
+    none = {name: feed for name, feed in world.store.feeds.items() if feed.clusters[0].retention is None}
+    after = replace(world, store=replace(world.store, feeds=none, processes={}))
+    nothing = (0, "no feed declares retention here, and earlier passes left nothing")
+    assert schedule_tick(after, after.at("06:00"), 6, job) == nothing
+    world.land("last", 0, 1)
+    world.decide("last", "04:00")
+    area = world.settings.home / "data/primary/.falcon/staging/evicted/batch"
+    area.mkdir(parents=True)
+    world.folder("last", 0).rename(area / "0")
+    assert schedule_tick(after, after.at("06:00"), 6, job) == (1, None)
+    nobody = RetentionPass(after.store, after.store.cluster("primary"), (), after.at("06:00"), 0)
+    leftovers = retention_job(nobody, None)
+    assert leftovers.name == job
+    assert leftovers.execute_in_process(instance=world.instance).success
+    world.ledger.catch_up()
+    assert (world.states("last"), world.undone("last"), area.exists()) == ({0: "EVICTED"}, [], False)
+    assert (world.stats("last", 0).exists(), world.folder("last", 1).exists()) == (False, True)
+    assert schedule_tick(after, after.at("06:00"), 12, job) == nothing
+    area.mkdir(parents=True)
+    assert schedule_tick(after, after.at("06:00"), 12, job) == (1, None)
+    area.rmdir()

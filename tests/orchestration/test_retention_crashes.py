@@ -6,7 +6,7 @@ import os
 import shutil
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from itertools import count
 from pathlib import Path
@@ -127,6 +127,20 @@ class Hours(LedgerWorld):
         retention = RetentionPass(self.store, self.store.cluster("primary"), feeds, settings, 0)
         return retention.run(self.ledger, self.run.run_id, record_in_run(self.instance, self.run, "evict"))
 
+    def complete_without_retention(self) -> bool:
+        """What the definitions do when the feed has lost its retention; whether there was anything to do."""
+        self.ledger.catch_up()
+        entry = self.store.feed(self.feed).clusters[0].model_copy(update={"retention": None})
+        feed = self.store.feed(self.feed).model_copy(update={"clusters": (entry,)})
+        store = replace(self.store, feeds={self.feed: feed})
+        retention = RetentionPass(store, store.cluster("primary"), (), self.settings, 0)
+        wanted = retention.has_leftovers(self.ledger)
+        if wanted:
+            passed = retention.run(self.ledger, self.run.run_id, record_in_run(self.instance, self.run, "evict"))
+            assert passed.problems == ()
+            assert not retention.has_leftovers(self.ledger)
+        return wanted
+
     def evict_killed_before(self, step: int) -> bool:
         """Whether it came to that step. No connection is open when the child begins: it opens its own."""
         self.ledger.engine.dispose()
@@ -151,6 +165,22 @@ class Hours(LedgerWorld):
                 there = files(self.archive(instance))
                 assert there in (DATA, {})
                 assert here or there
+
+    def check_whole_or_gone(self) -> list[bool]:
+        """That each old instance is all there, or gone, freed and EVICTED; which of them went."""
+        self.check_others()
+        staged = files(self.settings.home / "data/primary/.falcon")
+        assert [name for name in staged if not name.endswith(".lock")] == []  # an empty file, gone with its next holder
+        self.ledger.catch_up()
+        table = FEED_INSTANCES.c
+        with self.ledger.engine.connect() as connection:
+            assert evictions.undone(connection, "primary", [self.feed]) == []
+            own = (table.feed == self.feed, table.instance.in_(self.old), table.state == "EVICTED")
+            evicted = set(connection.execute(select(table.instance).where(*own)).scalars())
+        for instance in self.old:
+            assert files(self.folder(instance)) == ({} if instance in evicted else DATA)
+            assert self.stats(instance).exists() is (instance not in evicted)
+        return [instance in evicted for instance in self.old]
 
     def check_others(self) -> None:
         assert files(self.folder(self.young)) == files(self.sibling) == DATA
@@ -214,3 +244,31 @@ def test_killed_before_every_step(world: LedgerWorld, feed: str) -> None:
     rows = content(world.ledger.engine)
     world.ledger.rebuild()
     assert content(world.ledger.engine) == rows
+
+
+def test_killed_before_every_step_and_nothing_is_retained_any_more(world: LedgerWorld) -> None:
+    """What the pass had begun is completed, its space is freed, and nothing else goes."""
+    job = build_definitions(world.store, world.settings).resolve_job_def("primary__retention_hours_6")
+    run = world.instance.create_run_for_job(job)
+    seen = set()
+    for step in count(1):
+        now = parse_instant("2013-07-01T00:00Z") + step * timedelta(hours=5)
+        hours = Hours(**vars(world), run=run, feed="deleted", now=now)
+        hours.land()
+        was_killed = hours.evict_killed_before(step)
+        wanted = hours.complete_without_retention()
+        seen.add((wanted, *hours.check_whole_or_gone()))
+        hours.clear()
+        for instance in hours.old:
+            shutil.rmtree(hours.folder(instance), ignore_errors=True)
+            hours.stats(instance).unlink(missing_ok=True)
+        if not was_killed:
+            break
+    # Nothing was begun; one went, both went; or only their space was still taken, and at last not even that.
+    assert seen == {
+        (False, False, False),
+        (True, False, False),
+        (True, True, False),
+        (True, True, True),
+        (False, True, True),
+    }
