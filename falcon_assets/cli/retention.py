@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -19,6 +19,7 @@ from falcon_assets.model.feed import Feed
 from falcon_assets.model.instant import format_instant, parse_instant
 from falcon_assets.orchestration.instance import open_instance
 from falcon_assets.orchestration.open_ledger import open_ledger
+from falcon_assets.orchestration.retention_copies import CopyVerdict
 from falcon_assets.orchestration.retention_plan import FeedPlan, plan_retention
 from falcon_assets.planning.eviction import Verdict
 from falcon_assets.settings import Settings, load_settings
@@ -95,7 +96,18 @@ def _as_dict(one: FeedPlan) -> dict[str, Any]:
         "cluster": one.cluster.name,
         "status": one.status.status.value,
         "instances": [_verdict(verdict, one) for verdict in one.verdicts],
+        **({"unfinished_copies": list(map(_copy, one.copies))} if one.copies else {}),
         **({"problem": one.problem} if one.problem else {}),
+    }
+
+
+def _copy(one: CopyVerdict) -> dict[str, Any]:
+    return {
+        "instance": format_instant(one.verdict.instance.nominal),
+        "action": one.verdict.action,
+        "reason": one.verdict.reason,
+        "path": one.copy.path,
+        "sources": list(one.copy.sources),
     }
 
 
@@ -118,11 +130,12 @@ def _show(one: FeedPlan, console: Console) -> None:
     for column in ("action", "instances", "from", "to"):
         table.add_column(column, no_wrap=True)
     table.add_column("reason", overflow="fold")
-    for alike in _runs(one.verdicts):
-        first, last = alike[0], alike[-1]
-        action = f"[{_COLORS[first.action]}]{first.action}[/]"
-        times = [format_instant(end.instance.nominal) for end in (first, last)]
-        table.add_row(action, str(len(alike)), *times, first.reason)
+    for verdicts, what in ((one.verdicts, ""), ([copy.verdict for copy in one.copies], " copy")):
+        for alike in _runs(verdicts):
+            first, last = alike[0], alike[-1]
+            action = f"[{_COLORS[first.action]}]{first.action}[/]{what}"
+            times = [format_instant(end.instance.nominal) for end in (first, last)]
+            table.add_row(action, str(len(alike)), *times, first.reason)
     console.print(table)
 
 
@@ -133,7 +146,7 @@ def _title(one: FeedPlan) -> str:
     return f"{one.feed.name} on {one.cluster.name}: {going} of {len(one.verdicts)} would go{said}"
 
 
-def _runs(verdicts: tuple[Verdict, ...]) -> Iterator[list[Verdict]]:
+def _runs(verdicts: Sequence[Verdict]) -> Iterator[list[Verdict]]:
     """Stretches of verdicts with the same action and reason."""
     alike: list[Verdict] = []
     for verdict in verdicts:

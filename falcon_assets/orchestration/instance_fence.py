@@ -14,7 +14,7 @@ from falcon_assets.model.instant import format_instant
 from falcon_assets.orchestration import run_tags
 from falcon_assets.orchestration.open_ledger import Ledger, open_ledger
 from falcon_assets.orchestration.postgres import database_url
-from falcon_assets.orchestration.run_hold import RunHold, run_lock
+from falcon_assets.orchestration.run_hold import RunHold, instance_lock, run_lock
 from falcon_assets.planning.instance_record import InstanceRecord, InstanceState
 from falcon_assets.settings import Settings
 
@@ -87,7 +87,7 @@ class InstanceFence:
         self.hold.give_back(self._lock(nominal))
 
     def _lock(self, nominal: datetime) -> str:
-        return f"falcon instance {self.process} {self.cluster} {format_instant(nominal)}"
+        return instance_lock(self.process, self.cluster, nominal)
 
 
 def _why_not(record: InstanceRecord, run_id: str, attempt: int) -> str | None:

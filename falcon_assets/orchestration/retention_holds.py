@@ -44,7 +44,7 @@ class ClusterHolds:
         self._connection, self._store, self._cluster, self._now = connection, store, cluster, now
         processes = [one for one in store.processes.values() if one.inputs and one.on(cluster.name)]
         self._status = statuses(connection, processes, now)
-        progress = queries.progress(connection, cluster.name)
+        self._progress = progress = queries.progress(connection, cluster.name)
         members = {process.name: self._member(process) for process in processes}
         first = {name: progress.get(one.progress_key, one.timeline.start) for name, one in members.items()}
         attempts = {one.name: one.retry.attempts for one in processes if one.retry.policy != "final"}
@@ -74,6 +74,19 @@ class ClusterHolds:
         ]
         return [*readers, *self._replication_holds(feed)]
 
+    def of_copies(self, feed: Feed) -> list[Hold]:
+        """Why what is staged of instances of the feed must stay: who needs them, and who is to copy them yet."""
+        timeline = feed_timeline(feed, self._cluster.name)
+        copying = [
+            reader_hold(self._pending_copies(one, self._first_open(one)), one.inputs[0], timeline, ())
+            for one in self._store.replications_to(feed.name, self._cluster.name)
+        ]
+        return [*copying, *self.of(feed)]
+
+    def _first_open(self, replication: Replication) -> datetime:
+        member = self._member(replication)
+        return self._progress.get(member.progress_key, member.timeline.start)
+
     def _replication_holds(self, feed: Feed) -> Iterator[Hold]:
         entry = feed.on(self._cluster.name)
         if entry is None or entry.type != "source":
@@ -91,21 +104,27 @@ class ClusterHolds:
         arrived = queries.available(self._connection, spans).get(key, set())
         gone = queries.evicted(self._connection, spans).get(key, {})
         yield replication_hold(target, timeline, {*arrived, *gone})
-        unfinished = queries.records(self._connection, target, {replication.name: timeline.end})[replication.name]
+        yield reader_hold(self._pending_copies(replication, None), replication.inputs[0], timeline, ())
+
+    def _pending_copies(self, replication: Replication, first_open: datetime | None) -> PendingInstances:
+        """What is on its way to the target, and from ``first_open`` on what is to be."""
+        target, timeline = replication.target, process_timeline(replication, replication.target)
+        attempts = {replication.name: replication.retry.attempts} if first_open else {}
+        asked = {replication.name: first_open or timeline.end}
+        unfinished = queries.records(self._connection, target, asked, attempts)[replication.name]
         again = {
             one.nominal: one
             for one in reruns.requested(self._connection, target)
             if one.process == replication.name and is_alive(one.request, one.record, replication)
         }
-        pending = PendingInstances(
+        return PendingInstances(
             replication,
             timeline,
             self._now,
-            None,
+            first_open,
             {**unfinished, **{nominal: one.record for nominal, one in again.items()}},
             {*again, *self._changed([replication], target).get(replication.name, ())},
         )
-        yield reader_hold(pending, replication.inputs[0], timeline, ())
 
     def _changed(self, processes: Sequence[Process], cluster: str) -> dict[str, set[datetime]]:
         """Process -> the instances whose late inputs changed: to be checked, and nobody said that it was too late."""

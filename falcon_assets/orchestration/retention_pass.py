@@ -20,8 +20,9 @@ from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.feed import Feed
 from falcon_assets.model.instant import format_instant
 from falcon_assets.orchestration.open_ledger import Ledger
+from falcon_assets.orchestration.retention_copies import CopyVerdict, remove_copies
 from falcon_assets.orchestration.retention_events import EvictionEvents, Record
-from falcon_assets.orchestration.retention_plan import plan_retention
+from falcon_assets.orchestration.retention_plan import FeedPlan, plan_retention
 from falcon_assets.planning.eviction import Verdict
 from falcon_assets.planning.retention_rules import cadence
 from falcon_assets.settings import Settings
@@ -42,11 +43,13 @@ class Passed:
         instances: How many instances went.
         bytes: How much that was when it was decided.
         problems: What could not be looked at or removed, and why; the next pass tries again.
+        copies: Of how many instances that never came it removed what replications had staged.
     """
 
     instances: int
     bytes: int
     problems: tuple[str, ...]
+    copies: int = 0
 
 
 @dataclass(frozen=True)
@@ -79,19 +82,28 @@ class RetentionPass:
             run_id: The run of this pass.
             record: Takes an event for each instance that went.
         """
-        instances, size, problems = 0, 0, list[str]()
+        instances, size, copies, problems = 0, 0, 0, list[str]()
         with self._alone(ledger):
             for name in [*(feed.name for feed in self.feeds), *self._left_behind(ledger)]:
                 try:
-                    for one, error in self._evicted(ledger, name, run_id, record):
+                    ledger.catch_up()
+                    plan = self._plan(ledger, name)
+                    for one, error in self._evicted(ledger, name, plan.verdicts if plan else (), run_id, record):
                         if error is None:
                             instances, size = instances + 1, size + one.bytes
                         else:
                             problems.append(f"{name} {format_instant(one.instance)}: {error}")
+                    for copy, error in self._copies(ledger, plan) if plan else ():
+                        if error is None:
+                            copies += 1
+                        else:
+                            problems.append(f"{name} {format_instant(copy.verdict.instance.nominal)}: {error}")
+                    if plan and plan.problem:
+                        problems.append(f"{name}: {plan.problem}")
                 except FalconError as refusal:
                     problems.append(f"{name}: {refusal}")
         purge(self._files, self.patience)
-        return Passed(instances, size, tuple(problems))
+        return Passed(instances, size, tuple(problems), copies)
 
     def has_leftovers(self, ledger: Ledger) -> bool:
         """Whether a pass was killed before it had removed or withdrawn all that it decided on, or freed its space."""
@@ -108,10 +120,8 @@ class RetentionPass:
         return [name for name in names if name not in ours | kept]
 
     def _evicted(
-        self, ledger: Ledger, feed: str, run_id: str, record: Record
+        self, ledger: Ledger, feed: str, verdicts: Sequence[Verdict], run_id: str, record: Record
     ) -> Iterator[tuple[Eviction, FalconError | None]]:
-        ledger.catch_up()
-        verdicts, problem = self._verdicts(ledger, feed)
         with ledger.engine.connect() as connection:
             before = evictions.undone(connection, self.cluster.name, [feed])
         begun = [one for one in before if self._is_begun(one)]
@@ -129,8 +139,9 @@ class RetentionPass:
         yield from refused
         for part in parts([*begun, *new], _AT_ONCE):
             yield from self._done(ledger, feed, part, record)
-        if problem:
-            raise FalconError(problem)
+
+    def _copies(self, ledger: Ledger, plan: FeedPlan) -> Iterator[tuple[CopyVerdict, FalconError | None]]:
+        return remove_copies(ledger, self.store, plan.feed, self._files, plan.copies)
 
     def _is_begun(self, one: Eviction) -> bool:
         try:
@@ -138,17 +149,15 @@ class RetentionPass:
         except FalconError:
             return True  # what is wrong there is said where it is to be removed
 
-    def _verdicts(self, ledger: Ledger, name: str) -> tuple[list[Verdict], str]:
-        """What there is and what becomes of it: nothing of a feed that is not RUNNING; and what keeps from saying."""
+    def _plan(self, ledger: Ledger, name: str) -> FeedPlan | None:
+        """What there is and what becomes of it; None: nothing does, for the feed is not RUNNING, or is not of these."""
         feed = next((one for one in self.feeds if one.name == name), None)
         if feed is None:
-            return [], ""
+            return None
         with ledger.engine.begin() as connection:
             now = self.settings.now()
             (plan,) = plan_retention(connection, self.store, self.cluster, [feed], self.settings, now)
-        if plan.status.status is not Status.RUNNING:
-            return [], ""
-        return list(plan.verdicts), plan.problem
+        return plan if plan.status.status is Status.RUNNING else None
 
     def _decided(
         self, name: str, verdicts: Sequence[Verdict], run_id: str

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 
 from sqlalchemy import Connection
 
@@ -14,6 +15,7 @@ from falcon_assets.ledger import queries
 from falcon_assets.ledger.status import EntityStatus, statuses
 from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.feed import Feed
+from falcon_assets.orchestration.retention_copies import CopyVerdict, plan_copies
 from falcon_assets.orchestration.retention_holds import ClusterHolds
 from falcon_assets.planning.eviction import Verdict, plan_eviction
 from falcon_assets.planning.paths import InstancePaths
@@ -32,6 +34,7 @@ class FeedPlan:
         status: Of the feed: only what is RUNNING is evicted by itself.
         verdicts: One per instance.
         problem: Why there are none; "" where there are.
+        copies: The verdicts on what replications staged of instances that never came.
     """
 
     feed: Feed
@@ -39,6 +42,7 @@ class FeedPlan:
     status: EntityStatus
     verdicts: tuple[Verdict, ...]
     problem: str = ""
+    copies: tuple[CopyVerdict, ...] = ()
 
 
 def plan_retention(
@@ -75,8 +79,10 @@ def plan_retention(
             entry = feed.on(cluster.name)
             ages = bool(entry and entry.retention and entry.retention.minimum_age)
             landed = queries.seen(connection, cluster.name, feed.name) if ages else {}
-            verdicts = plan_eviction(InstancePaths(feed, cluster), found, now, holds.of(feed), landed.get)
+            paths = InstancePaths(feed, cluster)
+            verdicts = plan_eviction(paths, found, now, holds.of(feed), landed.get)
+            copies = plan_copies(files, paths, found, now, partial(holds.of_copies, feed))
         except FalconError as error:
             yield FeedPlan(feed, cluster, status, (), str(error))
         else:
-            yield FeedPlan(feed, cluster, status, tuple(verdicts))
+            yield FeedPlan(feed, cluster, status, tuple(verdicts), copies=tuple(copies))

@@ -84,6 +84,8 @@ def retention_job(retention: RetentionPass, every: Frequency | None) -> dg.JobDe
         record = record_in_run(context.instance, context.run, str(context.op_handle))
         passed = retention.run(ledger, context.run_id, record)
         context.log.info(f"{passed.instances} instances were evicted, {passed.bytes} bytes")
+        if passed.copies:
+            context.log.info(f"what was staged of {passed.copies} instances that never came was removed")
         if passed.problems:
             raise dg.Failure("\n".join([f"{len(passed.problems)} could not be evicted:", *passed.problems]))
 

@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from datetime import datetime
 from types import TracebackType
 from typing import TypeVar
 
@@ -15,6 +16,7 @@ from typing_extensions import Self
 
 from falcon_assets.errors import FalconError
 from falcon_assets.ledger.locks import try_lock, unlock
+from falcon_assets.model.instant import format_instant
 
 T = TypeVar("T")
 RETAKEN_WITHIN_SECONDS = 10.0
@@ -28,6 +30,11 @@ _PATIENCE_SECONDS = 300.0
 def run_lock(run_id: str, process: str, cluster: str) -> str:
     """The name of the lock that a run holds while it computes instances of the process on the cluster."""
     return f"falcon run {run_id} {process} {cluster}"
+
+
+def instance_lock(process: str, cluster: str, nominal: datetime) -> str:
+    """The name of the lock that a run holds from before it computes an instance until that is recorded."""
+    return f"falcon instance {process} {cluster} {format_instant(nominal)}"
 
 
 class LetGoError(FalconError):

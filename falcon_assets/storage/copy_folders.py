@@ -7,6 +7,7 @@ They are::
     STAGING/copies/KEY/SOURCE/ATTEMPT/records/*       what tasks verified
     STAGING/copies/KEY/SOURCE/ATTEMPT/data            the files, on stores that can rename
     STAGING/copies/KEY/SOURCE/ATTEMPT/finished.json   the part is complete; which files came, which are to go
+    STAGING/copies/unfinished/KEY.SOURCE              there may be an attempt: see unfinished_copies
 
 The next attempt takes the folder of a crashed one over by giving it another name, so that tasks which are still
 running find their paths gone instead of writing among files that were verified meanwhile. Object stores have no names
@@ -17,9 +18,11 @@ published.
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import uuid
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from falcon_assets.planning.copy_plan import CopyRecord, FileStep, ListedFile
@@ -36,8 +39,21 @@ def copies_folder(store: ClusterStore, path: str) -> str:
         store: The target's.
         path: The target's instance, below the root.
     """
-    key = place_key("/".join(step for step in path.split("/") if step))
-    return f"{store.staging}/copies/{key}"
+    return f"{store.staging}/copies/{_key(path)}"
+
+
+def unfinished_folder(store: ClusterStore) -> str:
+    """The folder of the marks of all copies that have not come to an end; its name is that of no instance."""
+    return f"{store.staging}/copies/unfinished"
+
+
+def unfinished_mark(store: ClusterStore, path: str, source: str) -> str:
+    """The file that says that the copy of an instance from a source has not come to an end; it holds ``path``."""
+    return f"{unfinished_folder(store)}/{_key(path)}.{source}"
+
+
+def _key(path: str) -> str:
+    return place_key("/".join(step for step in path.split("/") if step))
 
 
 class CopyFolders:
@@ -52,6 +68,7 @@ class CopyFolders:
     def __init__(self, store: ClusterStore, path: str, source: str) -> None:
         self._store, self._fs, self._local = store, store.fs, store.is_local
         self.folder = f"{copies_folder(store, path)}/{source}"
+        self._path, self._mark = path, unfinished_mark(store, path, source)
         self.attempt = self._last_attempt()
 
     @property
@@ -66,6 +83,7 @@ class CopyFolders:
 
     def begin(self) -> None:
         """Makes the folder of a new attempt, with what an earlier one left in it."""
+        self._begin_mark()
         if self._local:
             new = f"{self.folder}/attempt-{uuid.uuid4().hex}"
             if Path(self.attempt).exists():
@@ -134,6 +152,16 @@ class CopyFolders:
         self._fs.pipe_file(self._published, to_lines(records))
         if self._fs.exists(self.attempt):
             self._fs.rm(self.attempt, recursive=True)
+        with suppress(FileNotFoundError):
+            self._fs.rm_file(self._mark)
+
+    def _begin_mark(self) -> None:
+        """A mark that is whole is not written again: a crash could cut it off while there is something staged."""
+        if self._local:
+            Path(self._mark).parent.mkdir(parents=True, exist_ok=True)
+        said = os.fsencode(self._path)
+        if not self._fs.exists(self._mark) or self._fs.cat_file(self._mark) != said:
+            self._fs.pipe_file(self._mark, said)
 
     @property
     def _published(self) -> str:

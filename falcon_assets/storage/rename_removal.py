@@ -93,9 +93,9 @@ class RenameRemoval:
         Raises:
             OSError: as the operating system says.
         """
-        self._set_aside(place)
+        self.set_aside(place)
         if location.kind == "data" and self._has_copies:
-            self._set_aside(copies_folder(self._store, location.path))
+            self.set_aside(copies_folder(self._store, location.path))
         folder = place
         for _ in range(location.path[len(location.prefix) :].count("/") - 1):
             folder = folder.rpartition("/")[0]
@@ -120,7 +120,12 @@ class RenameRemoval:
                     raise self._error(location, "it is being copied by a run; it goes when that has ended")
             yield
 
-    def _set_aside(self, place: str) -> None:
+    def set_aside(self, place: str) -> None:
+        """Moves what is at that absolute path out of it, if it is still there.
+
+        Raises:
+            OSError: as the operating system says.
+        """
         while True:
             if self._batch is None:
                 self._batch = str(_area(self._store) / uuid.uuid4().hex)

@@ -17,6 +17,9 @@ from falcon_assets.cli.retention import retention
 from falcon_assets.ledger.tables import ENTITY_STATUS, METADATA
 from falcon_assets.ledger.upgrade import upgrade
 from falcon_assets.settings import Settings
+from falcon_assets.storage.cluster_store import ClusterStore
+from falcon_assets.storage.copy_folders import CopyFolders
+from tests.builders import make_cluster
 
 CLUSTER = """
 kind: cluster
@@ -24,6 +27,7 @@ name: {name}
 interfaces: {{write: {{endpoint: data/{name}}}, execute: {{endpoint: "local[1]"}}}}
 ---
 """
+WRITE = {"write": {"endpoint": "data/backup"}, "execute": {"endpoint": "local[1]"}}
 ENTITIES = (
     CLUSTER.format(name="primary")
     + CLUSTER.format(name="backup")
@@ -139,6 +143,28 @@ def test_archiving_and_another_time(call: Callable[..., Result]) -> None:
     first = plan["instances"][0]
     assert (first["archive_to"], first["archive_cluster"]) == ("/old/2013-01-01-00", "empty")
     assert fates(plan)[1] == ("keep", "not older than hours(2)")
+
+
+def test_what_is_staged_of_instances_that_never_came(call: Callable[..., Result], home: Path) -> None:
+    store = ClusterStore(make_cluster(name="backup", interfaces=WRITE), home, {})
+    folders = CopyFolders(store, "/raw/2013-01-01/09", "primary")
+    folders.begin()
+    (plan,) = planned(call, "--feed", "raw", "--cluster", "backup", "--as-of", "2013-01-01T12:00Z")
+    assert plan["unfinished_copies"] == [
+        {
+            "instance": "2013-01-01T09:00Z",
+            "action": "delete",
+            "reason": "older than hours(2)",
+            "path": "/raw/2013-01-01/09",
+            "sources": ["primary"],
+        }
+    ]
+    said = call("--feed", "raw", "--cluster", "backup").output
+    lines = [[cell.strip() for cell in line.strip("│ ").split("│")] for line in said.splitlines()]
+    assert ["keep copy", "1", "2013-01-01T09:00Z", "2013-01-01T09:00Z"] in [line[:4] for line in lines]
+    folders.end([])
+    (plan,) = planned(call, "--feed", "raw", "--cluster", "backup")
+    assert "unfinished_copies" not in plan
 
 
 def test_without_retention_a_feed_is_shown_when_asked_for(call: Callable[..., Result]) -> None:

@@ -18,6 +18,7 @@ from falcon_assets.storage.availability import is_available
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.copy_task import TaskSummary, run_task
 from falcon_assets.storage.data_version import fingerprint
+from falcon_assets.storage.unfinished_copies import UnfinishedCopy, remove_unfinished, unfinished_copies
 from tests.builders import make_cluster, make_feed
 from tests.copy_sandbox import FLAG, PATH, CopySandbox, some_files
 from tests.s3_server import ENVIRON, KEY, SECRET, lake, s3_server
@@ -181,6 +182,28 @@ def test_a_killed_copy_is_resumed(archive: CopySandbox, url: str, bucket: str) -
     assert result.files_skipped > 0
     assert result.files_copied < 60
     assert archive.read() == files
+
+
+def test_what_is_staged_of_an_instance_that_never_came_goes(archive: CopySandbox) -> None:
+    """Files that were copied lie in their place: they go as an instance does, and the rest after them."""
+    archive.write(some_files())
+    store = archive.store()
+    with archive.copying():
+        pass
+    (copy,) = unfinished_copies(store)
+    assert copy == UnfinishedCopy(PATH, ("primary",))
+    with archive.copying() as copying:
+        list(run_task(copying.job, 0))
+    assert not remove_unfinished(store, copy, FLAG)
+    assert archive.read() != {}
+    store.fs.rm(store.path(PATH), recursive=True)
+    assert remove_unfinished(store, copy, FLAG)
+    store.fs.invalidate_cache()
+    assert store.fs.find(store.staging) == []
+    assert unfinished_copies(store) == []
+    archive.replicate()
+    assert unfinished_copies(store) == []
+    assert archive.read() == archive.read("primary")
 
 
 def test_secrets_are_shown_nowhere(
