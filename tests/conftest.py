@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import tempfile
 import uuid
@@ -38,6 +39,16 @@ def pytest_configure(config: pytest.Config) -> None:
         making = ExitStack()
         making.enter_context(archive_made())
         config.add_cleanup(making.close)
+
+
+def pytest_collection_finish() -> None:
+    """Leaves what is imported by now to itself: collecting garbage goes through all of it again and again.
+
+    Forked children share it then, too: a collection writes into every object, so each of them would copy them all.
+    """
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(100_000)
 
 
 @pytest.hookimpl(optionalhook=True)
