@@ -8,6 +8,7 @@ from importlib import import_module
 import click
 
 from falcon_assets.errors import FalconError
+from falcon_assets.quick_imports import quick_imports
 
 COMMANDS = {
     "validate": "Check all entity definitions.",
@@ -37,7 +38,8 @@ class LazyGroup(click.Group):
         if cmd_name not in COMMANDS:
             return None
         name = cmd_name.replace("-", "_")
-        command: click.Command = getattr(import_module(f"falcon_assets.cli.{name}"), name)
+        with quick_imports():
+            command: click.Command = getattr(import_module(f"falcon_assets.cli.{name}"), name)
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
