@@ -10,9 +10,13 @@ import os
 import stat
 import time
 import uuid
-from collections.abc import Iterator
+import weakref
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, nullcontext, suppress
+from functools import partial
 from pathlib import Path
+
+from filelock import lock_descriptor
 
 from falcon_assets.errors import StorageError
 from falcon_assets.planning.eviction import StoredLocation
@@ -30,6 +34,9 @@ READERS_SECONDS = 60.0
 _LINKS_OF_EMPTY = 2
 """How many links a folder without folders in it has, where the file system counts them: a look at that takes a quarter
 of the time that it takes to be refused to remove it."""
+
+_OWN_LOCK = "lock"
+"""In each batch, and gone with it."""
 
 # Paths are texts here: a pass removes many thousands of small instances, and must be about as fast as rm -rf.
 
@@ -65,8 +72,8 @@ class RenameRemoval:
             return
         key = place_key(place[len(self._root) :].lstrip("/"))
         lock = f"{self._staging}/{key}.lock"
-        descriptor = acquire(lock, 0)
-        if descriptor is None:
+        held = self._acquired(lock)
+        if held is None:
             raise self._error(location, "it is being written by a run; it goes when that has ended")
         try:
             if os.path.exists(f"{self._staging}/{key}"):  # noqa: PTH110 - see above
@@ -74,7 +81,7 @@ class RenameRemoval:
             with self._copies_held(location) if self._has_copies else nullcontext():
                 yield place
         finally:
-            release(descriptor, lock)
+            held()
 
     def measure(self, place: str) -> tuple[int, int]:
         """How many files are there, and their total size; links count and are not followed."""
@@ -108,6 +115,29 @@ class RenameRemoval:
             except OSError:
                 return  # something else is in it
 
+    def _acquired(self, lock: str) -> Callable[[], None] | None:
+        """Takes a lock and gives what gives it back; None if others hold it.
+
+        The file of the lock becomes another name of a file that this pass has locked: that takes a third of the time
+        of making one. Who comes meanwhile finds it locked, and it is not theirs once the name is gone.
+        """
+        if self._batch is None:
+            self._batch = self._new_batch()
+        try:
+            os.link(f"{self._batch}/{_OWN_LOCK}", lock)
+        except OSError:  # there is one, of a run or left by a killed one; or there are no links here
+            descriptor = acquire(lock, 0)
+            return None if descriptor is None else partial(release, descriptor, lock)
+        return partial(_remove_name, lock)
+
+    def _new_batch(self) -> str:
+        batch = str(_area(self._store) / uuid.uuid4().hex)
+        Path(batch).mkdir(parents=True)
+        descriptor = os.open(f"{batch}/{_OWN_LOCK}", os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
+        weakref.finalize(self, os.close, descriptor)  # no sooner: it may have another name while the next batch is made
+        lock_descriptor(descriptor, blocking=False)
+        return batch
+
     @contextmanager
     def _copies_held(self, location: StoredLocation) -> Iterator[None]:
         """Keeps away who copies the instance from any of its sources."""
@@ -128,8 +158,7 @@ class RenameRemoval:
         """
         while True:
             if self._batch is None:
-                self._batch = str(_area(self._store) / uuid.uuid4().hex)
-                Path(self._batch).mkdir(parents=True)
+                self._batch = self._new_batch()
             try:
                 os.rename(place, f"{self._batch}/{self._moved}")  # noqa: PTH104 - see above
             except FileNotFoundError:
@@ -201,6 +230,11 @@ def _entries(folder: os.PathLike[str]) -> list[os.DirEntry[str]]:
     """What is in the folder, as it lies on the disk: removed in another order, it takes a fifth longer on ext4."""
     with os.scandir(folder) as entries:
         return sorted(entries, key=os.DirEntry.inode)
+
+
+def _remove_name(lock: str) -> None:
+    with suppress(FileNotFoundError):
+        os.unlink(lock)  # noqa: PTH108 - see above
 
 
 def _area(store: ClusterStore) -> Path:

@@ -22,7 +22,7 @@ from falcon_assets.storage.instance_tree import stored_instances
 from falcon_assets.storage.output_swap import place_key
 from falcon_assets.storage.path_lock import path_lock
 from falcon_assets.storage.publishing import OutputTarget, publish_instance
-from falcon_assets.storage.rename_removal import purge
+from falcon_assets.storage.rename_removal import RenameRemoval, purge
 from tests.builders import VALIDITY, make_cluster, make_feed
 
 NOW = parse_instant("2013-01-10T00:00Z")
@@ -260,6 +260,23 @@ def test_statistics_and_metadata_in_one_file_and_inside_of_the_data(store: Clust
     assert left(store) == ["/raw/flights/2013/01/09/05/_about", "/raw/flights/2013/01/09/05/part-0"]
 
 
+def test_what_is_being_evicted_is_not_written(store: ClusterStore) -> None:
+    feed = feed_with()
+    removal = RenameRemoval(store, "_SUCCESS")
+    for instance in (OLD, YOUNG):
+        path = land_instance(store, feed, instance)
+        lock = Path(store.staging, f"{place_key(path.strip('/'))}.lock")
+        with removal.held(StoredLocation("data", path, "/raw/flights")):
+            with path_lock(lock, 0) as is_held:
+                assert not is_held
+            waiting = os.open(lock, os.O_RDWR)  # of a run that tries again
+        with path_lock(lock, 0) as is_held:
+            assert is_held
+            assert not os.path.samestat(os.fstat(waiting), lock.stat())
+        os.close(waiting)
+    assert list(Path(store.staging).glob("*.lock")) == []
+
+
 def test_what_a_run_is_writing_stays_until_it_ended(store: ClusterStore) -> None:
     feed = feed_with()
     path = land_instance(store, feed, OLD)
@@ -325,7 +342,7 @@ def test_space_is_freed_when_no_reader_can_be_listing_any_more(store: ClusterSto
     feed = feed_with()
     land_instance(store, feed, OLD)
     list(evict(store, verdicts_of(store, feed), "_SUCCESS"))
-    assert len(left(store)) == 5
+    assert len([path for path in left(store) if not path.endswith("/lock")]) == 5
     started = time.monotonic()
     purge(store, patience=0.3)
     assert time.monotonic() - started > 0.2
