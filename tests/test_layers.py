@@ -15,7 +15,7 @@ import falcon_assets
 PACKAGE = Path(falcon_assets.__file__).parent
 ROOMS = [
     "errors",
-    "quick_imports",
+    "collector",
     "model",
     "planning",
     "shared_clock",

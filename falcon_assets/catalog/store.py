@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -13,6 +11,7 @@ from typing import TypeVar
 from falcon_assets.catalog.checks import check_all
 from falcon_assets.catalog.declared import Definitions, parse_documents
 from falcon_assets.catalog.documents import read_files, shown_path
+from falcon_assets.collector import collector_paused
 from falcon_assets.errors import InvalidDefinitionsError, MissingDefinitionsError, Position, UnknownEntityError
 from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.expression import nearest
@@ -152,7 +151,7 @@ def load_entities(root: Path) -> EntityStore:
     """
     if not root.is_dir():
         raise MissingDefinitionsError(f"there is no folder {shown_path(root)}: it should hold the entity definitions")
-    with _collector_paused():
+    with collector_paused():
         return _checked(root)
 
 
@@ -178,18 +177,6 @@ def _store(root: Path, definitions: Definitions) -> EntityStore:
         {(one.entity.kind, one.entity.name): one.document.position() for one in declared},
         {name: cluster.entity for name, cluster in clusters.items()},
     )
-
-
-@contextmanager
-def _collector_paused() -> Iterator[None]:
-    """No cyclic garbage collection: loading makes many objects and no garbage, and the collector took half the time."""
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()
 
 
 def _find(kind: str, name: str, entities: Mapping[str, T]) -> T:
