@@ -10,10 +10,12 @@ import time
 from collections.abc import Callable
 from datetime import datetime, timezone
 from itertools import count
+from multiprocessing.pool import Pool
 from pathlib import Path
 
 from pyspark.sql import SparkSession
 
+from benchmarks import bare_copy
 from benchmarks.measure import Line, Steps, alternate, line_of
 from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.feed import Feed
@@ -24,6 +26,7 @@ from falcon_assets.spark.copying import copy_instance
 from falcon_assets.spark.session import session_for, stop_sessions
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.copy_publication import publish_copies
+from falcon_assets.storage.file_reading import SMALL
 from falcon_assets.storage.instance_copy import InstanceCopy
 from falcon_assets.storage.output_target import OutputTarget
 
@@ -38,13 +41,14 @@ def measure() -> list[Line]:
     """Copying and verifying against ``cp``; with everything on disk and published against ``cp`` and ``sync``.
 
     ``cp`` leaves in memory what it wrote; ours starts writing it to the disk while it copies. The start of Spark's
-    session is in none of the figures: a run starts it once for all of its instances.
+    session is in none of the figures: a run starts it once for all of its instances. Of small files most of the time
+    is the operating system's: how much is shown by a copy that does nothing but the system calls of ours.
     """
     lines = []
     with tempfile.TemporaryDirectory() as folder:
         try:
             for number, (what, (files, size)) in enumerate(SIZES.items()):
-                lines += _lines(what, _Copies(Path(folder, str(number)), files, size))
+                lines += _lines(what, _Copies(Path(folder, str(number)), files, size), size)
         finally:
             stop_sessions()
     return lines
@@ -98,6 +102,13 @@ class _Copies:
 
         return run
 
+    def bare(self, pool: Pool) -> Steps:
+        """The same by the system calls alone, of files small enough for one read and one write each."""
+        os.sync()
+        started = time.perf_counter()
+        bare_copy.copy(pool, self._from, self._others / str(next(self._numbers)))
+        return {"copy": time.perf_counter() - started}
+
     def _warm_up(self) -> None:
         """Has Spark's session and both of its workers up, as in a run that copied some instances already."""
         _fill(Path(self._source.path("/warm")), 2, 96 << 20)
@@ -114,7 +125,7 @@ def _replicate(session: SparkSession, copy: InstanceCopy) -> None:
         copy_instance(session, copy)
 
 
-def _lines(what: str, copies: _Copies) -> list[Line]:
+def _lines(what: str, copies: _Copies, size: int) -> list[Line]:
     rounds = list(alternate(ROUNDS, copies.ours, copies.by("cp", "-a")))
     lines = [
         line_of(f"replicate {what}, verified, by cp -a", rounds, ["copy"], BAR),
@@ -123,6 +134,10 @@ def _lines(what: str, copies: _Copies) -> list[Line]:
     if shutil.which("rsync"):
         rounds = list(alternate(ROUNDS, copies.ours, copies.by("rsync", "-a", "--checksum")))
         lines.append(line_of("  by rsync -a --checksum", rounds, ["copy"]))
+    if size <= SMALL:
+        with bare_copy.processes() as pool:
+            rounds = list(alternate(ROUNDS, copies.ours, lambda: copies.bare(pool)))
+        lines.append(line_of("  by its system calls alone, in two processes", rounds, ["copy"]))
     return lines
 
 
