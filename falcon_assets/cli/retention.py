@@ -126,6 +126,9 @@ def _verdict(one: Verdict, of: FeedPlan) -> dict[str, Any]:
 
 def _show(one: FeedPlan, console: Console) -> None:
     """A table of neighbours with the same fate, for people: a hundred thousand lines help nobody."""
+    if not (one.verdicts or one.copies):
+        console.print(_title(one))
+        return
     table = Table(title=_title(one), title_justify="left")
     for column in ("action", "instances", "from", "to"):
         table.add_column(column, no_wrap=True)
@@ -143,7 +146,8 @@ def _title(one: FeedPlan) -> str:
     going = sum(verdict.action != "keep" for verdict in one.verdicts)
     status = one.status.status.value
     said = "" if status == "RUNNING" else f"; the feed is {status}, so nothing goes by itself"
-    return f"{one.feed.name} on {one.cluster.name}: {going} of {len(one.verdicts)} would go{said}"
+    what = f"{going} of {len(one.verdicts)} would go" if one.verdicts or one.copies else "nothing is there"
+    return f"{one.feed.name} on {one.cluster.name}: {what}{said}"
 
 
 def _runs(verdicts: Sequence[Verdict]) -> Iterator[list[Verdict]]:

@@ -57,6 +57,12 @@ locations: {data: "/kept/${YEAR}-${MONTH}-${DAY}/${HOUR}"}
 clusters: [{name: primary, validity: {start: 2013-01-01T00:00Z, end: 2014-01-01T00:00Z}}]
 ---
 kind: feed
+name: unborn
+frequency: hours(1)
+locations: {data: "/unborn/${YEAR}-${MONTH}-${DAY}/${HOUR}"}
+clusters: [{name: empty, validity: {start: 2013-01-01T00:00Z, end: 2014-01-01T00:00Z}}]
+---
+kind: feed
 name: linked
 frequency: hours(1)
 locations: {data: "/linked/${YEAR}-${MONTH}-${DAY}/${HOUR}"}
@@ -172,6 +178,11 @@ def test_without_retention_a_feed_is_shown_when_asked_for(call: Callable[..., Re
     assert set(fates(plan).values()) == {("keep", "no retention is declared")}
     assert plan["status"] == "SUBMITTED"
     assert [(one["feed"], one["cluster"]) for one in planned(call, "--cluster", "primary")] == [("raw", "primary")]
+
+
+def test_where_nothing_is_there_no_table_is_drawn(call: Callable[..., Result]) -> None:
+    said = "unborn on empty: nothing is there; the feed is SUBMITTED, so nothing goes by itself\n"
+    assert call("--feed", "unborn").output == said
 
 
 def test_a_problem_is_said_and_delays_no_other(call: Callable[..., Result]) -> None:
