@@ -45,6 +45,12 @@ class Eviction:
         """The instance."""
         return self.verdict.instance.nominal
 
+    @property
+    def archive_places(self) -> set[tuple[str, str]]:
+        """Where it is archived, if it is: the cluster, and the path below its root, of each location."""
+        paths = map(self.verdict.archive_path, self.verdict.instance.locations)
+        return {(self.archive_cluster or self.cluster, path) for path in paths if path is not None}
+
 
 def write_down(connection: Connection, evictions: Iterable[Eviction]) -> None:
     """Writes decisions down, each in the place of an older one about its instance."""

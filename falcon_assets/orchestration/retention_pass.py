@@ -20,6 +20,7 @@ from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.feed import Feed
 from falcon_assets.model.instant import format_instant
 from falcon_assets.orchestration.open_ledger import Ledger
+from falcon_assets.orchestration.retention_archives import abandon_copies
 from falcon_assets.orchestration.retention_copies import CopyVerdict, remove_copies
 from falcon_assets.orchestration.retention_events import EvictionEvents, Record
 from falcon_assets.orchestration.retention_plan import FeedPlan, plan_retention
@@ -128,9 +129,14 @@ class RetentionPass:
         going = {one.instance for one in begun}
         wanted = [one for one in verdicts if one.action != "keep" and one.instance.nominal not in going]
         new, refused = self._decided(feed, wanted, run_id)
+        open_again = [one for one in before if one.instance not in going]
+        stuck = list(abandon_copies(open_again, [*begun, *new], self.store.clusters, self._store_of))
+        going.update(one.instance for one, _ in stuck)  # they stay as they are: the next pass tries again
+        new = [one for one in new if one.instance not in going]
         going.update(one.instance for one in new)
+        refused += stuck
         with ledger.engine.begin() as connection:
-            dropped = [one.instance for one in before if one.instance not in going]
+            dropped = [one.instance for one in open_again if one.instance not in going]
             evictions.withdraw(connection, self.cluster.name, feed, dropped)
             evictions.write_down(connection, new)
         kept = [one for one in verdicts if one.outlived]
@@ -195,7 +201,7 @@ class RetentionPass:
         for (flag, archive_cluster), alike in groupby(decided, lambda one: (one.flag, one.archive_cluster)):
             ours = list(alike)
             try:
-                archive = self._archive(archive_cluster) if archive_cluster else None
+                archive = self._store_of(archive_cluster) if archive_cluster else None
             except FalconError as error:  # the cluster is no more
                 yield from ((one, error) for one in ours)
                 continue
@@ -203,7 +209,7 @@ class RetentionPass:
             for one, found in zip(ours, removed, strict=True):
                 yield one, found.error
 
-    def _archive(self, cluster: str) -> ClusterStore:
+    def _store_of(self, cluster: str) -> ClusterStore:
         return ClusterStore(self.store.cluster(cluster), self.settings.home, self.settings.environ)
 
     @cached_property

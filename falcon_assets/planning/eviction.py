@@ -54,6 +54,12 @@ class Verdict(NamedTuple):
     outlived: bool = False
     """With ``keep``: whether its date alone would let it go."""
 
+    def archive_path(self, location: StoredLocation) -> str | None:
+        """Where one of the instance's locations goes, as ``archive_to``; None where it is not archived."""
+        if self.archive_to is None or location.kind == "data":
+            return self.archive_to
+        return f"{self.archive_to}.{location.kind}"
+
 
 def _not_known(nominal: datetime) -> None:
     return None

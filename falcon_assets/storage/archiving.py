@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -14,8 +14,8 @@ from falcon_assets.storage.durable import make_folders, sync, sync_tree
 from falcon_assets.storage.file_copy import Attributes, FileCopy
 from falcon_assets.storage.file_reading import content_of
 from falcon_assets.storage.listing import files_of, list_instance
-from falcon_assets.storage.output_swap import place_key
 from falcon_assets.storage.throttle import Throttle
+from falcon_assets.storage.unfinished_archive import UnfinishedArchive
 
 _Files: TypeAlias = Mapping[str, Mapping[str, Any]]
 """fsspec's entry of each file, by its name relative to the instance; "" for an instance that is a single file."""
@@ -26,7 +26,8 @@ def archive(source: ClusterStore, path: str, target: ClusterStore, archive_path:
 
     Within one file system it is moved, in one step, and the original is gone. Else it is copied file by file, each file
     read back and compared, its size first, then its content, and the original stays for the caller to remove. A
-    copy that was killed goes on where it was. Hadoop's side files are not copied; links become what they lead to.
+    copy that was killed goes on where it was; where nobody goes on with it, :class:`UnfinishedArchive` removes it, as
+    here where the original is gone. Hadoop's side files are not copied; links become what they lead to.
 
     Args:
         source: Where the instance lies.
@@ -41,25 +42,29 @@ def archive(source: ClusterStore, path: str, target: ClusterStore, archive_path:
         OSError: as the stores say.
     """
     original, place = source.path(path), target.path(archive_path)
+    copy = UnfinishedArchive(target, archive_path, flag)
     if not source.fs.exists(original):
+        copy.remove()
         return
     there = target.fs.exists(place)
     is_one_store = source.is_local and target.is_local and source.cluster.name == target.cluster.name
     if is_one_store and not there and not _has_links(original) and _moved(original, place):
+        copy.remove()  # of an earlier pass, which could not move it
         return
     before = list_instance(source, path, flag)
     files = _files(source, original, flag)
     if there and target.is_local:
         _require_all(source, path, files, target, archive_path)
         return
-    copied = _staged(target, archive_path) if target.is_local else place
-    _copy(source, files, target, copied, archive_path)
+    may_replace = copy.begin({*files, flag} if flag else files)
+    _copy(source, files, copy, may_replace)
     if list_instance(source, path, flag) != before:
         raise _error(source, path, "it changed while it was copied")
     if flag and source.fs.isfile(f"{original}/{flag}"):
-        _copy(source, {flag: source.fs.info(f"{original}/{flag}")}, target, copied, archive_path)
+        _copy(source, {flag: source.fs.info(f"{original}/{flag}")}, copy, may_replace)
     if target.is_local:
-        _put(Path(copied), Path(place), {*files, flag})
+        _put(Path(copy.base), Path(place), {*files, flag})
+    copy.end()
 
 
 def _moved(original: str, place: str) -> bool:
@@ -93,22 +98,18 @@ def _require_all(source: ClusterStore, path: str, files: _Files, target: Cluster
             raise _error(source, path, f"{what}, {relative or 'the file'} differs: move it away")
 
 
-def _staged(target: ClusterStore, archive_path: str) -> str:
-    """Where the copy is made: unseen, and found again by the pass that completes it."""
-    return f"{target.staging}/archived/{place_key(archive_path)}"
-
-
-def _copy(source: ClusterStore, files: _Files, target: ClusterStore, base: str, archive_path: str) -> None:
+def _copy(source: ClusterStore, files: _Files, copy: UnfinishedArchive, may_replace: Container[str]) -> None:
+    target = copy.store
     if "" not in files:
-        target.fs.makedirs(base, exist_ok=True)
+        target.fs.makedirs(copy.base, exist_ok=True)
     both = source.is_local and target.is_local
     copying = FileCopy(source.fs, target.fs, Throttle(None), Attributes(permission=both, times=both), by_size=False)
     for relative, entry in files.items():
-        original, name = str(entry["name"]), _join(base, relative)
+        original, name = str(entry["name"]), _join(copy.base, relative)
         if _is_same(source, entry, target, name):
             continue
-        if target.fs.exists(name) and not target.is_local:
-            raise _error(source, original, f"{_join(archive_path, relative)} is there already, and differs")
+        if relative not in may_replace:
+            raise _error(source, original, f"{_join(copy.path, relative)} is there already, and differs")
         try:
             copying.copy(original, name, source.fs.size(original))
         except StorageError as error:

@@ -70,8 +70,8 @@ def evict(
             try:
                 with removal.held(location) as place:
                     measured = removal.measure(place)
-                    if verdict.archive_to is not None:
-                        path = _archive_path(verdict.archive_to, location)
+                    path = verdict.archive_path(location)
+                    if path is not None:
                         archive(store, location.path, archive_store or store, path, flag)
                     removal.remove(location, place)
             except OSError as refusal:
@@ -118,7 +118,3 @@ def is_untouched(store: ClusterStore, instance: StoredInstance, flag: str | None
 
 def _removal(store: ClusterStore, flag: str | None) -> Removal:
     return RenameRemoval(store, flag) if store.is_local else PlainRemoval(store, flag)
-
-
-def _archive_path(archive_to: str, location: StoredLocation) -> str:
-    return archive_to if location.kind == "data" else f"{archive_to}.{location.kind}"

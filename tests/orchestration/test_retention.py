@@ -31,6 +31,7 @@ from falcon_assets.planning.instance_record import FeedState, RerunRequest
 from falcon_assets.settings import Settings
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.publishing import OutputTarget, publish_instance
+from falcon_assets.storage.unfinished_archive import UnfinishedArchive
 from tests.orchestration.ledger_world import LedgerWorld
 
 CLUSTER = """---
@@ -95,6 +96,7 @@ FEEDS = {
     "needed": (RETENTION, "true"),
     "idle": (RETENTION, "false"),
     "withdrawn": (RETENTION, "true"),
+    "copied": (ARCHIVE.replace("/old", "/old-copies"), "true"),
     "suspended": (RETENTION, "true"),
     "read": (RETENTION, "true"),
     "kept": ("{limit: hours(2), keep_last: 1, minimum_age: hours(3)}", "true"),
@@ -150,7 +152,7 @@ class World(LedgerWorld):
         for event in events:
             self.instance.report_runless_asset_event(event)
 
-    def decide(self, feed: str, time: str) -> None:
+    def decide(self, feed: str, time: str, archive_cluster: str | None = None) -> None:
         """As a pass does that is killed before it touches anything."""
         retention = self.retention(feed, time)
         with self.ledger.engine.begin() as connection:
@@ -160,7 +162,10 @@ class World(LedgerWorld):
             going = [one for one in plan.verdicts if one.action != "keep"]
             evictions.write_down(
                 connection,
-                [Eviction("primary", feed, one, "_SUCCESS", None, 2, 10, "killed", hour(4)) for one in going],
+                [
+                    Eviction("primary", feed, one, "_SUCCESS", archive_cluster, 2, 10, "killed", hour(4))
+                    for one in going
+                ],
             )
 
     def states(self, feed: str) -> dict[int, str]:
@@ -367,6 +372,31 @@ def test_what_a_killed_pass_had_begun_is_completed_and_of_the_rest_is_decided_an
     assert (world.folder("withdrawn", 1).exists(), world.stats("withdrawn", 0).exists()) == (True, False)
     assert world.undone("withdrawn") == []
     assert world.run("withdrawn", "04:00") == Passed(1, 10, ())
+
+
+def test_what_a_killed_pass_had_copied_of_an_instance_that_stays_goes(world: World) -> None:
+    """Where it cannot be removed the decision stays for the next pass; where its cluster is no more, nobody can."""
+    world.land("copied", 0)
+    world.decide("copied", "04:00", "cold")
+    cold = ClusterStore(world.store.cluster("cold"), world.settings.home, {})
+    copied = Path(UnfinishedArchive(cold, "/old-copies/2013-01-01-00", "_SUCCESS").base)
+    shutil.rmtree(copied.parent, ignore_errors=True)
+    copied.parent.parent.mkdir(parents=True, exist_ok=True)
+    copied.parent.touch()
+    problem = (
+        "copied 2013-01-01T00:00Z: cluster 'cold': cannot remove what was copied to /old-copies/2013-01-01-00: "
+        f"something that is not a folder is where a folder is needed: move it away ({copied})"
+    )
+    assert world.run("copied", "01:00") == Passed(0, 0, (problem,))
+    assert world.undone("copied") == [0]
+    copied.parent.unlink()
+    copied.mkdir(parents=True)
+    (copied / "part.json").write_text("ro")
+    assert world.run("copied", "01:00") == Passed(0, 0, ())
+    assert (copied.exists(), world.undone("copied"), world.folder("copied", 0).exists()) == (False, [], True)
+    world.decide("copied", "04:00", "no-more")
+    assert world.run("copied", "01:00") == Passed(0, 0, ())
+    assert world.undone("copied") == []
 
 
 def test_an_instance_that_came_back_is_decided_on_anew(world: World) -> None:

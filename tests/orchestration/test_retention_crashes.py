@@ -20,6 +20,7 @@ from falcon_assets.catalog.store import load_entities
 from falcon_assets.ledger import evictions
 from falcon_assets.ledger.tables import EVICTIONS, FEED_INSTANCES
 from falcon_assets.model.instant import parse_instant
+from falcon_assets.model.path_template import PathTemplate
 from falcon_assets.orchestration.code_location import build_definitions
 from falcon_assets.orchestration.open_ledger import open_ledger
 from falcon_assets.orchestration.retention_events import record_in_run
@@ -98,9 +99,9 @@ class Hours(LedgerWorld):
     def stats(self, instance: datetime) -> Path:
         return self.settings.home / "data/primary/stats" / f"{self.feed}-{instance:%Y-%m-%d-%H}"
 
-    def archive(self, instance: datetime) -> Path:
+    def archive(self, instance: datetime, folder: str = "old") -> Path:
         where = "cold" if self.feed == "moved" else "primary"
-        return self.settings.home / "data" / where / "old" / f"{self.feed}-{instance:%Y-%m-%d-%H}"
+        return self.settings.home / "data" / where / folder / f"{self.feed}-{instance:%Y-%m-%d-%H}"
 
     @property
     def sibling(self) -> Path:
@@ -169,8 +170,7 @@ class Hours(LedgerWorld):
     def check_whole_or_gone(self) -> list[bool]:
         """That each old instance is all there, or gone, freed and EVICTED; which of them went."""
         self.check_others()
-        staged = files(self.settings.home / "data/primary/.falcon")
-        assert [name for name in staged if not name.endswith(".lock")] == []  # an empty file, gone with its next holder
+        self.check_nothing_is_staged()
         self.ledger.catch_up()
         table = FEED_INSTANCES.c
         with self.ledger.engine.connect() as connection:
@@ -181,6 +181,29 @@ class Hours(LedgerWorld):
             assert files(self.folder(instance)) == ({} if instance in evicted else DATA)
             assert self.stats(instance).exists() is (instance not in evicted)
         return [instance in evicted for instance in self.old]
+
+    def check_nothing_is_staged(self) -> None:
+        for cluster in ("primary", "cold"):
+            staged = files(self.settings.home / "data" / cluster / ".falcon")
+            locks = [name for name in staged if name.endswith(".lock")]  # empty files, gone with their next holder
+            assert sorted(staged) == sorted(locks)
+
+    def copied(self) -> bool:
+        """Whether a part of something lies in the archive's staging location."""
+        return bool(files(self.settings.home / "data/cold/.falcon"))
+
+    def evict_to(self, archive: str) -> None:
+        """A pass of definitions that archive somewhere else."""
+        entry = self.store.feed(self.feed).clusters[0]
+        elsewhere = {
+            "archive_to": PathTemplate.parse(f"/{archive}/{self.feed}-${{YEAR}}-${{MONTH}}-${{DAY}}-${{HOUR}}")
+        }
+        changed = entry.model_copy(
+            update={"retention": entry.retention and entry.retention.model_copy(update=elsewhere)}
+        )
+        feed = self.store.feed(self.feed).model_copy(update={"clusters": (changed,)})
+        store = replace(self.store, feeds={self.feed: feed})
+        assert replace(self, store=store).evict().problems == ()
 
     def check_others(self) -> None:
         assert files(self.folder(self.young)) == files(self.sibling) == DATA
@@ -246,18 +269,26 @@ def test_killed_before_every_step(world: LedgerWorld, feed: str) -> None:
     assert content(world.ledger.engine) == rows
 
 
-def test_killed_before_every_step_and_nothing_is_retained_any_more(world: LedgerWorld) -> None:
-    """What the pass had begun is completed, its space is freed, and nothing else goes."""
+@pytest.mark.parametrize("feed", ["deleted", "moved"])
+def test_killed_before_every_step_and_nothing_is_retained_any_more(world: LedgerWorld, feed: str) -> None:
+    """What the pass had begun is completed, its space is freed, nothing else goes, and no part of a copy is left."""
     job = build_definitions(world.store, world.settings).resolve_job_def("primary__retention_hours_6")
     run = world.instance.create_run_for_job(job)
-    seen = set()
+    seen, copied = set(), 0
     for step in count(1):
         now = parse_instant("2013-07-01T00:00Z") + step * timedelta(hours=5)
-        hours = Hours(**vars(world), run=run, feed="deleted", now=now)
+        hours = Hours(**vars(world), run=run, feed=feed, now=now)
         hours.land()
         was_killed = hours.evict_killed_before(step)
+        copied += hours.copied()
         wanted = hours.complete_without_retention()
-        seen.add((wanted, *hours.check_whole_or_gone()))
+        gone = hours.check_whole_or_gone()
+        if feed == "moved":
+            assert all(
+                files(hours.archive(one)) in ([DATA] if went else [DATA, {}])
+                for one, went in zip(hours.old, gone, strict=True)
+            )
+        seen.add((wanted, *gone))
         hours.clear()
         for instance in hours.old:
             shutil.rmtree(hours.folder(instance), ignore_errors=True)
@@ -272,3 +303,29 @@ def test_killed_before_every_step_and_nothing_is_retained_any_more(world: Ledger
         (True, True, True),
         (False, True, True),
     }
+    assert (copied > 5) == (feed == "moved")
+
+
+def test_killed_before_every_step_and_archived_elsewhere_then(world: LedgerWorld) -> None:
+    """An instance that was not begun goes whole where it is to go now, and no part of it is left where it was to go."""
+    job = build_definitions(world.store, world.settings).resolve_job_def("primary__retention_hours_6")
+    run = world.instance.create_run_for_job(job)
+    copied, places = 0, set()
+    for step in count(1):
+        now = parse_instant("2013-10-01T00:00Z") + step * timedelta(hours=5)
+        hours = Hours(**vars(world), run=run, feed="moved", now=now)
+        hours.land()
+        was_killed = hours.evict_killed_before(step)
+        copied += hours.copied()
+        hours.evict_to("older")
+        assert hours.check_whole_or_gone() == [True, True]
+        for instance in hours.old:
+            old, older = hours.archive(instance), hours.archive(instance, "older")
+            assert (files(old), files(older)) in ((DATA, {}), ({}, DATA), (DATA, DATA))
+            places.add((old.exists(), older.exists()))
+        hours.clear()
+        if not was_killed:
+            break
+    assert copied > 5
+    # At last: what was in the archive whole when the pass was killed stays there.
+    assert places == {(True, False), (False, True), (True, True)}

@@ -23,6 +23,7 @@ from falcon_assets.storage.output_swap import place_key
 from falcon_assets.storage.path_lock import path_lock
 from falcon_assets.storage.publishing import OutputTarget, publish_instance
 from falcon_assets.storage.rename_removal import RenameRemoval, purge
+from falcon_assets.storage.unfinished_archive import UnfinishedArchive
 from tests.builders import VALIDITY, make_cluster, make_feed
 
 NOW = parse_instant("2013-01-10T00:00Z")
@@ -373,6 +374,21 @@ def test_archived_instances_are_the_same_elsewhere(any_store: ClusterStore, targ
     assert left(archive) == ARCHIVED
     assert fingerprint(archive, "/old/2013/010205", "_SUCCESS") == version
     assert target is None or left(any_store) == []
+
+
+def test_what_was_copied_of_an_instance_that_somebody_removed_goes(store: ClusterStore, tmp_path: Path) -> None:
+    interfaces = {"write": {"endpoint": "data/backup"}, "execute": {"endpoint": "local"}}
+    backup = ClusterStore(make_cluster(name="backup", interfaces=interfaces), tmp_path, {})
+    feed = feed_with(retention=ARCHIVE, locations={"data": LOCATIONS["data"]})
+    path = InstancePaths(feed, store.cluster).data(OLD)
+    land(store, path)
+    decided = verdicts_of(store, feed)
+    copied = Path(UnfinishedArchive(backup, "/old/2013/010205", "_SUCCESS").base)
+    copied.parent.mkdir(parents=True)
+    copied.touch()
+    Path(store.path(path)).unlink()
+    assert list(evict(store, decided, "_SUCCESS", backup)) == [Evicted(OLD, 0, 0)]
+    assert not copied.exists()
 
 
 def test_links_are_archived_as_what_they_lead_to(store: ClusterStore) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from falcon_assets.errors import StorageError
 from falcon_assets.model.feed import Feed
 from falcon_assets.model.instant import parse_instant
 from falcon_assets.planning.eviction import StoredInstance, Verdict, plan_eviction
@@ -20,6 +21,7 @@ from falcon_assets.storage.data_version import fingerprint
 from falcon_assets.storage.evicting import Evicted, evict, is_untouched
 from falcon_assets.storage.instance_tree import stored_instances
 from falcon_assets.storage.rename_removal import purge
+from falcon_assets.storage.unfinished_archive import UnfinishedArchive
 from tests.builders import VALIDITY, make_cluster, make_feed
 from tests.s3_server import ENVIRON, SECRET, lake, s3_server
 
@@ -78,6 +80,16 @@ def land(store: ClusterStore, feed: Feed, *instances: datetime) -> None:
         for name, content in {**DATA, "_SUCCESS": b""}.items():
             write(store, f"{paths.data(instance)}/{name}", content)
         write(store, paths.stats(instance) or "", b"123")
+
+
+def land_data(store: ClusterStore, feed: Feed, files: dict[str, bytes]) -> None:
+    for name, content in {**files, "_SUCCESS": b""}.items():
+        write(store, f"{InstancePaths(feed, store.cluster).data(OLD)}/{name}", content)
+
+
+def evict_one(store: ClusterStore, decided: list[Verdict], target: ClusterStore) -> StorageError | None:
+    (gone,) = evict(store, decided, "_SUCCESS", target)
+    return gone.error
 
 
 def write(store: ClusterStore, path: str, content: bytes = b"") -> None:
@@ -185,6 +197,65 @@ def test_cut_off_before_every_request_and_completed(url: str, tmp_path: Path, mo
             break
     assert count >= (3 if move == "archive on a file system" else 2)
     assert outcome.error is None
+
+
+OLD_PLACES = ("/old/2013/010205", "/old/2013/010205.stats")
+OLD_KEYS = {f"old/2013/010205{end}" for end in ("/_SUCCESS", "/part-0", "/carrier=US/part-1", ".stats")}
+IN_ARCHIVE = ["old/2013/010205/README", "old/2013/010205.bak/part-0", "old/2013/01020", "old/2013/010205-stats"]
+
+
+@pytest.mark.parametrize("others", [(), IN_ARCHIVE], ids=["alone", "among others"])
+def test_cut_off_before_every_request_and_nobody_goes_on(url: str, tmp_path: Path, others: list[str]) -> None:
+    """A part of a copy goes, what is whole stays, and so does what was there before."""
+    outcomes = set()
+    for count in range(100):
+        lake, source = lake_store(url), local_store(tmp_path / str(count))
+        feed = feed_on(source, ARCHIVE)
+        land(source, feed, OLD)
+        for name in others:
+            write(lake, name, b"x")
+        decided = verdicts_of(source, feed)
+        hook = no_write_after(lake, count)
+        try:
+            (outcome,) = evict(source, decided, "_SUCCESS", lake)
+        finally:
+            lake.fs.s3.meta.events.unregister("before-send.s3", hook)
+        made = frozenset(keys(lake) & OLD_KEYS)
+        for place in OLD_PLACES:
+            UnfinishedArchive(lake, place, "_SUCCESS").remove()
+        left = keys(lake) - set(others)
+        is_ended = "old/2013/010205/_SUCCESS" in made
+        assert left - {"old/2013/010205.stats"} == (OLD_KEYS - {"old/2013/010205.stats"} if is_ended else set())
+        assert set(others) <= keys(lake)
+        outcomes.add((len(made), len(left)))
+        if outcome.error is None:
+            break
+    # The file of statistics is in the archive as soon as it is written and its note is gone.
+    assert outcomes == {(0, 0), (1, 0), (2, 0), (3, 3), (4, 3), (4, 4)}
+
+
+def test_a_copy_that_was_cut_off_follows_its_original(store: ClusterStore, tmp_path: Path) -> None:
+    """What the copy made is replaced or removed; what was there before is not, nor what a copy made that has ended."""
+    source = local_store(tmp_path)
+    feed = feed_on(source, ARCHIVE, locations={"data": LOCATIONS["data"]})
+    land_data(source, feed, {"part-0": b"abc", "part-1": b"de", "part-2": b"f"})
+    write(store, "old/2013/010205/part-2", b"f")
+    decided = verdicts_of(source, feed)
+    hook = no_write_after(store, 3)  # the note and two files
+    try:
+        evict_one(source, decided, store)
+    finally:
+        store.fs.s3.meta.events.unregister("before-send.s3", hook)
+    assert keys(store) >= {f"old/2013/010205/part-{number}" for number in range(3)}
+    Path(source.path("/raw/2013/01/02/05/part-0")).unlink()
+    land_data(source, feed, {"part-1": b"DE", "part-2": b"F"})
+    assert "part-2 is there already, and differs" in str(evict_one(source, decided, store))
+    land_data(source, feed, {"part-2": b"f"})
+    assert evict_one(source, decided, store) is None
+    assert keys(store) == {f"old/2013/010205/{name}" for name in ("_SUCCESS", "part-1", "part-2")}
+    assert store.fs.cat_file(store.path("old/2013/010205/part-1")) == b"DE"
+    land_data(source, feed, {"part-1": b"de", "part-2": b"f"})
+    assert "part-1 is there already, and differs" in str(evict_one(source, decided, store))
 
 
 def test_an_archived_instance_has_the_same_version(store: ClusterStore, tmp_path: Path) -> None:
