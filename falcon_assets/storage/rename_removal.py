@@ -190,14 +190,16 @@ class RenameRemoval:
 def purge(store: ClusterStore, patience: float = READERS_SECONDS) -> None:
     """Frees the space of everything that was evicted so far, by this pass or one that was killed.
 
-    Waits until the last of it has been out of its place for ``patience`` seconds. Stores without rename have nothing
-    to wait for. What cannot be removed is left to the next pass.
+    Waits until the last of it has been out of its place for ``patience`` seconds. Where nothing was moved, as stores
+    without rename never do, there is nothing to wait for. What cannot be removed is left to the next pass.
     """
     area = _area(store) if store.is_local else None
     for batch in sorted(area.iterdir()) if area is not None and area.exists() else ():
         with suppress(FileNotFoundError):  # another pass was faster
-            time.sleep(min(max(batch.stat().st_mtime + patience - time.time(), 0.0), patience))
-            for place in _entries(batch):
+            places = _entries(batch)  # what comes later waits for a purge of its own
+            if [place.name for place in places] != [_OWN_LOCK]:
+                time.sleep(min(max(batch.stat().st_mtime + patience - time.time(), 0.0), patience))
+            for place in places:
                 _remove_all(place)
             with suppress(OSError):  # a pass that is not finished has put more into it
                 batch.rmdir()

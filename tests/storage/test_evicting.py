@@ -22,7 +22,7 @@ from falcon_assets.storage.instance_tree import stored_instances
 from falcon_assets.storage.output_swap import place_key
 from falcon_assets.storage.path_lock import path_lock
 from falcon_assets.storage.publishing import OutputTarget, publish_instance
-from falcon_assets.storage.rename_removal import RenameRemoval, purge
+from falcon_assets.storage.rename_removal import RenameRemoval, is_purged, purge
 from falcon_assets.storage.unfinished_archive import UnfinishedArchive
 from tests.builders import VALIDITY, make_cluster, make_feed
 
@@ -282,11 +282,13 @@ def test_what_a_run_is_writing_stays_until_it_ended(store: ClusterStore) -> None
     feed = feed_with()
     path = land_instance(store, feed, OLD)
     with publish_instance(store, "hourly-delays", {"out": OutputTarget(path, "_SUCCESS")}):
-        (gone,) = evicted(store, feed)
+        (gone,) = evict(store, verdicts_of(store, feed), "_SUCCESS")
         assert str(gone.error) == (
             f"cluster 'primary': cannot evict {path}: it is being written by a run; it goes when that has ended"
         )
         assert Path(store.path(path), "_SUCCESS").exists()
+        purge(store, patience=99999)  # there is nothing that anybody could be reading
+        assert is_purged(store)
     assert [one.error for one in evicted(store, feed)] == [None]
     assert left(store) == []
 
