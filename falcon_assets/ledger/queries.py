@@ -74,11 +74,22 @@ def signatures(
     }
 
 
-def seen(connection: Connection, cluster: str, feed: str) -> dict[datetime, datetime]:
-    """Instance -> when its present version was seen, of all the available instances of a feed on a cluster."""
+def seen(connection: Connection, cluster: str, since: Mapping[str, datetime]) -> dict[str, dict[datetime, datetime]]:
+    """Feed -> its available instance on a cluster -> when its present version was seen.
+
+    Of each feed those that were seen, or are dated, after a time.
+    """
+    if not since:
+        return {}
+    asked = _asked(feed=_texts(since), since=_instants(since.values()))
     table = FEED_INSTANCES.c
-    own = and_(table.cluster == cluster, table.feed == feed, table.state == FeedState.AVAILABLE.value)
-    return {row.instance: row.seen_at for row in connection.execute(select(table.instance, table.seen_at).where(own))}
+    own = and_(table.cluster == cluster, table.feed == asked.c.feed, table.state == FeedState.AVAILABLE.value)
+    young = or_(table.seen_at > asked.c.since, table.instance > asked.c.since)
+    found: dict[str, dict[datetime, datetime]] = {}
+    statement = select(table.feed, table.instance, table.seen_at).join_from(asked, FEED_INSTANCES, own).where(young)
+    for feed, instance, seen_at in connection.execute(statement):
+        found.setdefault(feed, {})[instance] = seen_at
+    return found
 
 
 def records(

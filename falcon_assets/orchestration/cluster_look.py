@@ -45,10 +45,14 @@ class Member:
 
     @property
     def progress_key(self) -> tuple[str, str]:
-        """The process and its timeline in words: another frequency or validity is looked at from its start."""
-        line = self.timeline
-        text = f"{line.frequency} {line.timezone} {format_instant(line.start)} {format_instant(line.end)}"
-        return self.process.name, text
+        """What its progress is remembered by."""
+        return progress_key(self.process, self.timeline)
+
+
+def progress_key(process: Process, line: Timeline) -> tuple[str, str]:
+    """The process and its timeline in words: another frequency or validity is looked at from its start."""
+    text = f"{line.frequency} {line.timezone} {format_instant(line.start)} {format_instant(line.end)}"
+    return process.name, text
 
 
 class ClusterLook:

@@ -17,7 +17,7 @@ from falcon_assets.planning.eviction import Hold, StoredInstance, Verdict, plan_
 from falcon_assets.planning.paths import InstancePaths
 from falcon_assets.planning.replication_process import replication_name
 from falcon_assets.storage.cluster_store import ClusterStore
-from falcon_assets.storage.unfinished_copies import UnfinishedCopy, remove_unfinished, unfinished_copies
+from falcon_assets.storage.unfinished_copies import UnfinishedCopy, remove_unfinished
 
 
 class CopyVerdict(NamedTuple):
@@ -29,7 +29,7 @@ class CopyVerdict(NamedTuple):
 
 
 def plan_copies(
-    files: ClusterStore,
+    unfinished: Sequence[UnfinishedCopy],
     paths: InstancePaths,
     stored: Sequence[StoredInstance],
     now: datetime,
@@ -40,17 +40,14 @@ def plan_copies(
     Where the instance is there, its own verdict is on what is staged of it too.
 
     Args:
-        files: Of the target.
+        unfinished: All that the target has.
         paths: The feed and the target.
         stored: The instances that are there.
         now: The time of the decision.
         holds: Who may still need it; asked only where there is any.
-
-    Raises:
-        StorageError: the store cannot be read.
     """
     there = {one.nominal for one in stored}
-    found = {paths.instance(copy.path): copy for copy in unfinished_copies(files)}
+    found = {paths.instance(copy.path): copy for copy in unfinished}
     ours = {nominal: copy for nominal, copy in found.items() if nominal is not None and nominal not in there}
     if not ours:
         return []

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
+from itertools import groupby
+from operator import attrgetter
 
 from sqlalchemy import Connection
 
@@ -13,118 +15,159 @@ from falcon_assets.ledger.status import Status, statuses
 from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.expression import Kind
 from falcon_assets.model.feed import Feed
-from falcon_assets.model.process import Process
-from falcon_assets.orchestration.cluster_look import Member
+from falcon_assets.model.process import Input, Process
+from falcon_assets.orchestration.cluster_look import progress_key
 from falcon_assets.orchestration.cluster_reruns import look_at_reruns
 from falcon_assets.orchestration.late_inputs import late_inputs
 from falcon_assets.planning.eviction import Hold
 from falcon_assets.planning.instance_rules import is_alive
-from falcon_assets.planning.process_partitions import process_partitions
 from falcon_assets.planning.reader_holds import PendingInstances, reader_hold
-from falcon_assets.planning.readiness import Readiness
 from falcon_assets.planning.replication_hold import replication_hold
 from falcon_assets.planning.replication_process import Replication, replications_to
 from falcon_assets.planning.timeline import feed_timeline, process_timeline
 
 
 class ClusterHolds:
-    """One look at who reads what on a cluster: a few statements for all of its feeds.
+    """One look at who reads what on a cluster: a few statements for all of its feeds, and for each of their targets.
 
     Args:
         connection: To the ledger, brought up to date; statuses that are new are written down with it.
         store: The entities.
         cluster: The cluster.
+        feeds: Those that may be asked about.
         now: The time.
+        with_copies: Whether :meth:`of_copies` may be asked too.
 
     Raises:
         ExpressionError: an output of a rerun lies beyond the years 1 to 9999.
     """
 
-    def __init__(self, connection: Connection, store: EntityStore, cluster: Cluster, now: datetime) -> None:
+    def __init__(
+        self,
+        connection: Connection,
+        store: EntityStore,
+        cluster: Cluster,
+        feeds: Iterable[Feed],
+        now: datetime,
+        *,
+        with_copies: bool,
+    ) -> None:
         self._connection, self._store, self._cluster, self._now = connection, store, cluster, now
-        processes = [one for one in store.processes.values() if one.inputs and one.on(cluster.name)]
-        self._status = statuses(connection, processes, now)
-        self._progress = progress = queries.progress(connection, cluster.name)
-        members = {process.name: self._member(process) for process in processes}
-        first = {name: progress.get(one.progress_key, one.timeline.start) for name, one in members.items()}
-        attempts = {one.name: one.retry.attempts for one in processes if one.retry.policy != "final"}
-        records = queries.records(connection, cluster.name, first, attempts)
-        asked = look_at_reruns(connection, store, cluster.name, (), now)
-        changed = self._changed([one for one in processes if self._is_scheduled(one)], cluster.name)
-        self._pending = {
-            name: PendingInstances(
-                member.process,
-                member.timeline,
-                now,
-                first[name] if self._is_scheduled(member.process) else None,
-                {**asked.records.get(name, {}), **records[name]},
-                {*asked.requests.get(name, ()), *changed.get(name, ())},
-            )
-            for name, member in members.items()
-        }
+        self._progress = queries.progress(connection, cluster.name)
+        asked = {feed.name: feed for feed in feeds}
+        self._readers = self._read(asked)
+        self._to_read = self._available(asked)
+        self._sent = self._sent_from_here(asked.values())
+        self._brought = self._brought_here(asked) if with_copies else {}
 
     def of(self, feed: Feed) -> list[Hold]:
         """Why instances of the feed must stay."""
-        timeline = feed_timeline(feed, self._cluster.name)
-        readers = [
-            reader_hold(pending, one, timeline, self._available(feed) if one.start.call.kind is not Kind.TIME else ())
-            for pending in self._pending.values()
-            for one in pending.process.inputs
-            if one.feed == feed.name
-        ]
-        return [*readers, *self._replication_holds(feed)]
+        timeline, there = feed_timeline(feed, self._cluster.name), self._to_read.get(feed.name, set())
+        readers = [reader_hold(pending, one, timeline, there) for pending, one in self._readers.get(feed.name, ())]
+        return [*readers, *self._sent.get(feed.name, ())]
 
     def of_copies(self, feed: Feed) -> list[Hold]:
         """Why what is staged of instances of the feed must stay: who needs them, and who is to copy them yet."""
         timeline = feed_timeline(feed, self._cluster.name)
-        copying = [
-            reader_hold(self._pending_copies(one, self._first_open(one)), one.inputs[0], timeline, ())
-            for one in self._store.replications_to(feed.name, self._cluster.name)
-        ]
+        copying = [reader_hold(one, one.process.inputs[0], timeline, ()) for one in self._brought.get(feed.name, ())]
         return [*copying, *self.of(feed)]
 
-    def _first_open(self, replication: Replication) -> datetime:
-        member = self._member(replication)
-        return self._progress.get(member.progress_key, member.timeline.start)
+    def _read(self, feeds: Container[str]) -> dict[str, list[tuple[PendingInstances, Input]]]:
+        """Feed -> the processes here that read it, and by which input."""
+        here = self._cluster.name
+        there = [one for one in self._store.processes.values() if one.on(here)]
+        processes = [one for one in there if any(declared.feed in feeds for declared in one.inputs)]
+        status = statuses(self._connection, processes, self._now)
+        scheduled = {one.name for one in processes if status[one.kind, one.name].status is not Status.SUBMITTED}
+        first = {one.name: self._first_open(one) for one in processes}
+        attempts = {one.name: one.retry.attempts for one in processes if one.retry.policy != "final"}
+        records = queries.records(self._connection, here, first, attempts)
+        asked = look_at_reruns(self._connection, self._store, here, (), self._now)
+        changed = self._changed([one for one in processes if one.name in scheduled], here)
+        found: dict[str, list[tuple[PendingInstances, Input]]] = {}
+        for process in processes:
+            name = process.name
+            pending = PendingInstances(
+                process,
+                process_timeline(process, here),
+                self._now,
+                first[name] if name in scheduled else None,  # they run by themselves, or will when it is resumed
+                {**asked.records.get(name, {}), **records[name]},
+                {*asked.requests.get(name, ()), *changed.get(name, ())},
+            )
+            for one in process.inputs:
+                found.setdefault(one.feed, []).append((pending, one))
+        return found
 
-    def _replication_holds(self, feed: Feed) -> Iterator[Hold]:
-        entry = feed.on(self._cluster.name)
-        if entry is None or entry.type != "source":
-            return
-        for target in feed.clusters:
-            for one in replications_to(feed, target) if target.type == "target" else ():
-                if one.source == self._cluster.name:
-                    yield from self._replication_hold(feed, one)
+    def _available(self, feeds: Mapping[str, Feed]) -> dict[str, set[datetime]]:
+        """Feed -> its available instances, of those that are read by ``latest`` or ``future``."""
+        spans = {}
+        for name, readers in self._readers.items():
+            if name in feeds and any(one.start.call.kind is not Kind.TIME for _, one in readers):
+                timeline = feed_timeline(feeds[name], self._cluster.name)
+                spans[self._cluster.name, name] = (timeline.start, timeline.end)
+        return {name: there for (_, name), there in queries.available(self._connection, spans).items()}
 
-    def _replication_hold(self, feed: Feed, replication: Replication) -> Iterator[Hold]:
-        """What has never come to the target, and what is on its way there again."""
-        target, timeline = replication.target, process_timeline(replication, replication.target)
-        key = (target, feed.name)
-        spans = {key: (timeline.start, timeline.end)}
-        arrived = queries.available(self._connection, spans).get(key, set())
-        gone = queries.evicted(self._connection, spans).get(key, {})
-        yield replication_hold(target, timeline, {*arrived, *gone})
-        yield reader_hold(self._pending_copies(replication, None), replication.inputs[0], timeline, ())
+    def _sent_from_here(self, feeds: Iterable[Feed]) -> dict[str, list[Hold]]:
+        """Feed -> what has never come to each of its targets, and what is on its way there again."""
+        here = self._cluster.name
+        sources = [feed for feed in feeds if (entry := feed.on(here)) and entry.type == "source"]
+        replications = [
+            one
+            for feed in sources
+            for target in feed.clusters
+            if target.type == "target"
+            for one in replications_to(feed, target)
+            if one.source == here
+        ]
+        spans = {(one.target, one.feed): process_timeline(one, one.target) for one in replications}
+        ends = {key: (timeline.start, timeline.end) for key, timeline in spans.items()}
+        arrived, gone = queries.available(self._connection, ends), queries.evicted(self._connection, ends)
+        found: dict[str, list[Hold]] = {}
+        for one, pending in self._pending_copies(replications, {}):
+            key = (one.target, one.feed)
+            came = {*arrived.get(key, ()), *gone.get(key, ())}
+            again = reader_hold(pending, one.inputs[0], pending.timeline, ())
+            found.setdefault(one.feed, []).extend([replication_hold(one.target, pending.timeline, came), again])
+        return found
 
-    def _pending_copies(self, replication: Replication, first_open: datetime | None) -> PendingInstances:
-        """What is on its way to the target, and from ``first_open`` on what is to be."""
-        target, timeline = replication.target, process_timeline(replication, replication.target)
-        attempts = {replication.name: replication.retry.attempts} if first_open else {}
-        asked = {replication.name: first_open or timeline.end}
-        unfinished = queries.records(self._connection, target, asked, attempts)[replication.name]
-        again = {
-            one.nominal: one
-            for one in reruns.requested(self._connection, target)
-            if one.process == replication.name and is_alive(one.request, one.record, replication)
-        }
-        return PendingInstances(
-            replication,
-            timeline,
-            self._now,
-            first_open,
-            {**unfinished, **{nominal: one.record for nominal, one in again.items()}},
-            {*again, *self._changed([replication], target).get(replication.name, ())},
-        )
+    def _brought_here(self, feeds: Iterable[str]) -> dict[str, list[PendingInstances]]:
+        """Feed -> what is to be copied from each of its sources."""
+        copying = [one for name in feeds for one in self._store.replications_to(name, self._cluster.name)]
+        found: dict[str, list[PendingInstances]] = {}
+        for one, pending in self._pending_copies(copying, {one.name: self._first_open(one) for one in copying}):
+            found.setdefault(one.feed, []).append(pending)
+        return found
+
+    def _pending_copies(
+        self, replications: Iterable[Replication], first_open: Mapping[str, datetime]
+    ) -> Iterator[tuple[Replication, PendingInstances]]:
+        """What is on its way to targets, and from ``first_open`` on what is to be: by the name of the replication."""
+        for target, alike in groupby(sorted(replications, key=attrgetter("target")), attrgetter("target")):
+            ours = list(alike)
+            timelines = {one.name: process_timeline(one, target) for one in ours}
+            attempts = {one.name: one.retry.attempts for one in ours if one.name in first_open}
+            asked = {one.name: first_open.get(one.name, timelines[one.name].end) for one in ours}
+            unfinished = queries.records(self._connection, target, asked, attempts)
+            requested = reruns.requested(self._connection, target)
+            changed = self._changed(ours, target)
+            for one in ours:
+                again = {
+                    rerun.nominal: rerun.record
+                    for rerun in requested
+                    if rerun.process == one.name and is_alive(rerun.request, rerun.record, one)
+                }
+                yield (
+                    one,
+                    PendingInstances(
+                        one,
+                        timelines[one.name],
+                        self._now,
+                        first_open.get(one.name),
+                        {**unfinished[one.name], **again},
+                        {*again, *changed.get(one.name, ())},
+                    ),
+                )
 
     def _changed(self, processes: Sequence[Process], cluster: str) -> dict[str, set[datetime]]:
         """Process -> the instances whose late inputs changed: to be checked, and nobody said that it was too late."""
@@ -134,14 +177,7 @@ class ClusterHolds:
             found.setdefault(name, set()).add(nominal)
         return found
 
-    def _member(self, process: Process) -> Member:
-        partitions = process_partitions(process, self._cluster.name, self._store.feeds)
-        return Member(process, self._cluster, partitions, Readiness(process, self._cluster.name, self._store.feeds))
-
-    def _is_scheduled(self, process: Process) -> bool:
-        """Whether its instances run by themselves, or will when it is resumed."""
-        return self._status[process.kind, process.name].status is not Status.SUBMITTED
-
-    def _available(self, feed: Feed) -> set[datetime]:
-        timeline, key = feed_timeline(feed, self._cluster.name), (self._cluster.name, feed.name)
-        return queries.available(self._connection, {key: (timeline.start, timeline.end)}).get(key, set())
+    def _first_open(self, process: Process) -> datetime:
+        """Before which all that the process makes here is settled."""
+        timeline = process_timeline(process, self._cluster.name)
+        return self._progress.get(progress_key(process, timeline), timeline.start)

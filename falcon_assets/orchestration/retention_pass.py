@@ -23,7 +23,7 @@ from falcon_assets.orchestration.open_ledger import Ledger
 from falcon_assets.orchestration.retention_archives import abandon_copies
 from falcon_assets.orchestration.retention_copies import CopyVerdict, remove_copies
 from falcon_assets.orchestration.retention_events import EvictionEvents, Record
-from falcon_assets.orchestration.retention_plan import FeedPlan, plan_retention
+from falcon_assets.orchestration.retention_plan import FeedPlan, RetentionLooks
 from falcon_assets.planning.eviction import Verdict
 from falcon_assets.planning.retention_rules import cadence
 from falcon_assets.settings import Settings
@@ -79,16 +79,19 @@ class RetentionPass:
         the feed; of the rest is decided anew. Passes over the same cluster wait for each other.
 
         Args:
-            ledger: Is brought up to date before each feed.
+            ledger: Is brought up to date before each look.
             run_id: The run of this pass.
             record: Takes an event for each instance that went.
         """
         instances, size, copies, problems = 0, 0, 0, list[str]()
+        looks = RetentionLooks(ledger, self.store, self.cluster, self.feeds, self.settings)
+        ours = {feed.name for feed in self.feeds}
         with self._alone(ledger):
             for name in [*(feed.name for feed in self.feeds), *self._left_behind(ledger)]:
                 try:
-                    ledger.catch_up()
-                    plan = self._plan(ledger, name)
+                    plan = looks.plan(name) if name in ours else None
+                    if plan and plan.status.status is not Status.RUNNING:
+                        plan = None
                     for one, error in self._evicted(ledger, name, plan.verdicts if plan else (), run_id, record):
                         if error is None:
                             instances, size = instances + 1, size + one.bytes
@@ -154,16 +157,6 @@ class RetentionPass:
             return not is_untouched(self._files, one.verdict.instance, one.flag)
         except FalconError:
             return True  # what is wrong there is said where it is to be removed
-
-    def _plan(self, ledger: Ledger, name: str) -> FeedPlan | None:
-        """What there is and what becomes of it; None: nothing does, for the feed is not RUNNING, or is not of these."""
-        feed = next((one for one in self.feeds if one.name == name), None)
-        if feed is None:
-            return None
-        with ledger.engine.begin() as connection:
-            now = self.settings.now()
-            (plan,) = plan_retention(connection, self.store, self.cluster, [feed], self.settings, now)
-        return plan if plan.status.status is Status.RUNNING else None
 
     def _decided(
         self, name: str, verdicts: Sequence[Verdict], run_id: str

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import time
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
@@ -10,18 +11,27 @@ from functools import partial
 from sqlalchemy import Connection
 
 from falcon_assets.catalog.store import EntityStore
-from falcon_assets.errors import FalconError
+from falcon_assets.errors import FalconError, StorageError
 from falcon_assets.ledger import queries
 from falcon_assets.ledger.status import EntityStatus, statuses
+from falcon_assets.ledger.upsert import parts
 from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.feed import Feed
+from falcon_assets.orchestration.open_ledger import Ledger
 from falcon_assets.orchestration.retention_copies import CopyVerdict, plan_copies
 from falcon_assets.orchestration.retention_holds import ClusterHolds
 from falcon_assets.planning.eviction import Verdict, plan_eviction
 from falcon_assets.planning.paths import InstancePaths
+from falcon_assets.planning.retention_rules import before
 from falcon_assets.settings import Settings
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.instance_tree import stored_instances
+from falcon_assets.storage.unfinished_copies import unfinished_copies
+
+_AT_A_LOOK = 50
+"""A look reads what has come to the targets of so many feeds: for more of them that would be much to keep in mind."""
+_FRESH_SECONDS = 10.0
+"""A look is not acted on any longer: feeds may take hours, and others begin to need what would go."""
 
 
 @dataclass(frozen=True)
@@ -45,6 +55,65 @@ class FeedPlan:
     copies: tuple[CopyVerdict, ...] = ()
 
 
+class RetentionLook:
+    """What the ledger says of feeds on a cluster at one moment; each is planned when it is asked for, without it.
+
+    Args:
+        connection: To the ledger, brought up to date; statuses that are new are written down with it.
+        store: The entities.
+        cluster: The cluster.
+        feeds: Feeds that are on it.
+        settings: Where everything lies.
+        now: The time that the plans are made for.
+
+    Raises:
+        StorageError: the cluster's store cannot be used.
+        ExpressionError: an output of a late rerun lies beyond the years 1 to 9999.
+    """
+
+    def __init__(
+        self,
+        connection: Connection,
+        store: EntityStore,
+        cluster: Cluster,
+        feeds: Sequence[Feed],
+        settings: Settings,
+        now: datetime,
+    ) -> None:
+        self.feeds = frozenset(feed.name for feed in feeds)
+        """Their names."""
+        self._cluster, self._now = cluster, now
+        self._files = ClusterStore(cluster, settings.home, settings.environ)
+        self._problem = ""
+        try:
+            self._unfinished = unfinished_copies(self._files)
+        except StorageError as error:
+            self._unfinished, self._problem = [], str(error)
+        self._status = statuses(connection, feeds, now)
+        self._holds = ClusterHolds(connection, store, cluster, feeds, now, with_copies=bool(self._unfinished))
+        retained = [(one, entry.retention) for one in feeds if (entry := one.on(cluster.name)) and entry.retention]
+        young = {
+            one.name: before(now, retention.minimum_age, one.timezone)
+            for one, retention in retained
+            if retention.minimum_age
+        }
+        self._landed = queries.seen(connection, cluster.name, young)
+
+    def plan(self, feed: Feed) -> FeedPlan:
+        """The plan for one of the feeds."""
+        status = self._status[feed.kind, feed.name]
+        if self._problem:
+            return FeedPlan(feed, self._cluster, status, (), self._problem)
+        try:
+            found = stored_instances(self._files, feed, self._cluster)
+            paths, landed = InstancePaths(feed, self._cluster), self._landed.get(feed.name, {})
+            verdicts = plan_eviction(paths, found, self._now, self._holds.of(feed), landed.get)
+            copies = plan_copies(self._unfinished, paths, found, self._now, partial(self._holds.of_copies, feed))
+        except FalconError as error:
+            return FeedPlan(feed, self._cluster, status, (), str(error))
+        return FeedPlan(feed, self._cluster, status, tuple(verdicts), copies=tuple(copies))
+
+
 def plan_retention(
     connection: Connection,
     store: EntityStore,
@@ -53,36 +122,51 @@ def plan_retention(
     settings: Settings,
     now: datetime,
 ) -> Iterator[FeedPlan]:
-    """The plan for each of those feeds on a cluster, as they are asked for; a feed with a problem delays no other.
+    """The plan for each of those feeds, as they are asked for; arguments and errors as :class:`RetentionLook`.
+
+    A feed with a problem delays no other.
+    """
+    for part in parts(list(feeds), _AT_A_LOOK):
+        yield from map(RetentionLook(connection, store, cluster, part, settings, now).plan, part)
+
+
+class RetentionLooks:
+    """Plans feeds of a cluster one after the other, each by a look that is some seconds old at most.
 
     Args:
-        connection: To the ledger, brought up to date; statuses that are new are written down with it.
+        ledger: Is brought up to date before each look.
         store: The entities.
         cluster: The cluster.
-        feeds: Feeds that are on it.
-        settings: Where everything lies.
-        now: The time that the plan is made for.
-
-    Raises:
-        ExpressionError: an output of a late rerun lies beyond the years 1 to 9999.
+        feeds: All that will be planned, in this order.
+        settings: The clock, and where everything lies.
     """
-    wanted = list(feeds)
-    if not wanted:
-        return
-    files = ClusterStore(cluster, settings.home, settings.environ)
-    known = statuses(connection, wanted, now)
-    holds = ClusterHolds(connection, store, cluster, now)
-    for feed in wanted:
-        status = known[feed.kind, feed.name]
-        try:
-            found = stored_instances(files, feed, cluster)
-            entry = feed.on(cluster.name)
-            ages = bool(entry and entry.retention and entry.retention.minimum_age)
-            landed = queries.seen(connection, cluster.name, feed.name) if ages else {}
-            paths = InstancePaths(feed, cluster)
-            verdicts = plan_eviction(paths, found, now, holds.of(feed), landed.get)
-            copies = plan_copies(files, paths, found, now, partial(holds.of_copies, feed))
-        except FalconError as error:
-            yield FeedPlan(feed, cluster, status, (), str(error))
-        else:
-            yield FeedPlan(feed, cluster, status, tuple(verdicts), copies=tuple(copies))
+
+    def __init__(
+        self, ledger: Ledger, store: EntityStore, cluster: Cluster, feeds: Sequence[Feed], settings: Settings
+    ) -> None:
+        self._ledger, self._store, self._cluster, self._settings = ledger, store, cluster, settings
+        self._feeds = {feed.name: feed for feed in feeds}
+        self._look: RetentionLook | None = None
+        self._until = 0.0
+
+    def plan(self, name: str) -> FeedPlan:
+        """The plan for one of the feeds.
+
+        Raises:
+            StorageError: the cluster's store cannot be used.
+            ExpressionError: an output of a late rerun lies beyond the years 1 to 9999.
+        """
+        feed = self._feeds[name]
+        if self._look is None or name not in self._look.feeds or time.monotonic() > self._until:
+            self._look = None  # where none can be made the next feed tries again
+            self._look, self._until = self._looked_from(name), time.monotonic() + _FRESH_SECONDS
+        return self._look.plan(feed)
+
+    def _looked_from(self, name: str) -> RetentionLook:
+        """A look at that feed and those that come next."""
+        following = list(self._feeds)[list(self._feeds).index(name) :][:_AT_A_LOOK]
+        feeds = [self._feeds[one] for one in following]
+        self._ledger.catch_up()
+        now = self._settings.now()
+        with self._ledger.engine.begin() as connection:
+            return RetentionLook(connection, self._store, self._cluster, feeds, self._settings, now)

@@ -79,8 +79,23 @@ def test_what_was_evicted_is_not_available(feeds: Engine) -> None:
         assert available(connection, spans)["primary", "raw"] == {hour(1), hour(3)}
         assert evicted(connection, spans) == {("primary", "raw"): {hour(2): hour(60)}}
         assert evicted(connection, {}) == {}
-        assert set(seen(connection, "primary", "raw")) == {hour(number) for number in (0, 1, 3, 4, 5)}
         assert signatures(connection, spans)["primary", "raw"][hour(2)] == "s2"
+
+
+def test_when_instances_were_seen_that_were_seen_or_are_dated_after_a_time(feeds: Engine) -> None:
+    fold(feeds, history_of([FeedInstanceEvicted(20, "primary", "raw", hour(2), hour(60), 5, "run")]))
+    numbers = {
+        feed: (hour(since), there)
+        for feed, since, there in [("raw", 49, (0, 1, 3, 4, 5)), ("other", 8, (2, 9)), ("unknown", 0, ())]
+    }
+    statements = count_statements(feeds)
+    with feeds.begin() as connection:
+        assert seen(connection, "primary", {feed: since for feed, (since, _) in numbers.items()}) == {
+            feed: {hour(number): hour(50) for number in there} for feed, (_, there) in numbers.items() if there
+        }
+        assert seen(connection, "primary", {"raw": hour(50), "other": hour(50)}) == {}
+        assert seen(connection, "primary", {}) == {}
+    assert len(statements) == 2
 
 
 def test_signatures_within_spans_ends_included(feeds: Engine) -> None:
