@@ -122,7 +122,7 @@ class _Copies:
 
 def _replicate(session: SparkSession, copy: InstanceCopy) -> None:
     with copy:
-        copy_instance(session, copy)
+        copy_instance(lambda: session, copy)
 
 
 def _lines(what: str, copies: _Copies, size: int) -> list[Line]:

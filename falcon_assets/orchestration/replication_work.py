@@ -32,7 +32,6 @@ from falcon_assets.storage.availability import is_available
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.complete_copies import publish_if_complete
 from falcon_assets.storage.copy_progress import CopyProgress
-from falcon_assets.storage.copy_task import TaskSummary
 from falcon_assets.storage.data_version import DataVersion, fingerprint
 from falcon_assets.storage.instance_copy import CopyResult, InstanceCopy
 from falcon_assets.storage.output_target import OutputTarget
@@ -122,8 +121,7 @@ class _Copy:
             # What is replaced while it is copied is recorded with its old version, so it shows up as late data.
             read = fingerprint(route.source, path, route.feed.availability_flag)
             with InstanceCopy(route.source, path, route.target, output, route.part, options) as copy:
-                tasks = copy.plan.tasks
-                result = copy_instance(session(), copy, self._progress()) if tasks else copy.finish(TaskSummary())
+                result = copy_instance(session, copy, self._progress())
             key = f"{route.feed.name} on {route.replication.target} at {format_instant(self.nominal)}"
             sources = [part.source for part in sources_of(route.parts, self.nominal)]
             version = publish_if_complete(route.target, key, output, route.part.source, sources)

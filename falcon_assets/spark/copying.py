@@ -22,13 +22,13 @@ _PROGRESS_SECONDS = 1.0
 
 
 def copy_instance(
-    session: SparkSession, copy: InstanceCopy, progress: Callable[[CopyProgress], object] | None = None
+    session: Callable[[], SparkSession], copy: InstanceCopy, progress: Callable[[CopyProgress], object] | None = None
 ) -> CopyResult:
     """Copies and verifies one source's part of an instance, each task of its plan as a task of Spark.
 
     Args:
-        session: Of the target's execute interface: local, standalone or Connect. The package is installed, and both
-            stores can be reached, where its workers run.
+        session: Of the target's execute interface: local, standalone or Connect; asked for only where there is anything
+            to copy or to compare. The package is installed, and both stores can be reached, where its workers run.
         copy: Entered.
         progress: Told about once a second, from another thread, how far it is; and at the end.
 
@@ -40,7 +40,7 @@ def copy_instance(
         return copy.finish(TaskSummary())
     job = copy.job
     with _reported(job, copy, progress):
-        done = _done(session, job, len(copy.plan.tasks))
+        done = _done(session(), job, len(copy.plan.tasks))
     return copy.finish(done)
 
 

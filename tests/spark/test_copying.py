@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 import re
 import time
+from functools import partial
 from pathlib import Path
 
 import pytest
+from pyspark.sql import SparkSession
 
 from falcon_assets.errors import StorageError
 from falcon_assets.model.cluster import Cluster
@@ -28,7 +30,7 @@ def test_an_instance_is_copied_and_verified(any_cluster: Cluster, working: str, 
     copies.write(files)
     seen: list[CopyProgress] = []
     with copies.copying() as copy:
-        result = copy_instance(session_for(any_cluster, working), copy, seen.append)
+        result = copy_instance(partial(session_for, any_cluster, working), copy, seen.append)
     assert (result.files_copied, result.bytes) == (41, sum(map(len, files.values())))
     assert (result.verification, result.files_skipped, result.to_publish) == ("checksum", 0, True)
     assert (seen[-1].files, seen[-1].bytes, seen[-1].of_files) == (41, result.bytes, 41)
@@ -37,10 +39,14 @@ def test_an_instance_is_copied_and_verified(any_cluster: Cluster, working: str, 
     assert copies.read() == files
 
 
+def no_session() -> SparkSession:
+    raise AssertionError("there is nothing to copy")
+
+
 def test_late_changes_move_only_what_changed(local_cluster: Cluster, working: str, copies: CopySandbox) -> None:
     files = some_files(20)
     copies.write(files)
-    session = session_for(local_cluster, working)
+    session = partial(session_for, local_cluster, working)
     with copies.copying() as copy:
         copy_instance(session, copy)
     copies.publish()
@@ -54,7 +60,7 @@ def test_late_changes_move_only_what_changed(local_cluster: Cluster, working: st
     assert (result.files_copied, result.files_skipped) == (2, 18)
     assert copies.read() == files
     with copies.copying() as copy:
-        assert not copy_instance(session, copy).to_publish
+        assert not copy_instance(no_session, copy).to_publish
 
 
 def test_a_file_that_cannot_be_read_is_named(local_cluster: Cluster, working: str, copies: CopySandbox) -> None:
@@ -62,7 +68,7 @@ def test_a_file_that_cannot_be_read_is_named(local_cluster: Cluster, working: st
     with copies.copying() as copy:
         Path(copies.store("primary").path("/raw/2013/01/01/00/part-00002.json")).unlink()
         with pytest.raises(StorageError) as raised:
-            copy_instance(session_for(local_cluster, working), copy)
+            copy_instance(partial(session_for, local_cluster, working), copy)
     assert str(raised.value) == (
         "cluster 'backup': cannot copy /raw/2013/01/01/00 from 'primary': 1 file(s) could not be copied: "
         "part-00002.json: No such file or directory"
@@ -74,7 +80,7 @@ def test_a_failure_of_spark_is_said_in_a_sentence(local_cluster: Cluster, workin
     with copies.copying() as copy:
         Path(copy.job.plan_path(0)).unlink()
         with pytest.raises(StorageError, match=re.escape("the copy failed in Spark: FileNotFoundError: ")):
-            copy_instance(session_for(local_cluster, working), copy)
+            copy_instance(partial(session_for, local_cluster, working), copy)
 
 
 @pytest.mark.parametrize(("rate", "size"), [(4.0, 2 << 20), (0.5, 300_000)], ids=["one file", "many small files"])
@@ -84,11 +90,11 @@ def test_map_bandwidth_is_kept(
     # Two tasks' worth of bytes at the rate of one: each task has a rate of its own.
     total = 8 << 20 if size > 1 << 20 else 1_200_000
     copies.write({f"part-{number}": os.urandom(size) for number in range(total // size)})
-    session = session_for(local_cluster, working)
+    session = session_for(local_cluster, working)  # before the clock is looked at
     with copies.copying(ReplicationOptions(map_bandwidth=rate)) as copy:
         assert len(copy.plan.tasks) == 1
         started = time.monotonic()
-        result = copy_instance(session, copy)
+        result = copy_instance(lambda: session, copy)
         elapsed = time.monotonic() - started
     assert result.bytes / (1 << 20) / result.task_seconds == pytest.approx(rate, rel=0.1)
     assert elapsed >= 0.9 * result.task_seconds
