@@ -7,7 +7,6 @@ from collections.abc import Iterator
 import dagster as dg
 
 from falcon_assets.catalog.store import EntityStore
-from falcon_assets.errors import InvalidDefinitionsError, Problem
 from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.feed import Feed, FeedCluster
 from falcon_assets.model.process import Process
@@ -20,6 +19,7 @@ from falcon_assets.orchestration.resources import spark_resources
 from falcon_assets.orchestration.retention_schedules import retention_definitions
 from falcon_assets.orchestration.sensors import sensors
 from falcon_assets.orchestration.setup_mark import SETUP, setup_mark
+from falcon_assets.planning.dagster_names import job_name, work_name
 from falcon_assets.planning.replication_process import Replication
 from falcon_assets.planning.timeline import feed_timeline
 from falcon_assets.settings import Settings
@@ -39,15 +39,13 @@ def build_definitions(store: EntityStore, settings: Settings, copying: Copying =
         store: The entities.
         settings: The clock, and where everything lies.
         copying: Told about once a second how far the copies of runs in this process are.
-
-    Raises:
-        InvalidDefinitionsError: two processes would have the same op name in Dagster.
     """
     pairs = [(process, cluster) for process in store.coordinated for cluster, _ in store.process_clusters(process)]
-    _require_distinct_names(store, pairs)
     computed = ProcessAssets(store, settings)
     copied = ReplicationAssets(store, settings, computed, copying)
-    jobs = list({names.job_name(cluster.name, process): _job(process, cluster) for process, cluster in pairs}.values())
+    jobs = list(
+        {job_name(cluster.name, work_name(process)): _job(process, cluster) for process, cluster in pairs}.values()
+    )
     retention = retention_definitions(store, settings)
     return dg.Definitions(
         assets=[
@@ -84,27 +82,8 @@ def _job(process: Process, cluster: Cluster) -> dg.UnresolvedAssetJobDefinition:
     kind, name = ("feed", process.feed) if isinstance(process, Replication) else ("process", process.name)
     keys = [names.asset_key(cluster.name, output.feed) for output in process.outputs]
     return dg.define_asset_job(
-        name=names.job_name(cluster.name, process),
+        name=job_name(cluster.name, work_name(process)),
         selection=dg.AssetSelection.assets(*keys),
         description=process.description or None,
         tags=names.tags({f"falcon/{kind}": name, "falcon/cluster": cluster.name}),
     )
-
-
-def _require_distinct_names(store: EntityStore, pairs: list[tuple[Process, Cluster]]) -> None:
-    taken: dict[str, Process] = {}
-    problems = []
-    for process, cluster in pairs:
-        for name in (names.op_name(cluster.name, names.work_name(process)), names.job_name(cluster.name, process)):
-            other = taken.setdefault(name, process)
-            if names.work_name(other) != names.work_name(process):
-                problems.append(
-                    Problem(
-                        store.position(store.scheduled_as(process)),
-                        "name",
-                        f"{process.name!r} on {cluster.name!r} and {other.name!r} both need the name {name!r} in "
-                        "Dagster, which knows no '-': rename one of them",
-                    )
-                )
-    if problems:
-        raise InvalidDefinitionsError(problems)

@@ -21,6 +21,7 @@ from falcon_assets.orchestration.event_metadata import instance_state
 from falcon_assets.orchestration.open_ledger import Ledger
 from falcon_assets.orchestration.partitions import key_of
 from falcon_assets.planning.coordination import Decision, Launch, decide
+from falcon_assets.planning.dagster_names import job_name, work_name
 from falcon_assets.planning.instance_record import InstanceRecord, InstanceState
 from falcon_assets.planning.process_partitions import process_partitions
 from falcon_assets.planning.readiness import Readiness
@@ -47,7 +48,7 @@ class PlannedRun:
     @property
     def job_name(self) -> str:
         """Its job."""
-        return names.job_name(self.member.cluster.name, self.member.process)
+        return job_name(self.member.cluster.name, work_name(self.member.process))
 
 
 @dataclass(frozen=True)

@@ -23,6 +23,7 @@ from falcon_assets.orchestration.coordinator import pipelines
 from falcon_assets.orchestration.late_inputs import late_inputs
 from falcon_assets.orchestration.open_ledger import Ledger, open_ledger
 from falcon_assets.orchestration.partitions import key_of
+from falcon_assets.planning.dagster_names import op_name
 from falcon_assets.planning.instance_record import LATE, LateChange, RerunRequest
 from falcon_assets.planning.lateness import judge, too_late_text
 from falcon_assets.planning.process_partitions import ProcessPartitions, process_partitions
@@ -186,7 +187,7 @@ def late_arrival_sensors(store: EntityStore, settings: Settings) -> Iterator[dg.
 
 def _sensor(pipeline: str, late_arrival: LateArrival) -> dg.SensorDefinition:
     @dg.sensor(
-        name=names.op_name(pipeline, "late_arrival"),
+        name=op_name(pipeline, "late_arrival"),
         description=f"Asks for reruns of the pipeline {pipeline} where inputs changed after they were read",
         minimum_interval_seconds=_INTERVAL_SECONDS,
         default_status=dg.DefaultSensorStatus.RUNNING,

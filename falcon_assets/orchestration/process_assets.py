@@ -20,6 +20,7 @@ from falcon_assets.orchestration.instance_run import InstanceRunner
 from falcon_assets.orchestration.instance_work import ProcessWork
 from falcon_assets.orchestration.mappings import mapping_for
 from falcon_assets.orchestration.resources import resource_key
+from falcon_assets.planning.dagster_names import op_name
 from falcon_assets.planning.input_window import FeedAsset, Rewriter
 from falcon_assets.planning.process_partitions import ProcessPartitions, process_partitions
 from falcon_assets.planning.replication import replicated_timeline
@@ -51,7 +52,7 @@ class ProcessAssets:
         spark = resource_key(cluster)
 
         @dg.multi_asset(
-            name=names.op_name(cluster.name, process.name),
+            name=op_name(cluster.name, process.name),
             specs=list(self._specs(process, cluster, partitions)),
             description=process.description or None,
             backfill_policy=dg.BackfillPolicy.single_run(),

@@ -19,6 +19,7 @@ from falcon_assets.orchestration.mappings import mapping_for
 from falcon_assets.orchestration.process_assets import ProcessAssets
 from falcon_assets.orchestration.replication_work import Copying, ReplicationWork, Route
 from falcon_assets.orchestration.resources import resource_key
+from falcon_assets.planning.dagster_names import op_name, work_name
 from falcon_assets.planning.input_window import FeedAsset
 from falcon_assets.planning.process_partitions import process_partitions
 from falcon_assets.planning.replication import contributions
@@ -55,7 +56,7 @@ class ReplicationAssets:
         spark = resource_key(cluster)
 
         @dg.multi_asset(
-            name=names.op_name(cluster.name, names.work_name(replications[0])),
+            name=op_name(cluster.name, work_name(replications[0])),
             specs=[self._spec(replications, feed, cluster, entry)],
             description=f"Copies {feed.name} to {cluster.name}",
             backfill_policy=dg.BackfillPolicy.single_run(),

@@ -10,7 +10,7 @@ from dagster_pyspark import LazyPySparkResource
 from pyspark.sql import SparkSession
 
 from falcon_assets.model.cluster import Cluster
-from falcon_assets.orchestration import names
+from falcon_assets.planning.dagster_names import op_name
 from falcon_assets.settings import Settings
 from falcon_assets.spark.confs import session_confs
 from falcon_assets.spark.session import session_for
@@ -40,7 +40,7 @@ class ClusterSparkResource(LazyPySparkResource):
 
 def resource_key(cluster: Cluster) -> str:
     """The key of the cluster's Spark resource."""
-    return names.op_name("spark", cluster.name)
+    return op_name("spark", cluster.name)
 
 
 def spark_resources(clusters: Iterable[Cluster], settings: Settings) -> dict[str, ClusterSparkResource]:

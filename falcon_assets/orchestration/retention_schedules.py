@@ -23,6 +23,7 @@ from falcon_assets.orchestration.retention_events import record_in_run
 from falcon_assets.orchestration.retention_pass import RetentionPass
 from falcon_assets.orchestration.retention_sensor import PassesOf, retention_sensor
 from falcon_assets.planning.cron import cron_of
+from falcon_assets.planning.dagster_names import op_name
 from falcon_assets.planning.retention_rules import OFTEN, cadence, pass_times
 from falcon_assets.settings import Settings
 
@@ -75,7 +76,7 @@ def retention_job(retention: RetentionPass, every: Frequency | None) -> dg.JobDe
         every: The cadence of its feeds; None: there are none, and it completes what others began.
     """
     cluster = retention.cluster.name
-    name = names.op_name(cluster, f"retention_{every.unit.value}_{every.count}" if every else "retention_leftovers")
+    name = op_name(cluster, f"retention_{every.unit.value}_{every.count}" if every else "retention_leftovers")
     feeds = f"{every}: {', '.join(feed.name for feed in retention.feeds)}" if every else "what earlier passes left"
 
     @dg.op(name=f"{name}_evict", description=f"Evicts what is too old on {cluster}")

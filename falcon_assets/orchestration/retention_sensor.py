@@ -13,8 +13,8 @@ from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.feed import Feed
 from falcon_assets.model.frequency import Frequency
 from falcon_assets.model.instant import format_instant
-from falcon_assets.orchestration import names
 from falcon_assets.orchestration.open_ledger import open_ledger
+from falcon_assets.planning.dagster_names import op_name
 from falcon_assets.planning.retention_rules import pass_times
 from falcon_assets.settings import Settings
 
@@ -50,7 +50,7 @@ def retention_sensor(cluster: Cluster, passes: Sequence[PassesOf], settings: Set
     """
 
     @dg.sensor(
-        name=names.op_name(cluster.name, "retention_at_once"),
+        name=op_name(cluster.name, "retention_at_once"),
         description=f"Starts retention on {cluster.name} when a feed becomes scheduled",
         minimum_interval_seconds=_INTERVAL_SECONDS,
         default_status=dg.DefaultSensorStatus.RUNNING,

@@ -10,7 +10,6 @@ from falcon_assets.catalog.store import EntityStore
 from falcon_assets.ledger.locks import try_lock, unlock
 from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.process import Process
-from falcon_assets.orchestration import names
 from falcon_assets.orchestration.collector import Collector
 from falcon_assets.orchestration.coordinator import Coordinator, coordinator_lock, pipelines
 from falcon_assets.orchestration.dead_runs import DeadRuns
@@ -18,6 +17,7 @@ from falcon_assets.orchestration.deleted_runs import free_instances_of_deleted_r
 from falcon_assets.orchestration.late_arrival import late_arrival_sensors
 from falcon_assets.orchestration.looking import INTERVAL_SECONDS, looks
 from falcon_assets.orchestration.open_ledger import open_ledger
+from falcon_assets.planning.dagster_names import job_name, op_name, work_name
 from falcon_assets.settings import Settings
 
 _COLLECT_SECONDS = 25.0
@@ -39,7 +39,7 @@ def _collector(store: EntityStore, cluster: Cluster, settings: Settings) -> dg.S
     collector = Collector(store, cluster, settings)
 
     @dg.sensor(
-        name=names.op_name(cluster.name, "collector"),
+        name=op_name(cluster.name, "collector"),
         description=f"Records what lands from outside on {cluster.name}",
         minimum_interval_seconds=INTERVAL_SECONDS,
         default_status=dg.DefaultSensorStatus.RUNNING,
@@ -67,11 +67,13 @@ def _coordinator(
     coordinator = Coordinator(store, settings, processes)
     dead_runs = DeadRuns(processes)
     own = {
-        names.job_name(cluster.name, process) for process in processes for cluster, _ in store.process_clusters(process)
+        job_name(cluster.name, work_name(process))
+        for process in processes
+        for cluster, _ in store.process_clusters(process)
     }
 
     @dg.sensor(
-        name=names.op_name(pipeline, "coordinator"),
+        name=op_name(pipeline, "coordinator"),
         description=f"Starts the instances of the pipeline {pipeline} when their time and their inputs have come",
         minimum_interval_seconds=INTERVAL_SECONDS,
         default_status=dg.DefaultSensorStatus.RUNNING,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from falcon_assets.catalog.checks.cycles import check_cycles
+from falcon_assets.catalog.checks.dagster_names import check_dagster_names
 from falcon_assets.catalog.checks.names import check_names
 from falcon_assets.catalog.checks.partitions import check_partitions
 from falcon_assets.catalog.checks.paths import check_paths
@@ -23,6 +24,7 @@ from falcon_assets.errors import Problem
 
 CHECKS = (
     check_names,
+    check_dagster_names,
     check_references,
     check_storage,
     check_storage_options,

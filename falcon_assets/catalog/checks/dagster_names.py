@@ -1,0 +1,74 @@
+"""Names that differ here and not in Dagster: of clusters, of pipelines, and of what runs on one cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from falcon_assets.catalog.declared import Declared, Definitions
+from falcon_assets.catalog.documents import KeyPath
+from falcon_assets.errors import Problem
+from falcon_assets.model.cluster import Cluster
+from falcon_assets.model.feed import Feed
+from falcon_assets.model.process import Process
+from falcon_assets.planning.dagster_names import job_name, op_name, replication_work
+from falcon_assets.planning.replication_process import replication_pipeline
+
+
+class _Claim(NamedTuple):
+    """A name in Dagster, and what needs it."""
+
+    name: str
+    what: str
+    declared: Declared[Cluster] | Declared[Feed] | Declared[Process]
+    path: KeyPath
+
+
+def check_dagster_names(definitions: Definitions) -> Iterator[Problem]:
+    """Names in Dagster that two things need, each once, with the place of the other."""
+    yield from _met(_sensors(definitions))
+    yield from _met(_jobs(definitions))
+
+
+def _met(claims: Iterator[_Claim]) -> Iterator[Problem]:
+    first: dict[str, _Claim] = {}
+    told = set[tuple[str, str]]()
+    for claim in claims:
+        other = first.setdefault(claim.name, claim)
+        if other.what != claim.what and (claim.what, other.what) not in told:
+            told.add((claim.what, other.what))
+            where = other.declared.document.position(other.path)
+            message = f"{claim.what} needs the name {claim.name!r} in Dagster, as {other.what} at {where} does"
+            yield claim.declared.problem(claim.path, f"{message}: rename one of them")
+
+
+def _sensors(definitions: Definitions) -> Iterator[_Claim]:
+    """What is named after clusters and pipelines; Spark's resources are as well."""
+    for cluster in definitions.clusters.values():
+        name = cluster.entity.name
+        yield _Claim(op_name(name, "collector"), f"cluster {name!r}", cluster, ("name",))
+    for feed in definitions.feeds.values():
+        for index, entry in enumerate(feed.entity.clusters):
+            if entry.type == "target":
+                name = op_name(replication_pipeline(entry.name), "coordinator")
+                what = f"the replication to cluster {entry.name!r}"
+                yield _Claim(name, what, feed, ("clusters", index, "name"))
+    for process in definitions.processes.values():
+        pipeline = process.entity.pipelines[0]
+        yield _Claim(op_name(pipeline, "coordinator"), f"pipeline {pipeline!r}", process, ("pipelines", 0))
+
+
+def _jobs(definitions: Definitions) -> Iterator[_Claim]:
+    for process in definitions.processes.values():
+        for entry in process.entity.clusters:
+            yield from _job(entry.name, process.entity.name, f"process {process.entity.name!r}", process)
+    for feed in definitions.feeds.values():
+        for target in feed.entity.clusters:
+            if target.type == "target":
+                work = replication_work(feed.entity.name)
+                yield from _job(target.name, work, f"the replication of feed {feed.entity.name!r}", feed)
+
+
+def _job(cluster: str, work: str, what: str, declared: Declared[Feed] | Declared[Process]) -> Iterator[_Claim]:
+    for name in (op_name(cluster, work), job_name(cluster, work)):
+        yield _Claim(name, what, declared, ("name",))
