@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
 from functools import partial
+from typing import TYPE_CHECKING
 
-import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from falcon_assets.errors import StorageError
@@ -17,6 +17,9 @@ from falcon_assets.spark.failures import SPARK_ERRORS, explain
 from falcon_assets.storage.copy_progress import CopyProgress, ProgressReader
 from falcon_assets.storage.copy_task import CopyJob, TaskSummary, run_task
 from falcon_assets.storage.instance_copy import CopyResult, InstanceCopy
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 _PROGRESS_SECONDS = 1.0
 
@@ -55,6 +58,8 @@ def _done(session: SparkSession, job: CopyJob, tasks: int) -> TaskSummary:
 
 def _run_tasks(job: CopyJob, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Runs in Spark's workers: summaries as JSON, because names of files need not be Unicode."""
+    import pyarrow as pa  # noqa: PLC0415 - only the workers need it, and every code location would import it
+
     for batch in batches:
         for number in batch.column(0).to_pylist():
             summary = json.dumps(asdict(TaskSummary.of(run_task(job, number))))

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-
-import networkx as nx
+from graphlib import CycleError, TopologicalSorter
 
 from falcon_assets.catalog.declared import Definitions
 from falcon_assets.errors import Problem
+
+Node = tuple[str, str, str]
+"""Kind, name and cluster."""
 
 
 def check_cycles(definitions: Definitions) -> Iterator[Problem]:
@@ -15,43 +17,38 @@ def check_cycles(definitions: Definitions) -> Iterator[Problem]:
 
     A process that reads its own output is a cycle too, even where it reads earlier instances only.
     """
-    graph = _dependencies(definitions)
-    reported: set[str] = set()
-    for component in nx.strongly_connected_components(graph):
-        if len(component) == 1:
-            continue
-        inner = graph.subgraph(component)
-        for node in sorted(node for node in component if node[0] == "process"):
-            if node[1] not in reported:
-                cycle = _shortest_cycle(inner, node)
-                reported.update(name for kind, name, _ in cycle if kind == "process")
-                yield _problem(definitions, cycle)
+    edges = list(_dependencies(definitions))
+    if _has_cycle(edges):
+        # Every command looks for cycles and hardly one finds any: only that one imports networkx.
+        from falcon_assets.catalog.checks.shortest_cycles import shortest_cycles  # noqa: PLC0415
+
+        for cycle in shortest_cycles(edges):
+            yield _problem(definitions, cycle)
 
 
-Node = tuple[str, str, str]
-"""Kind, name and cluster."""
-
-
-def _dependencies(definitions: Definitions) -> nx.DiGraph[Node]:
-    graph: nx.DiGraph[Node] = nx.DiGraph()
+def _dependencies(definitions: Definitions) -> Iterator[tuple[Node, Node]]:
+    """What is read or copied, and who does or has it then."""
     for process in definitions.processes.values():
         for entry in process.entity.clusters:
             node = ("process", process.entity.name, entry.name)
-            graph.add_edges_from((("feed", declared.feed, entry.name), node) for declared in process.entity.inputs)
-            graph.add_edges_from((node, ("feed", output.feed, entry.name)) for output in process.entity.outputs)
+            yield from ((("feed", declared.feed, entry.name), node) for declared in process.entity.inputs)
+            yield from ((node, ("feed", output.feed, entry.name)) for output in process.entity.outputs)
     for feed in definitions.feeds.values():
         name, entries = feed.entity.name, feed.entity.clusters
         sources = [("feed", name, entry.name) for entry in entries if entry.type == "source"]
         targets = [("feed", name, entry.name) for entry in entries if entry.type == "target"]
-        graph.add_edges_from((source, target) for source in sources for target in targets)
-    return graph
+        yield from ((source, target) for source in sources for target in targets)
 
 
-def _shortest_cycle(graph: nx.DiGraph[Node], process: Node) -> list[Node]:
-    """From an input feed of the process, through it, and back to that feed."""
-    paths = (nx.shortest_path(graph, process, feed) for feed in sorted(graph.predecessors(process)))
-    path = min(paths, key=len)
-    return [path[-1], *path]
+def _has_cycle(edges: list[tuple[Node, Node]]) -> bool:
+    sorter: TopologicalSorter[Node] = TopologicalSorter()
+    for before, after in edges:
+        sorter.add(after, before)
+    try:
+        sorter.prepare()
+    except CycleError:
+        return True
+    return False
 
 
 def _problem(definitions: Definitions, cycle: list[Node]) -> Problem:
