@@ -18,9 +18,9 @@ from falcon_assets.model.instant import parse_instant
 from falcon_assets.planning.eviction import StoredInstance, StoredLocation, plan_eviction
 from falcon_assets.planning.paths import InstancePaths
 from falcon_assets.storage.cluster_store import ClusterStore
-from falcon_assets.storage.evicting import evict
-from falcon_assets.storage.instance_tree import stored_instances
-from falcon_assets.storage.rename_removal import purge
+from falcon_assets.storage.eviction.evicting import evict
+from falcon_assets.storage.eviction.instance_tree import stored_instances
+from falcon_assets.storage.eviction.rename_removal import purge
 
 PLANNED, DELETED = 100_000, 10_000
 PLAN_BAR_SECONDS = 2

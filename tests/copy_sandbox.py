@@ -11,12 +11,12 @@ from typing import Any
 from falcon_assets.planning.replication import Contribution, contributions
 from falcon_assets.planning.replication_options import ReplicationOptions
 from falcon_assets.storage.cluster_store import ClusterStore
-from falcon_assets.storage.complete_copies import publish_if_complete
-from falcon_assets.storage.copy_publication import publish_copies
-from falcon_assets.storage.copy_task import FileReport, TaskSummary, run_task
+from falcon_assets.storage.copying.complete_copies import publish_if_complete
+from falcon_assets.storage.copying.copy_publication import publish_copies
+from falcon_assets.storage.copying.copy_task import FileReport, TaskSummary, run_task
+from falcon_assets.storage.copying.instance_copy import CopyResult, InstanceCopy
 from falcon_assets.storage.data_version import DataVersion
-from falcon_assets.storage.instance_copy import CopyResult, InstanceCopy
-from falcon_assets.storage.output_target import OutputTarget
+from falcon_assets.storage.publication.output_target import OutputTarget
 from tests.builders import VALIDITY, make_cluster, make_feed
 
 PATH = "/raw/2013/01/01/00"

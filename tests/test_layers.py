@@ -6,6 +6,7 @@ import ast
 import pkgutil
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -30,6 +31,8 @@ ROOMS = [
     "definitions",
 ]
 """Lowest first."""
+STORAGE = ["", "publication", "copying", "eviction"]
+"""The parts of storage, lowest first; "" are the modules that are in no part."""
 BANNED = {
     "dagster": {"errors", "model", "planning", "shared_clock", "settings", "catalog", "storage", "spark"},
     "pyspark": {"errors", "model", "planning", "shared_clock", "settings", "catalog", "storage"},
@@ -60,6 +63,16 @@ def test_imports_run_downward(module: Path) -> None:
     assert [name for name in sorted(ours) if ROOMS.index(name) > ROOMS.index(room(module))] == []
     others = {name.split(".")[0] for name in imported(module)}
     assert [name for name in others if room(module) in BANNED.get(name, ())] == []
+
+
+@pytest.mark.parametrize("module", (PACKAGE / "storage").rglob("*.py"), ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_imports_of_storage_run_downward(module: Path) -> None:
+    def part(steps: Sequence[str]) -> int:
+        return STORAGE.index(steps[0] if len(steps) > 1 else "")
+
+    names = [name.split(".")[2:] for name in imported(module) if name.startswith("falcon_assets.storage.")]
+    here = part(module.relative_to(PACKAGE / "storage").parts)
+    assert [name for name in names if part(name) > here] == []
 
 
 def test_private_names_of_dagster_are_in_three_modules() -> None:

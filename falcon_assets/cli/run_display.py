@@ -14,7 +14,7 @@ from falcon_assets.orchestration.coordinator import PlannedRun
 from falcon_assets.orchestration.foreground import Display, Outcome
 from falcon_assets.orchestration.replication_work import in_words
 from falcon_assets.planning.instance_record import InstanceState
-from falcon_assets.storage.copy_progress import CopyProgress
+from falcon_assets.storage.copying.copy_progress import CopyProgress
 
 _SHOWN = 5
 

@@ -21,7 +21,7 @@ from falcon_assets.planning.timeline import feed_timeline
 from falcon_assets.settings import Settings
 from falcon_assets.storage.availability import is_available
 from falcon_assets.storage.cluster_store import ClusterStore
-from falcon_assets.storage.publishing import OutputTarget, publish_instance
+from falcon_assets.storage.publication.publishing import OutputTarget, publish_instance
 
 _FLIGHT_COLUMNS = [
     *("flight", "carrier", "tailnum", "origin", "dest"),

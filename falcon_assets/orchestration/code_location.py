@@ -23,7 +23,7 @@ from falcon_assets.planning.dagster_names import job_name, work_name
 from falcon_assets.planning.replication_process import Replication
 from falcon_assets.planning.timeline import feed_timeline
 from falcon_assets.settings import Settings
-from falcon_assets.storage.copy_progress import CopyProgress
+from falcon_assets.storage.copying.copy_progress import CopyProgress
 
 
 def _tell_nobody(name: str, progress: CopyProgress) -> None:

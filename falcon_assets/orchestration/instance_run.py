@@ -26,7 +26,7 @@ from falcon_assets.spark.engines.task import WorkflowTask
 from falcon_assets.storage.availability import is_available
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.data_version import DataVersion, fingerprint
-from falcon_assets.storage.publishing import OutputTarget, publish_instance
+from falcon_assets.storage.publication.publishing import OutputTarget, publish_instance
 
 Evicted: TypeAlias = Callable[[str, Sequence[datetime]], Mapping[datetime, datetime]]
 """Says which of the instances of a feed were evicted, and when."""

@@ -30,11 +30,11 @@ from falcon_assets.planning.replication_process import Replication, replication_
 from falcon_assets.spark.copying import copy_instance
 from falcon_assets.storage.availability import is_available
 from falcon_assets.storage.cluster_store import ClusterStore
-from falcon_assets.storage.complete_copies import publish_if_complete
-from falcon_assets.storage.copy_progress import CopyProgress
+from falcon_assets.storage.copying.complete_copies import publish_if_complete
+from falcon_assets.storage.copying.copy_progress import CopyProgress
+from falcon_assets.storage.copying.instance_copy import CopyResult, InstanceCopy
 from falcon_assets.storage.data_version import DataVersion, fingerprint
-from falcon_assets.storage.instance_copy import CopyResult, InstanceCopy
-from falcon_assets.storage.output_target import OutputTarget
+from falcon_assets.storage.publication.output_target import OutputTarget
 
 Copying: TypeAlias = Callable[[str, CopyProgress], object]
 """Told about once a second how far the copy of an instance is."""

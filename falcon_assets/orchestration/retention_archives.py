@@ -8,7 +8,7 @@ from falcon_assets.errors import FalconError
 from falcon_assets.ledger.evictions import Eviction
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.drivers import driver_explained
-from falcon_assets.storage.unfinished_archive import UnfinishedArchive
+from falcon_assets.storage.eviction.unfinished_archive import UnfinishedArchive
 
 
 def abandon_copies(

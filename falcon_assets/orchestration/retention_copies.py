@@ -17,7 +17,7 @@ from falcon_assets.planning.eviction import Hold, StoredInstance, Verdict, plan_
 from falcon_assets.planning.paths import InstancePaths
 from falcon_assets.planning.replication_process import replication_name
 from falcon_assets.storage.cluster_store import ClusterStore
-from falcon_assets.storage.unfinished_copies import UnfinishedCopy, remove_unfinished
+from falcon_assets.storage.eviction.unfinished_copies import UnfinishedCopy, remove_unfinished
 
 
 class CopyVerdict(NamedTuple):

@@ -28,8 +28,8 @@ from falcon_assets.planning.eviction import Verdict
 from falcon_assets.planning.retention_rules import cadence
 from falcon_assets.settings import Settings
 from falcon_assets.storage.cluster_store import ClusterStore
-from falcon_assets.storage.evicting import evict, is_untouched, measure
-from falcon_assets.storage.rename_removal import READERS_SECONDS, is_purged, purge
+from falcon_assets.storage.eviction.evicting import evict, is_untouched, measure
+from falcon_assets.storage.eviction.rename_removal import READERS_SECONDS, is_purged, purge
 
 _AT_ONCE = 100
 """So many instances are removed before they are written down as done."""

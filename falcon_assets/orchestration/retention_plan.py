@@ -25,8 +25,8 @@ from falcon_assets.planning.paths import InstancePaths
 from falcon_assets.planning.retention_rules import before
 from falcon_assets.settings import Settings
 from falcon_assets.storage.cluster_store import ClusterStore
-from falcon_assets.storage.instance_tree import stored_instances
-from falcon_assets.storage.unfinished_copies import unfinished_copies
+from falcon_assets.storage.eviction.instance_tree import stored_instances
+from falcon_assets.storage.eviction.unfinished_copies import unfinished_copies
 
 _AT_A_LOOK = 50
 """A look reads what has come to the targets of so many feeds: for more of them that would be much to keep in mind."""

@@ -14,9 +14,9 @@ from pyspark.sql import SparkSession
 
 from falcon_assets.errors import StorageError
 from falcon_assets.spark.failures import SPARK_ERRORS, explain
-from falcon_assets.storage.copy_progress import CopyProgress, ProgressReader
-from falcon_assets.storage.copy_task import CopyJob, TaskSummary, run_task
-from falcon_assets.storage.instance_copy import CopyResult, InstanceCopy
+from falcon_assets.storage.copying.copy_progress import CopyProgress, ProgressReader
+from falcon_assets.storage.copying.copy_task import CopyJob, TaskSummary, run_task
+from falcon_assets.storage.copying.instance_copy import CopyResult, InstanceCopy
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -18,7 +18,7 @@ from falcon_assets.ledger.tables import ENTITY_STATUS, METADATA
 from falcon_assets.ledger.upgrade import upgrade
 from falcon_assets.settings import Settings
 from falcon_assets.storage.cluster_store import ClusterStore
-from falcon_assets.storage.copy_folders import CopyFolders
+from falcon_assets.storage.copying.copy_folders import CopyFolders
 from tests.builders import make_cluster
 
 CLUSTER = """

@@ -7,7 +7,7 @@ import io
 from rich.console import Console
 
 from falcon_assets.cli.run_display import shown_on
-from falcon_assets.storage.copy_progress import CopyProgress
+from falcon_assets.storage.copying.copy_progress import CopyProgress
 
 
 def test_a_copy_is_shown_from_its_first_second_to_its_end() -> None:

@@ -30,8 +30,8 @@ from falcon_assets.orchestration.retention_schedules import cron_for, retention_
 from falcon_assets.planning.instance_record import FeedState, RerunRequest
 from falcon_assets.settings import Settings
 from falcon_assets.storage.cluster_store import ClusterStore
-from falcon_assets.storage.publishing import OutputTarget, publish_instance
-from falcon_assets.storage.unfinished_archive import UnfinishedArchive
+from falcon_assets.storage.eviction.unfinished_archive import UnfinishedArchive
+from falcon_assets.storage.publication.publishing import OutputTarget, publish_instance
 from tests.orchestration.ledger_world import LedgerWorld
 
 CLUSTER = """---

@@ -24,10 +24,10 @@ from falcon_assets.planning.replication import contributions
 from falcon_assets.planning.replication_options import ReplicationOptions
 from falcon_assets.settings import Settings
 from falcon_assets.storage.cluster_store import ClusterStore
-from falcon_assets.storage.copy_task import run_task
-from falcon_assets.storage.instance_copy import InstanceCopy
-from falcon_assets.storage.output_target import OutputTarget
-from falcon_assets.storage.publishing import publish_instance
+from falcon_assets.storage.copying.copy_task import run_task
+from falcon_assets.storage.copying.instance_copy import InstanceCopy
+from falcon_assets.storage.publication.output_target import OutputTarget
+from falcon_assets.storage.publication.publishing import publish_instance
 from tests.orchestration.replication_world import ReplicationWorld, feed, hour, on
 
 CLUSTERS = "".join(

@@ -17,7 +17,7 @@ from falcon_assets.orchestration.retention_pass import Passed, RetentionPass
 from falcon_assets.orchestration.retention_plan import FeedPlan, RetentionLook, plan_retention
 from falcon_assets.settings import Settings
 from falcon_assets.storage.cluster_store import ClusterStore
-from falcon_assets.storage.copy_folders import CopyFolders, unfinished_folder
+from falcon_assets.storage.copying.copy_folders import CopyFolders, unfinished_folder
 from tests.orchestration.replication_world import ReplicationWorld, feed, hour, on
 
 CLUSTERS = "".join(

@@ -16,7 +16,7 @@ from falcon_assets.model.cluster import Cluster
 from falcon_assets.planning.replication_options import ReplicationOptions
 from falcon_assets.spark.copying import copy_instance
 from falcon_assets.spark.session import session_for
-from falcon_assets.storage.copy_progress import CopyProgress
+from falcon_assets.storage.copying.copy_progress import CopyProgress
 from tests.copy_sandbox import CopySandbox, some_files
 
 

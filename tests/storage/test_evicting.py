@@ -15,15 +15,15 @@ from falcon_assets.model.instant import format_instant, parse_instant
 from falcon_assets.planning.eviction import StoredInstance, StoredLocation, Verdict, plan_eviction
 from falcon_assets.planning.paths import InstancePaths
 from falcon_assets.storage.cluster_store import ClusterStore
-from falcon_assets.storage.copy_folders import copies_folder
+from falcon_assets.storage.copying.copy_folders import copies_folder
 from falcon_assets.storage.data_version import fingerprint
-from falcon_assets.storage.evicting import Evicted, evict
-from falcon_assets.storage.instance_tree import stored_instances
-from falcon_assets.storage.output_swap import place_key
+from falcon_assets.storage.eviction.evicting import Evicted, evict
+from falcon_assets.storage.eviction.instance_tree import stored_instances
+from falcon_assets.storage.eviction.rename_removal import RenameRemoval, is_purged, purge
+from falcon_assets.storage.eviction.unfinished_archive import UnfinishedArchive
 from falcon_assets.storage.path_lock import path_lock
-from falcon_assets.storage.publishing import OutputTarget, publish_instance
-from falcon_assets.storage.rename_removal import RenameRemoval, is_purged, purge
-from falcon_assets.storage.unfinished_archive import UnfinishedArchive
+from falcon_assets.storage.publication.output_swap import place_key
+from falcon_assets.storage.publication.publishing import OutputTarget, publish_instance
 from tests.builders import VALIDITY, make_cluster, make_feed
 
 NOW = parse_instant("2013-01-10T00:00Z")

@@ -16,10 +16,10 @@ from falcon_assets.model.instant import parse_instant
 from falcon_assets.planning.eviction import Verdict, plan_eviction
 from falcon_assets.planning.paths import InstancePaths
 from falcon_assets.storage.cluster_store import ClusterStore
-from falcon_assets.storage.copy_folders import copies_folder
-from falcon_assets.storage.evicting import evict
-from falcon_assets.storage.instance_tree import stored_instances
-from falcon_assets.storage.rename_removal import purge
+from falcon_assets.storage.copying.copy_folders import copies_folder
+from falcon_assets.storage.eviction.evicting import evict
+from falcon_assets.storage.eviction.instance_tree import stored_instances
+from falcon_assets.storage.eviction.rename_removal import purge
 from tests.builders import VALIDITY, make_cluster, make_feed
 from tests.processes import killed_before
 

@@ -19,9 +19,9 @@ from falcon_assets.errors import StorageError
 from falcon_assets.planning.eviction import plan_eviction
 from falcon_assets.planning.paths import InstancePaths
 from falcon_assets.storage.cluster_store import ClusterStore
-from falcon_assets.storage.evicting import evict
-from falcon_assets.storage.instance_tree import stored_instances
-from falcon_assets.storage.rename_removal import purge
+from falcon_assets.storage.eviction.evicting import evict
+from falcon_assets.storage.eviction.instance_tree import stored_instances
+from falcon_assets.storage.eviction.rename_removal import purge
 from tests.builders import make_cluster, make_feed
 
 MEMORY = "/dev/shm" if Path("/dev/shm").is_dir() else None

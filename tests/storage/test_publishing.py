@@ -13,7 +13,7 @@ from falcon_assets.errors import StorageError
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.data_version import DataVersion, fingerprint
 from falcon_assets.storage.explain import explained
-from falcon_assets.storage.publishing import InstancePublication, OutputTarget, publish_instance
+from falcon_assets.storage.publication.publishing import InstancePublication, OutputTarget, publish_instance
 from tests.builders import make_cluster
 from tests.processes import forked
 

@@ -19,7 +19,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from falcon_assets.storage.cluster_store import ClusterStore
-from falcon_assets.storage.publishing import OutputTarget, publish_instance
+from falcon_assets.storage.publication.publishing import OutputTarget, publish_instance
 from tests.builders import make_cluster
 from tests.processes import forked, killed_before
 

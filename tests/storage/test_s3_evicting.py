@@ -16,12 +16,12 @@ from falcon_assets.model.instant import parse_instant
 from falcon_assets.planning.eviction import StoredInstance, Verdict, plan_eviction
 from falcon_assets.planning.paths import InstancePaths
 from falcon_assets.storage.cluster_store import ClusterStore
-from falcon_assets.storage.copy_folders import copies_folder
+from falcon_assets.storage.copying.copy_folders import copies_folder
 from falcon_assets.storage.data_version import fingerprint
-from falcon_assets.storage.evicting import Evicted, evict, is_untouched
-from falcon_assets.storage.instance_tree import stored_instances
-from falcon_assets.storage.rename_removal import purge
-from falcon_assets.storage.unfinished_archive import UnfinishedArchive
+from falcon_assets.storage.eviction.evicting import Evicted, evict, is_untouched
+from falcon_assets.storage.eviction.instance_tree import stored_instances
+from falcon_assets.storage.eviction.rename_removal import purge
+from falcon_assets.storage.eviction.unfinished_archive import UnfinishedArchive
 from tests.builders import VALIDITY, make_cluster, make_feed
 from tests.s3_server import ENVIRON, SECRET, lake, s3_server
 

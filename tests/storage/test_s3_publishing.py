@@ -11,7 +11,7 @@ import pytest
 from falcon_assets.errors import StorageError
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.data_version import fingerprint
-from falcon_assets.storage.publishing import OutputTarget, publish_instance
+from falcon_assets.storage.publication.publishing import OutputTarget, publish_instance
 from tests.builders import make_cluster
 from tests.s3_server import ENVIRON, lake, s3_server
 

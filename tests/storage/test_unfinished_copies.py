@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 from falcon_assets.errors import StorageError
-from falcon_assets.storage.copy_folders import copies_folder, unfinished_mark
-from falcon_assets.storage.copy_task import run_task
+from falcon_assets.storage.copying.copy_folders import copies_folder, unfinished_mark
+from falcon_assets.storage.copying.copy_task import run_task
+from falcon_assets.storage.eviction.rename_removal import purge
+from falcon_assets.storage.eviction.unfinished_copies import UnfinishedCopy, remove_unfinished, unfinished_copies
 from falcon_assets.storage.path_lock import path_lock
-from falcon_assets.storage.rename_removal import purge
-from falcon_assets.storage.unfinished_copies import UnfinishedCopy, remove_unfinished, unfinished_copies
 from tests.copy_sandbox import FLAG, PATH, CopySandbox, some_files
 from tests.processes import killed_before
 

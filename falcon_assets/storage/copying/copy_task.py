@@ -16,10 +16,10 @@ from fsspec import AbstractFileSystem
 
 from falcon_assets.errors import StorageError
 from falcon_assets.planning.copy_plan import CopyRecord, FileStep, Step
-from falcon_assets.storage.copy_records import RecordLog
-from falcon_assets.storage.file_copy import Attributes, FileCopy
+from falcon_assets.storage.copying.copy_records import RecordLog
+from falcon_assets.storage.copying.file_copy import Attributes, FileCopy
+from falcon_assets.storage.copying.throttle import Throttle
 from falcon_assets.storage.file_reading import content_of, is_local
-from falcon_assets.storage.throttle import Throttle
 
 _REQUESTS = 16
 """How many requests to an object store are under way at once in a task; local files gain nothing from threads."""

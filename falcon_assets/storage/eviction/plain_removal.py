@@ -9,7 +9,7 @@ from functools import cached_property
 from falcon_assets.errors import StorageError
 from falcon_assets.planning.eviction import StoredLocation
 from falcon_assets.storage.cluster_store import ClusterStore
-from falcon_assets.storage.copy_folders import copies_folder
+from falcon_assets.storage.copying.copy_folders import copies_folder
 from falcon_assets.storage.side_files import is_side_file
 
 _STEPS = frozenset(("", ".", ".."))

@@ -13,7 +13,7 @@ from collections.abc import Collection
 from contextlib import suppress
 
 from falcon_assets.storage.cluster_store import ClusterStore
-from falcon_assets.storage.output_swap import place_key
+from falcon_assets.storage.publication.output_swap import place_key
 
 
 class UnfinishedArchive:

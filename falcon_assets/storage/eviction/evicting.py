@@ -10,11 +10,11 @@ from typing import NamedTuple, Protocol
 
 from falcon_assets.errors import StorageError
 from falcon_assets.planning.eviction import StoredInstance, StoredLocation, Verdict
-from falcon_assets.storage.archiving import archive
 from falcon_assets.storage.cluster_store import ClusterStore
+from falcon_assets.storage.eviction.archiving import archive
+from falcon_assets.storage.eviction.plain_removal import PlainRemoval
+from falcon_assets.storage.eviction.rename_removal import RenameRemoval
 from falcon_assets.storage.explain import explained, explanation
-from falcon_assets.storage.plain_removal import PlainRemoval
-from falcon_assets.storage.rename_removal import RenameRemoval
 
 
 class Evicted(NamedTuple):
@@ -53,7 +53,7 @@ def evict(
 
     Verdicts to keep are passed over. Nothing is touched but the locations of the others and the folders between them
     and their fixed prefix. On file systems what goes is moved aside in one step, so that nobody sees a part of it:
-    call :func:`falcon_assets.storage.rename_removal.purge` at the end.
+    call :func:`falcon_assets.storage.eviction.rename_removal.purge` at the end.
 
     Args:
         store: Where the instances lie.

@@ -8,9 +8,9 @@ from typing import Protocol
 
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.data_version import DataVersion
-from falcon_assets.storage.object_publication import ObjectPublication
-from falcon_assets.storage.output_target import OutputTarget
-from falcon_assets.storage.rename_publication import RenamePublication
+from falcon_assets.storage.publication.object_publication import ObjectPublication
+from falcon_assets.storage.publication.output_target import OutputTarget
+from falcon_assets.storage.publication.rename_publication import RenamePublication
 
 __all__ = ["InstancePublication", "OutputTarget", "publish_instance"]
 

@@ -16,8 +16,8 @@ from falcon_assets.errors import StorageError
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.data_version import DataVersion, fingerprint
 from falcon_assets.storage.drivers import driver_explained
-from falcon_assets.storage.output_swap import place_key
-from falcon_assets.storage.output_target import OutputTarget
+from falcon_assets.storage.publication.output_swap import place_key
+from falcon_assets.storage.publication.output_target import OutputTarget
 from falcon_assets.storage.side_files import is_side_file
 
 _REQUESTS = 16

@@ -18,12 +18,12 @@ from typing import NamedTuple
 
 from falcon_assets.errors import StorageError
 from falcon_assets.storage.cluster_store import ClusterStore
-from falcon_assets.storage.copy_folders import CopyFolders, unfinished_folder, unfinished_mark
+from falcon_assets.storage.copying.copy_folders import CopyFolders, unfinished_folder, unfinished_mark
 from falcon_assets.storage.drivers import driver_explained
-from falcon_assets.storage.output_target import OutputTarget
+from falcon_assets.storage.eviction.rename_removal import RenameRemoval
 from falcon_assets.storage.path_lock import path_lock
-from falcon_assets.storage.rename_publication import RenamePublication
-from falcon_assets.storage.rename_removal import RenameRemoval
+from falcon_assets.storage.publication.output_target import OutputTarget
+from falcon_assets.storage.publication.rename_publication import RenamePublication
 
 
 class UnfinishedCopy(NamedTuple):
@@ -53,8 +53,8 @@ def unfinished_copies(store: ClusterStore) -> list[UnfinishedCopy]:
 def remove_unfinished(store: ClusterStore, copy: UnfinishedCopy, flag: str | None) -> bool:
     """Removes what was staged for an instance that never came; False, and nothing removed, where something is there.
 
-    On file systems it is moved aside: call :func:`falcon_assets.storage.rename_removal.purge` at the end. The mark goes
-    last, so that the same call again completes this one.
+    On file systems it is moved aside: call :func:`falcon_assets.storage.eviction.rename_removal.purge` at the end. The
+    mark goes last, so that the same call again completes this one.
 
     Args:
         store: The target's.

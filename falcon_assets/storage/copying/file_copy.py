@@ -12,12 +12,12 @@ from typing import NamedTuple
 from fsspec import AbstractFileSystem
 
 from falcon_assets.errors import StorageError
-from falcon_assets.storage.bulk_sync import start_writing
 from falcon_assets.storage.checksum import checksum, checksum_of
+from falcon_assets.storage.copying.bulk_sync import start_writing
+from falcon_assets.storage.copying.s3_etag import Etag, part_size
+from falcon_assets.storage.copying.throttle import Throttle
 from falcon_assets.storage.file_reading import LOCAL_BLOCK, SMALL, blocks, content_of, is_local, read_small
 from falcon_assets.storage.marks import local_mark, mark_of
-from falcon_assets.storage.s3_etag import Etag, part_size
-from falcon_assets.storage.throttle import Throttle
 
 _WRITTEN_AT_ONCE = 16 << 20
 """How much of a file the disk is given while the rest is copied: publishing then has little to wait for."""

@@ -15,15 +15,15 @@ from falcon_assets.planning.copy_plan import CopyPlan, ListedFile, plan_copy
 from falcon_assets.planning.replication import Contribution
 from falcon_assets.planning.replication_options import ReplicationOptions
 from falcon_assets.storage.cluster_store import ClusterStore
-from falcon_assets.storage.copy_folders import CopyFolders
-from falcon_assets.storage.copy_records import true_records
-from falcon_assets.storage.copy_task import CopyJob, TaskSummary
+from falcon_assets.storage.copying.copy_folders import CopyFolders
+from falcon_assets.storage.copying.copy_records import true_records
+from falcon_assets.storage.copying.copy_task import CopyJob, TaskSummary
+from falcon_assets.storage.copying.file_copy import Attributes
+from falcon_assets.storage.copying.file_marks import list_files
 from falcon_assets.storage.drivers import driver_explained
-from falcon_assets.storage.file_copy import Attributes
-from falcon_assets.storage.file_marks import list_files
-from falcon_assets.storage.output_target import OutputTarget
 from falcon_assets.storage.path_lock import path_lock
-from falcon_assets.storage.rename_publication import RenamePublication
+from falcon_assets.storage.publication.output_target import OutputTarget
+from falcon_assets.storage.publication.rename_publication import RenamePublication
 
 _LOCK_SECONDS = 3.0
 _SHOWN_FAILURES = 5

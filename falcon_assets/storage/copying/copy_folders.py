@@ -27,9 +27,9 @@ from pathlib import Path
 
 from falcon_assets.planning.copy_plan import CopyRecord, FileStep, ListedFile
 from falcon_assets.storage.cluster_store import ClusterStore
-from falcon_assets.storage.copy_records import from_lines, read_records, to_lines
-from falcon_assets.storage.file_marks import list_files
-from falcon_assets.storage.output_swap import place_key
+from falcon_assets.storage.copying.copy_records import from_lines, read_records, to_lines
+from falcon_assets.storage.copying.file_marks import list_files
+from falcon_assets.storage.publication.output_swap import place_key
 
 
 def copies_folder(store: ClusterStore, path: str) -> str:

@@ -11,16 +11,16 @@ from pathlib import Path
 
 from falcon_assets.errors import StorageError
 from falcon_assets.planning.copy_plan import CopyRecord, ListedFile
-from falcon_assets.storage.bulk_sync import sync_all
 from falcon_assets.storage.cluster_store import ClusterStore
-from falcon_assets.storage.copy_folders import CopyFolders
-from falcon_assets.storage.copy_records import true_records
+from falcon_assets.storage.copying.bulk_sync import sync_all
+from falcon_assets.storage.copying.copy_folders import CopyFolders
+from falcon_assets.storage.copying.copy_records import true_records
+from falcon_assets.storage.copying.file_marks import list_files
+from falcon_assets.storage.copying.instance_copy import part_lock
 from falcon_assets.storage.data_version import DataVersion, fingerprint, version_of
 from falcon_assets.storage.drivers import driver_explained
-from falcon_assets.storage.file_marks import list_files
-from falcon_assets.storage.instance_copy import part_lock
-from falcon_assets.storage.output_target import OutputTarget
-from falcon_assets.storage.rename_publication import RenamePublication
+from falcon_assets.storage.publication.output_target import OutputTarget
+from falcon_assets.storage.publication.rename_publication import RenamePublication
 
 _OUTPUT = "copy"
 

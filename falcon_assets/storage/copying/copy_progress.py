@@ -5,8 +5,8 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 
-from falcon_assets.storage.copy_records import from_lines
-from falcon_assets.storage.copy_task import CopyJob
+from falcon_assets.storage.copying.copy_records import from_lines
+from falcon_assets.storage.copying.copy_task import CopyJob
 from falcon_assets.storage.file_reading import is_local
 
 

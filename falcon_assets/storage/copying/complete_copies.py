@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 from falcon_assets.errors import StorageError
 from falcon_assets.storage.cluster_store import ClusterStore
-from falcon_assets.storage.copy_folders import CopyFolders
-from falcon_assets.storage.copy_publication import publish_copies
+from falcon_assets.storage.copying.copy_folders import CopyFolders
+from falcon_assets.storage.copying.copy_publication import publish_copies
+from falcon_assets.storage.copying.instance_copy import is_published
 from falcon_assets.storage.data_version import DataVersion, fingerprint
-from falcon_assets.storage.instance_copy import is_published
-from falcon_assets.storage.output_target import OutputTarget
-from falcon_assets.storage.rename_publication import RenamePublication
+from falcon_assets.storage.publication.output_target import OutputTarget
+from falcon_assets.storage.publication.rename_publication import RenamePublication
 
 
 def publish_if_complete(

@@ -10,12 +10,12 @@ from typing import Any, TypeAlias
 
 from falcon_assets.errors import StorageError
 from falcon_assets.storage.cluster_store import ClusterStore
+from falcon_assets.storage.copying.file_copy import Attributes, FileCopy
+from falcon_assets.storage.copying.throttle import Throttle
 from falcon_assets.storage.durable import make_folders, sync, sync_tree
-from falcon_assets.storage.file_copy import Attributes, FileCopy
+from falcon_assets.storage.eviction.unfinished_archive import UnfinishedArchive
 from falcon_assets.storage.file_reading import content_of
 from falcon_assets.storage.listing import files_of, list_instance
-from falcon_assets.storage.throttle import Throttle
-from falcon_assets.storage.unfinished_archive import UnfinishedArchive
 
 _Files: TypeAlias = Mapping[str, Mapping[str, Any]]
 """fsspec's entry of each file, by its name relative to the instance; "" for an instance that is a single file."""

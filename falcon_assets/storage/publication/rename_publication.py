@@ -12,10 +12,10 @@ from falcon_assets.errors import StorageError
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.data_version import DataVersion
 from falcon_assets.storage.explain import explained
-from falcon_assets.storage.output_swap import OutputSwap
-from falcon_assets.storage.output_target import OutputTarget
 from falcon_assets.storage.path_lock import path_lock
-from falcon_assets.storage.replaced import sweep
+from falcon_assets.storage.publication.output_swap import OutputSwap
+from falcon_assets.storage.publication.output_target import OutputTarget
+from falcon_assets.storage.publication.replaced import sweep
 
 _LOCK_SECONDS = 3.0
 

@@ -26,9 +26,9 @@ from falcon_assets.errors import StorageError
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.data_version import DataVersion, fingerprint
 from falcon_assets.storage.durable import make_folders, sync, sync_tree
-from falcon_assets.storage.output_target import OutputTarget
 from falcon_assets.storage.permissions import apply_permission
-from falcon_assets.storage.replaced import set_aside
+from falcon_assets.storage.publication.output_target import OutputTarget
+from falcon_assets.storage.publication.replaced import set_aside
 from falcon_assets.storage.side_files import remove_side_files
 
 _REMOVE_ATTEMPTS = 3

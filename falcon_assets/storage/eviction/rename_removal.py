@@ -1,7 +1,8 @@
 """Removing on file systems whose rename is atomic: out of the place at once, flag and all; off the disk a while later.
 
-A reader that opened the folder just before still lists all of it (see :mod:`falcon_assets.storage.replaced`). What goes
-waits in an area of its own, so that no publication has to remove what retention evicted.
+A reader that opened the folder just before still lists all of it (see
+:mod:`falcon_assets.storage.publication.replaced`). What goes waits in an area of its own, so that no publication has to
+remove what retention evicted.
 """
 
 from __future__ import annotations
@@ -21,11 +22,11 @@ from filelock import lock_descriptor
 from falcon_assets.errors import StorageError
 from falcon_assets.planning.eviction import StoredLocation
 from falcon_assets.storage.cluster_store import ClusterStore
-from falcon_assets.storage.copy_folders import copies_folder
-from falcon_assets.storage.output_swap import OutputSwap, place_key
-from falcon_assets.storage.output_target import OutputTarget
+from falcon_assets.storage.copying.copy_folders import copies_folder
+from falcon_assets.storage.eviction.plain_removal import parent_and_name
 from falcon_assets.storage.path_lock import acquire, path_lock, release
-from falcon_assets.storage.plain_removal import parent_and_name
+from falcon_assets.storage.publication.output_swap import OutputSwap, place_key
+from falcon_assets.storage.publication.output_target import OutputTarget
 from falcon_assets.storage.side_files import is_side_file
 
 READERS_SECONDS = 60.0
