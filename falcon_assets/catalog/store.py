@@ -79,6 +79,14 @@ class EntityStore:
         return self._replications.get((feed_name, cluster_name), ())
 
     @cached_property
+    def sources(self) -> dict[str, set[str]]:
+        """Target cluster -> the clusters from which anything is replicated to it."""
+        found: dict[str, set[str]] = {}
+        for (_, target), replications in self._replications.items():
+            found.setdefault(target, set()).update(one.source for one in replications)
+        return found
+
+    @cached_property
     def coordinated(self) -> tuple[Process, ...]:
         """All that coordinators run: the processes, and the replications to the clusters of this store."""
         return (*self.processes.values(), *(one for found in self._replications.values() for one in found))

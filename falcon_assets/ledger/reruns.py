@@ -38,6 +38,7 @@ class Requested:
     """A request, and what is known about its instance."""
 
     process: str
+    cluster: str
     nominal: datetime
     request: RerunRequest
     record: InstanceRecord
@@ -60,21 +61,22 @@ class Changed:
     newest: Mapping[str, datetime]
 
 
-def requested(connection: Connection, cluster: str) -> list[Requested]:
-    """All requests on a cluster, those that have been served included."""
+def requested(connection: Connection, clusters: Collection[str]) -> list[Requested]:
+    """All requests on these clusters, those that have been served included."""
     own = and_(
         PROCESS_INSTANCES.c.process == RERUNS.c.process,
         PROCESS_INSTANCES.c.cluster == RERUNS.c.cluster,
         PROCESS_INSTANCES.c.nominal == RERUNS.c.nominal,
     )
-    asked = select(RERUNS).where(RERUNS.c.cluster == cluster).order_by(RERUNS.c.process, RERUNS.c.nominal)
-    requests = {(row.process, row.nominal): _request(row) for row in connection.execute(asked)}
+    there = RERUNS.c.cluster.in_(clusters)
+    asked = select(RERUNS).where(there).order_by(RERUNS.c.process, RERUNS.c.cluster, RERUNS.c.nominal)
+    requests = {(row.process, row.cluster, row.nominal): _request(row) for row in connection.execute(asked)}
     if not requests:
         return []
-    known = select(PROCESS_INSTANCES).join_from(RERUNS, PROCESS_INSTANCES, own).where(RERUNS.c.cluster == cluster)
-    records = {(row.process, row.nominal): record_of(row) for row in connection.execute(known)}
+    known = select(PROCESS_INSTANCES).join_from(RERUNS, PROCESS_INSTANCES, own).where(there)
+    records = {(row.process, row.cluster, row.nominal): record_of(row) for row in connection.execute(known)}
     return [
-        Requested(*key, request, records.get(key) or InstanceRecord(key[1], InstanceState.WAITING))
+        Requested(*key, request, records.get(key) or InstanceRecord(key[2], InstanceState.WAITING))
         for key, request in requests.items()
     ]
 
@@ -169,22 +171,25 @@ def changed(connection: Connection, late_inputs: LateInputs) -> dict[ProcessKey,
 
 
 def late_readers(
-    connection: Connection, cluster: str, late_inputs: LateInputs, instances: Collection[tuple[str, datetime]]
-) -> list[tuple[str, datetime]]:
-    """The process instances on a cluster that read one of these feed instances (feed, instance) as a late input."""
+    connection: Connection, late_inputs: LateInputs, instances: Collection[tuple[str, str, datetime]]
+) -> list[ProcessKey]:
+    """The process instances that read one of these feed instances (cluster, feed, instance) as one of the late inputs.
+
+    Replications read on another cluster than theirs.
+    """
     if not late_inputs:
         return []
     asked = _asked(late_inputs)
     read = CONSUMED.c
-    found: list[tuple[str, datetime]] = []
+    found: list[ProcessKey] = []
     for part in parts(instances):
         statement = (
-            select(read.process, read.nominal)
+            select(read.process, read.cluster, read.nominal)
             .join_from(CONSUMED, asked, _late_input(asked))
-            .where(read.cluster == cluster, read.input_cluster == cluster, tuple_(read.feed, read.instance).in_(part))
+            .where(tuple_(read.input_cluster, read.feed, read.instance).in_(part))
             .distinct()
         )
-        found += [(row.process, row.nominal) for row in connection.execute(statement)]
+        found += [(row.process, row.cluster, row.nominal) for row in connection.execute(statement)]
     return found
 
 

@@ -18,7 +18,7 @@ from falcon_assets.model.expression import Kind
 from falcon_assets.model.instant import format_instant
 from falcon_assets.model.process import Input, Process
 from falcon_assets.orchestration import run_tags
-from falcon_assets.orchestration.cluster_reruns import ClusterReruns, look_at_reruns
+from falcon_assets.orchestration.cluster_reruns import ClusterReruns
 from falcon_assets.planning.coordination import Decision, Situation
 from falcon_assets.planning.expression_bounds import expression_bounds
 from falcon_assets.planning.instance_record import InstanceRecord, InstanceState
@@ -87,7 +87,6 @@ class ClusterLook:
                 self._available.setdefault(key, set()).update(there)
             for key, gone in queries.evicted(connection, spans).items():
                 self._evicted.setdefault(key, {}).update(gone)
-        self._holds_elsewhere: dict[str, RerunHolds] = {}
         self._runs: dict[str, list[dg.DagsterRun]] = {}
         for run in unfinished:
             if run.tags.get(run_tags.CLUSTER) == cluster and run_tags.NOMINAL_TIMES in run.tags:
@@ -120,7 +119,7 @@ class ClusterLook:
             available={one.feed: self._available.get((reads_on, one.feed), set()) for one in process.inputs},
             budget=min(budget, 100) if budget > 0 else 0,
             requests=self._reruns.requests.get(process.name, {}),
-            holds=self._holds(reads_on),
+            holds=self._reruns.holds.get(reads_on) or RerunHolds(),
             evicted={
                 one.feed: self._evicted[reads_on, one.feed]
                 for one in process.inputs
@@ -140,14 +139,6 @@ class ClusterLook:
 
     def _first_open(self, member: Member) -> datetime:
         return self._progress.get(member.progress_key, member.timeline.start)
-
-    def _holds(self, cluster: str) -> RerunHolds:
-        """What reruns are about to replace on a cluster that is read."""
-        if cluster == self._cluster:
-            return self._reruns.holds
-        if cluster not in self._holds_elsewhere:
-            self._holds_elsewhere[cluster] = look_at_reruns(self._connection, self._store, cluster, (), self._now).holds
-        return self._holds_elsewhere[cluster]
 
     def _slots(self, process: Process, records: Mapping[datetime, InstanceRecord]) -> int:
         granted = {run.run_id: int(run.tags.get(run_tags.SLOTS, 1)) for run in self._runs.get(process.name, ())}

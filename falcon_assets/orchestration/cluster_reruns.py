@@ -11,6 +11,7 @@ from sqlalchemy import Connection
 
 from falcon_assets.catalog.store import EntityStore
 from falcon_assets.ledger import reruns
+from falcon_assets.ledger.reduce import ProcessKey
 from falcon_assets.ledger.status import Status, statuses
 from falcon_assets.orchestration.late_inputs import late_inputs
 from falcon_assets.planning.instance_record import InstanceRecord, RerunRequest
@@ -26,18 +27,18 @@ class ClusterReruns:
     Attributes:
         requests: Process -> nominal time -> the request.
         records: Process -> nominal time -> what is known about the instance.
-        holds: What waits for them.
+        holds: Cluster -> what waits for them, and for those on the clusters that it is replicated from.
     """
 
     requests: Mapping[str, Mapping[datetime, RerunRequest]] = field(default_factory=dict)
     records: Mapping[str, Mapping[datetime, InstanceRecord]] = field(default_factory=dict)
-    holds: RerunHolds = field(default_factory=RerunHolds)
+    holds: Mapping[str, RerunHolds] = field(default_factory=dict)
 
 
 def look_at_reruns(
     connection: Connection, store: EntityStore, cluster: str, own: Collection[str], now: datetime
 ) -> ClusterReruns:
-    """The requests that are alive; those of processes in ``own`` that are not any more are deleted.
+    """The requests on the cluster that are alive; those of processes in ``own`` that are not any more are deleted.
 
     What reads an instance that will be asked to run again, because a late rerun has just replaced what it read, waits
     already: the late-arrival sensor looks less often than coordinators do.
@@ -45,28 +46,40 @@ def look_at_reruns(
     Raises:
         ExpressionError: an output of one of the instances lies beyond the years 1 to 9999.
     """
-    watched = [key for key in late_inputs(store, store.coordinated) if key[0] == cluster]
+    clusters = _with_sources(store, cluster)
+    watched = [key for key in late_inputs(store, store.coordinated) if key[0] in clusters]
     # In this order: a rerun that ends in between is alive in the one, or has left its readers stale in the other.
-    found = reruns.requested(connection, cluster)
+    found = reruns.requested(connection, clusters)
     following = _following(connection, store, watched, now)
     if not found and not following:
         return ClusterReruns()
-    alive = [one for one in found if _is_alive(one, store, cluster)]
-    reruns.forget(connection, cluster, [one for one in found if one not in alive and one.process in own])
+    alive = [one for one in found if _is_alive(one, store)]
+    here = [one for one in found if one.cluster == cluster]
+    reruns.forget(connection, cluster, [one for one in here if one not in alive and one.process in own])
     requests: dict[str, dict[datetime, RerunRequest]] = {}
     records: dict[str, dict[datetime, InstanceRecord]] = {}
     for one in alive:
-        requests.setdefault(one.process, {})[one.nominal] = one.request
-        records.setdefault(one.process, {})[one.nominal] = one.record
-    asked = [*((one.process, one.nominal) for one in alive), *following]
-    late_readers = partial(reruns.late_readers, connection, cluster, watched)
-    own_processes = {one.name: one for one in store.coordinated if one.on(cluster)}
-    return ClusterReruns(requests, records, rerun_holds(asked, own_processes, store.feeds, cluster, late_readers))
+        if one.cluster == cluster:
+            requests.setdefault(one.process, {})[one.nominal] = one.request
+            records.setdefault(one.process, {})[one.nominal] = one.record
+    asked = [*((one.process, one.cluster, one.nominal) for one in alive), *following]
+    late_readers = partial(reruns.late_readers, connection, watched)
+    return ClusterReruns(requests, records, rerun_holds(asked, store.coordinated_on, store.feeds, late_readers))
+
+
+def _with_sources(store: EntityStore, cluster: str) -> set[str]:
+    """The cluster, and all from which data comes to it, over others too."""
+    sources = store.sources
+    found, new = set[str](), {cluster}
+    while new:
+        found |= new
+        new = {source for one in new for source in sources.get(one, ())} - found
+    return found
 
 
 def _following(
     connection: Connection, store: EntityStore, watched: reruns.LateInputs, now: datetime
-) -> list[tuple[str, datetime]]:
+) -> list[ProcessKey]:
     """The instances whose late inputs were replaced by late reruns: they run again as soon as somebody looks."""
     changed = reruns.changed(connection, watched)
     found = [key for key, one in changed.items() if any(arrival.by_late_rerun for arrival in one.arrivals)]
@@ -76,7 +89,7 @@ def _following(
     scheduled = {key: store.scheduled_as(reader) for key, reader in readers.items() if reader}
     status = statuses(connection, scheduled.values(), now)
     return [
-        (key[0], key[2])
+        key
         for key, reader in readers.items()
         if reader is not None
         and status[scheduled[key].kind, scheduled[key].name].status is not Status.SUBMITTED
@@ -84,8 +97,8 @@ def _following(
     ]
 
 
-def _is_alive(one: reruns.Requested, store: EntityStore, cluster: str) -> bool:
-    process = store.coordinated_on(one.process, cluster)
+def _is_alive(one: reruns.Requested, store: EntityStore) -> bool:
+    process = store.coordinated_on(one.process, one.cluster)
     if process is None:
         return False
-    return process_timeline(process, cluster).contains(one.nominal) and is_alive(one.request, one.record, process)
+    return process_timeline(process, one.cluster).contains(one.nominal) and is_alive(one.request, one.record, process)

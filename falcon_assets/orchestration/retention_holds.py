@@ -149,7 +149,7 @@ class ClusterHolds:
             attempts = {one.name: one.retry.attempts for one in ours if one.name in first_open}
             asked = {one.name: first_open.get(one.name, timelines[one.name].end) for one in ours}
             unfinished = queries.records(self._connection, target, asked, attempts)
-            requested = reruns.requested(self._connection, target)
+            requested = reruns.requested(self._connection, [target])
             changed = self._changed(ours, target)
             for one in ours:
                 again = {

@@ -14,10 +14,10 @@ from falcon_assets.model.process import Input, Process
 from falcon_assets.planning.inputs import input_instances, latest_instances, output_instance
 from falcon_assets.planning.timeline import feed_timeline
 
-Rerun: TypeAlias = tuple[str, datetime]
-"""A process and the nominal time of its instance."""
-FeedInstance: TypeAlias = tuple[str, datetime]
-"""A feed and its instance."""
+Rerun: TypeAlias = tuple[str, str, datetime]
+"""A process, its cluster, and the nominal time of its instance."""
+FeedInstance: TypeAlias = tuple[str, str, datetime]
+"""A cluster, a feed and its instance."""
 
 _DEEPEST = 100
 """How many steps down the graph a change is followed; only a process that reads its own output goes so deep."""
@@ -28,10 +28,10 @@ class RerunHolds:
     """The feed instances on a cluster that reruns are about to replace.
 
     Attributes:
-        by_feed: Feed -> its instance -> the rerun that replaces it.
+        by_feed: Feed -> its instance -> the process, and its nominal time, whose rerun there replaces it.
     """
 
-    by_feed: Mapping[str, Mapping[datetime, Rerun]] = field(default_factory=dict)
+    by_feed: Mapping[str, Mapping[datetime, tuple[str, datetime]]] = field(default_factory=dict)
 
     def reason(
         self,
@@ -59,42 +59,43 @@ class RerunHolds:
 
 def rerun_holds(
     reruns: Iterable[Rerun],
-    processes: Mapping[str, Process],
+    process_on: Callable[[str, str], Process | None],
     feeds: Mapping[str, Feed],
-    cluster_name: str,
     late_consumers: Callable[[Collection[FeedInstance]], Iterable[Rerun]],
-) -> RerunHolds:
-    """What these reruns are about to replace on a cluster, and the reruns that will follow from them.
+) -> dict[str, RerunHolds]:
+    """Cluster -> what these reruns are about to replace there, and the reruns that will follow from them.
+
+    They follow through replications too: what is to be replaced on a source is to be replaced on its targets.
 
     Args:
         reruns: What is to run again.
-        processes: The processes by name; reruns of others are passed over.
+        process_on: The process or replication of a name on a cluster; reruns of others are passed over.
         feeds: The feeds by name.
-        cluster_name: The cluster.
         late_consumers: The process instances that read one of the feed instances as a late input: they run again when
             it changes.
 
     Raises:
         ExpressionError: an output lies beyond the years 1 to 9999.
     """
-    by_feed: dict[str, dict[datetime, Rerun]] = {}
-    found: set[Rerun] = set()
+    found: dict[str, dict[str, dict[datetime, tuple[str, datetime]]]] = {}
+    seen: set[Rerun] = set()
     following = sorted(set(reruns))
     for _ in range(_DEEPEST):
         replaced: set[FeedInstance] = set()
-        for process_name, nominal in following:
-            process = processes.get(process_name)
+        for name, cluster, nominal in following:
+            process = process_on(name, cluster)
             for declared in process.outputs if process else ():
-                timeline = feed_timeline(feeds[declared.feed], cluster_name)
+                timeline = feed_timeline(feeds[declared.feed], cluster)
                 instance = output_instance(declared, timeline, nominal, process.timezone if process else "UTC")
                 if instance is not None:
-                    by_feed.setdefault(declared.feed, {}).setdefault(instance, (process_name, nominal))
-                    replaced.add((declared.feed, instance))
-        found.update(following)
-        following = sorted(set(late_consumers(replaced)) - found) if replaced else []
+                    by_instance = found.setdefault(cluster, {}).setdefault(declared.feed, {})
+                    by_instance.setdefault(instance, (name, nominal))
+                    replaced.add((cluster, declared.feed, instance))
+        seen.update(following)
+        following = sorted(set(late_consumers(replaced)) - seen) if replaced else []
         if not following:
             break
-    return RerunHolds(by_feed)
+    return {cluster: RerunHolds(by_feed) for cluster, by_feed in found.items()}
 
 
 def _window(
