@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import sys
+from pathlib import Path
 
 from falcon_assets.settings import Settings
 
@@ -16,5 +17,6 @@ _OF_A_PROCESS = ("DAGSTER_", "_", "OLDPWD", "PWD", "SHLVL", "SPARK_ENV_LOADED", 
 def setup_mark(settings: Settings) -> str:
     """The mark of this process: interpreter, settings and environment, as a digest that gives nothing away."""
     environ = {key: value for key, value in settings.environ.items() if not key.startswith(_OF_A_PROCESS)}
-    what = (sys.executable, sys.prefix, str(settings.home), str(settings.entity_defs), sorted(environ.items()))
+    interpreter = str(Path(sys.executable).resolve())  # `bin/python` and `bin/python3` are the same
+    what = (interpreter, sys.prefix, str(settings.home), str(settings.entity_defs), sorted(environ.items()))
     return hashlib.blake2b(repr(what).encode(), digest_size=16).hexdigest()
