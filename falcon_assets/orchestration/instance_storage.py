@@ -42,8 +42,8 @@ def pooled_engine(url: str) -> sqlalchemy.Engine:
 class PooledRunStorage(PostgresRunStorage):
     """Dagster's run storage on a pooled engine."""
 
-    def __init__(self, engine: sqlalchemy.Engine, url: str) -> None:
-        super().__init__(url)
+    def __init__(self, engine: sqlalchemy.Engine, url: str, *, make_tables: bool) -> None:
+        super().__init__(url, should_autocreate_tables=make_tables)
         self._engine = engine
 
     def dispose(self) -> None:
@@ -55,16 +55,16 @@ class PooledRunStorage(PostgresRunStorage):
 class PooledScheduleStorage(PostgresScheduleStorage):
     """Dagster's schedule storage on a pooled engine."""
 
-    def __init__(self, engine: sqlalchemy.Engine, url: str) -> None:
-        super().__init__(url)
+    def __init__(self, engine: sqlalchemy.Engine, url: str, *, make_tables: bool) -> None:
+        super().__init__(url, should_autocreate_tables=make_tables)
         self._engine = engine
 
 
 class PooledEventLogStorage(PostgresEventLogStorage):
     """Dagster's event log storage on a pooled engine, with the computed keys of our dynamic partitions."""
 
-    def __init__(self, engine: sqlalchemy.Engine, url: str) -> None:
-        super().__init__(url)
+    def __init__(self, engine: sqlalchemy.Engine, url: str, *, make_tables: bool) -> None:
+        super().__init__(url, should_autocreate_tables=make_tables)
         self._engine = engine
 
     def dispose(self) -> None:
@@ -116,6 +116,15 @@ def _exists(timeline: Timeline, key: str) -> bool:
     return instant is not None and timeline.contains(instant) and instant <= load_settings().now()
 
 
+def _has_tables(connection: sqlalchemy.Connection) -> bool:
+    """Whether Dagster's storages would find the tables that they look for, each on a connection of its own.
+
+    A code server opens an instance for every tick: so it opens one connection and not four.
+    """
+    names = set(sqlalchemy.inspect(connection).get_table_names())
+    return names >= {"runs", "instance_info", "event_logs"} and not names.isdisjoint({"schedules", "jobs"})
+
+
 class FalconStorage(DagsterStorage, ConfigurableClass):
     """Dagster's history on the PostgreSQL of the settings: FALCON_DATABASE_URL, else the embedded server."""
 
@@ -123,16 +132,16 @@ class FalconStorage(DagsterStorage, ConfigurableClass):
         self._inst_data = inst_data
         engine = pooled_engine(url)
         try:
-            with engine.connect():
-                pass
+            with engine.connect() as connection:
+                make_tables = not _has_tables(connection)
         except sqlalchemy.exc.OperationalError as error:
             where = sqlalchemy.make_url(url).render_as_string(hide_password=True)
             reason = str(error.orig).strip().splitlines()[0]
             raise SettingsError(f"the database {where} cannot be reached: {reason}") from error
         wait_out_restarts(engine)
-        self._runs = PooledRunStorage(engine, url)
-        self._events = PooledEventLogStorage(engine, url)
-        self._schedules = PooledScheduleStorage(engine, url)
+        self._runs = PooledRunStorage(engine, url, make_tables=make_tables)
+        self._events = PooledEventLogStorage(engine, url, make_tables=make_tables)
+        self._schedules = PooledScheduleStorage(engine, url, make_tables=make_tables)
         super().__init__()  # type: ignore[no-untyped-call]  # Dagster's class has no annotations here
 
     @property
