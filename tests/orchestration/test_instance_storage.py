@@ -57,6 +57,35 @@ def test_who_is_disposed_of_leaves_no_connection(database: str) -> None:
     wait_until(lambda: connections() <= before, 10, "the end of their connections")
 
 
+def test_an_instance_is_opened_with_one_connection(database: str) -> None:
+    FalconStorage(database).dispose()  # there are tables now, whoever comes first
+    opened: list[object] = []
+
+    def connect(_connection: object, record: object) -> None:
+        opened.append(record)
+
+    sqlalchemy.event.listen(sqlalchemy.pool.Pool, "connect", connect)
+    try:
+        FalconStorage(database).dispose()
+    finally:
+        sqlalchemy.event.remove(sqlalchemy.pool.Pool, "connect", connect)
+    assert len(opened) == 1
+
+
+def test_what_migrations_brought_is_asked_once(database: str) -> None:
+    """And not for every tick: a daemon would do little else."""
+    storage = FalconStorage(database)
+    asked: list[str] = []
+    sqlalchemy.event.listen(
+        storage.schedule_storage._engine, "before_cursor_execute", lambda *given: asked.append(given[2])
+    )
+    for _ in range(2):
+        assert storage.schedule_storage.all_instigator_state() == []
+    storage.dispose()
+    assert len([statement for statement in asked if "pg_class" in statement]) == 2  # two tables
+    assert len([statement for statement in asked if "FROM secondary_indexes" in statement]) == 1
+
+
 def test_keys_of_our_dynamic_partitions_are_computed(instance: dg.DagsterInstance) -> None:
     assert list(instance.get_dynamic_partitions(NAME)) == KEYS
     assert instance.has_dynamic_partition(NAME, "2013-01-01T05:00Z")
