@@ -1,8 +1,8 @@
 """The code location of the fault tests: the product's own, but for its clock, which is put forward by hand.
 
 A look that began before the clock is put forward must not see what lands after it: so the sensors evaluate while the
-clock stands still. Those that launch do so every second, because the clock does not run while they wait; the others
-every five, because the director looks for them too, except where it strikes while they find new data.
+clock stands still. Those that launch do so every two seconds, because the clock does not run while they wait. The
+others do so every five: the director looks for them too, except where it strikes while they find new data.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def _while_the_clock_stands_still(sensor: dg.SensorDefinition, clock: StepClock)
         name=sensor.name,
         description=sensor.description,
         jobs=sensor.jobs if sensor.has_jobs else None,
-        minimum_interval_seconds=1 if launches else 5,
+        minimum_interval_seconds=2 if launches else 5,
         default_status=sensor.default_status,
     )
     def evaluate(context):  # type: ignore[no-untyped-def]  # Dagster cannot resolve postponed annotations
