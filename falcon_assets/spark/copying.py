@@ -41,9 +41,9 @@ def copy_instance(
     """
     if not copy.plan.tasks:
         return copy.finish(TaskSummary())
-    job = copy.job
+    job, spark = copy.job, session()  # while Spark starts there is no progress to tell
     with _reported(job, copy, progress):
-        done = _done(session(), job, len(copy.plan.tasks))
+        done = _done(spark, job, len(copy.plan.tasks))
     return copy.finish(done)
 
 
