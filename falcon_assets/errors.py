@@ -6,7 +6,7 @@ one or more plain sentences and never needs a traceback to be understood.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 
@@ -42,23 +42,25 @@ _EXCERPT_WIDTH = 110
 
 @dataclass(frozen=True)
 class Problem:
-    """One thing that is wrong with the definitions.
+    """One thing that is wrong with the definitions, or that works and surprises.
 
     Attributes:
         position: Where; a missing key points at its parent.
         key_path: Which key, dotted, list items by index (``clusters[0].retention.limit``); "" = the document.
         message: The rule that is broken, with the offending value, and the nearest legal one if there is one.
         snippet: The source line at ``position``, without its line break.
+        is_warning: The definitions work as they are: they load, and only those who ask are told.
     """
 
     position: Position
     key_path: str
     message: str
     snippet: str = ""
+    is_warning: bool = False
 
     def __str__(self) -> str:
-        where = f"{self.position}: {self.key_path}: " if self.key_path else f"{self.position}: "
-        return where + self.message
+        said = ("warning: " if self.is_warning else "") + (f"{self.key_path}: " if self.key_path else "")
+        return f"{self.position}: {said}{self.message}"
 
     @property
     def excerpt(self) -> str:
@@ -72,18 +74,35 @@ class Problem:
         return f"    {shown.rstrip()}\n    {' ' * (at - first)}^"
 
 
+def sorted_problems(problems: Iterable[Problem]) -> tuple[Problem, ...]:
+    """Each of them once, by file and line."""
+    return tuple(sorted(dict.fromkeys(problems), key=lambda problem: (problem.position, problem.key_path)))
+
+
+def listed_problems(problems: Iterable[Problem]) -> list[str]:
+    """The lines that tell them, each with its source line."""
+    return [line for problem in problems for line in (str(problem), problem.excerpt) if line]
+
+
 class InvalidDefinitionsError(FalconError):
     """The entity definitions have problems; all of them, not the first one.
 
     Attributes:
-        problems: Sorted by file and line.
+        problems: Sorted by file and line, warnings among them.
     """
 
-    def __init__(self, problems: Sequence[Problem]) -> None:
-        self.problems = tuple(sorted(problems, key=lambda problem: (problem.position, problem.key_path)))
-        count = len(self.problems)
-        lines = [line for problem in self.problems for line in (str(problem), problem.excerpt) if line]
-        super().__init__("\n".join([*lines, f"{count} problem{'s' if count != 1 else ''} in the entity definitions"]))
+    def __init__(self, problems: Iterable[Problem]) -> None:
+        self.problems = sorted_problems(problems)
+        warnings = sum(problem.is_warning for problem in self.problems)
+        found = count_of(len(self.problems) - warnings, "problem")
+        if warnings:
+            found += f" and {count_of(warnings, 'warning')}"
+        super().__init__("\n".join([*listed_problems(self.problems), f"{found} in the entity definitions"]))
+
+
+def count_of(number: int, noun: str, plural: str | None = None) -> str:
+    """``1 problem``, ``2 problems``."""
+    return f"{number} {noun if number == 1 else plural or f'{noun}s'}"
 
 
 class MissingDefinitionsError(FalconError):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Generic, TypeVar
 
@@ -34,6 +34,10 @@ class Declared(Generic[EntityT]):
     def problem(self, path: KeyPath, message: str, *, at_key: bool = False) -> Problem:
         """A problem of the value at ``path``."""
         return self.document.problem(path, message, at_key=at_key)
+
+    def warning(self, path: KeyPath, message: str) -> Problem:
+        """What works and surprises in the value at ``path``."""
+        return replace(self.document.problem(path, message), is_warning=True)
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,14 @@ from falcon_assets.catalog.checks import check_all
 from falcon_assets.catalog.declared import Definitions, parse_documents
 from falcon_assets.catalog.documents import read_files, shown_path
 from falcon_assets.collector import collector_paused
-from falcon_assets.errors import InvalidDefinitionsError, MissingDefinitionsError, Position, UnknownEntityError
+from falcon_assets.errors import (
+    InvalidDefinitionsError,
+    MissingDefinitionsError,
+    Position,
+    Problem,
+    UnknownEntityError,
+    sorted_problems,
+)
 from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.expression import nearest
 from falcon_assets.model.feed import Feed, FeedCluster
@@ -33,6 +40,7 @@ class EntityStore:
         processes: The processes; likewise.
         positions: Kind and name of each entity -> where it is declared.
         everywhere: All clusters, those of other colos included: what is replicated may come from there.
+        warnings: What works and surprises, by file and line; of all colos.
     """
 
     root: Path
@@ -41,6 +49,7 @@ class EntityStore:
     processes: Mapping[str, Process]
     positions: Mapping[tuple[str, str], Position]
     everywhere: Mapping[str, Cluster]
+    warnings: tuple[Problem, ...] = ()
 
     def cluster(self, name: str) -> Cluster:
         """The cluster of that name.
@@ -150,31 +159,33 @@ class EntityStore:
         )
 
 
-def load_entities(root: Path) -> EntityStore:
-    """Reads and checks every definition file below ``root``.
+def load_entities(root: Path, *, strict: bool = False) -> EntityStore:
+    """Reads and checks every definition file below ``root``; ``strict``: what would be a warning is a problem.
 
     Raises:
-        InvalidDefinitionsError: with all problems of all files.
+        InvalidDefinitionsError: with all problems and warnings of all files.
         MissingDefinitionsError: ``root`` is not a folder, or there is no entity in it.
     """
     if not root.is_dir():
         raise MissingDefinitionsError(f"there is no folder {shown_path(root)}: it should hold the entity definitions")
     with collector_paused():
-        return _checked(root)
+        return _checked(root, strict)
 
 
-def _checked(root: Path) -> EntityStore:
+def _checked(root: Path, strict: bool) -> EntityStore:
     """The store; what only its making needs is gone when this returns, before the collector looks at it."""
     definitions, problems = parse_documents(root, read_files(root))
     problems.extend(check_all(definitions))
-    if problems:
-        raise InvalidDefinitionsError(list(dict.fromkeys(problems)))
+    if strict:
+        problems = [replace(problem, is_warning=False) for problem in problems]
+    if not all(problem.is_warning for problem in problems):
+        raise InvalidDefinitionsError(problems)
     if not (definitions.clusters or definitions.feeds or definitions.processes):
         raise MissingDefinitionsError(f"there is no entity definition (*.yaml, *.yml) in the folder {shown_path(root)}")
-    return _store(root, definitions)
+    return _store(root, definitions, sorted_problems(problems))
 
 
-def _store(root: Path, definitions: Definitions) -> EntityStore:
+def _store(root: Path, definitions: Definitions, warnings: tuple[Problem, ...]) -> EntityStore:
     clusters, feeds, processes = definitions.clusters, definitions.feeds, definitions.processes
     declared = [*clusters.values(), *definitions.clustered()]
     return EntityStore(
@@ -184,6 +195,7 @@ def _store(root: Path, definitions: Definitions) -> EntityStore:
         {name: process.entity for name, process in processes.items()},
         {(one.entity.kind, one.entity.name): one.document.position() for one in declared},
         {name: cluster.entity for name, cluster in clusters.items()},
+        warnings,
     )
 
 

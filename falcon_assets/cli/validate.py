@@ -7,28 +7,29 @@ from pathlib import Path
 import click
 
 from falcon_assets.catalog.store import load_entities
-from falcon_assets.errors import InvalidDefinitionsError
+from falcon_assets.errors import InvalidDefinitionsError, count_of, listed_problems
 from falcon_assets.settings import load_settings
 
 
 @click.command()
 @click.argument("folder", metavar="[DIR]", required=False, type=click.Path(path_type=Path))
+@click.option("--strict", is_flag=True, help="Warnings are problems.")
 @click.pass_context
-def validate(ctx: click.Context, folder: Path | None) -> None:
+def validate(ctx: click.Context, folder: Path | None, strict: bool) -> None:
     """Check all entity definitions below DIR (default: FALCON_ENTITY_DEFS, else entity_defs).
 
     Prints every problem with its file, line and key, and then exits with 1. The code location fails to load with the
-    same text.
+    same text. Warnings are printed too: what works and surprises. The code location loads with them, and the exit code
+    is 0.
     """
     try:
-        store = load_entities(folder or load_settings().entity_defs)
+        store = load_entities(folder or load_settings().entity_defs, strict=strict)
     except InvalidDefinitionsError as error:
         click.echo(str(error))
         ctx.exit(1)
-    counts = (_count(len(store.clusters), "cluster"), _count(len(store.feeds), "feed"))
-    processes = _count(len(store.processes), "process", "processes")
-    click.echo(f"{', '.join(counts)}, {processes}: no problems")
-
-
-def _count(number: int, noun: str, plural: str | None = None) -> str:
-    return f"{number} {noun if number == 1 else plural or f'{noun}s'}"
+    for line in listed_problems(store.warnings):
+        click.echo(line)
+    counts = (count_of(len(store.clusters), "cluster"), count_of(len(store.feeds), "feed"))
+    processes = count_of(len(store.processes), "process", "processes")
+    warnings = f", {count_of(len(store.warnings), 'warning')}" if store.warnings else ""
+    click.echo(f"{', '.join(counts)}, {processes}: no problems{warnings}")

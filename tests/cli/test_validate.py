@@ -14,6 +14,7 @@ from tests.catalog.definition_files import FILES, changed, write
 from tests.processes import environ_with
 
 _HERE = Path(__file__).parent
+LATE_START = "sla: {should_start_in: days(1), should_end_in: days(2)}"
 
 
 def falcon(*arguments: str, folder: Path, **environ: str) -> subprocess.CompletedProcess[str]:
@@ -48,6 +49,20 @@ def test_a_problem_with_its_line(tmp_path: Path) -> None:
         "                              ^\n"
         "1 problem in the entity definitions\n"
     )
+
+
+def test_a_warning_is_no_problem(tmp_path: Path) -> None:
+    write(tmp_path / "defs", changed("processes.yaml", "workflow:", f"{LATE_START}\nworkflow:"))
+    warning = "sla.should_start_in: days(1) is longer than the timeout, 6 x hours(1): an instance times out before\n"
+    line = f"    {LATE_START}\n                           ^\n"
+    result = falcon("validate", "defs", folder=tmp_path)
+    assert (result.returncode, result.stderr) == (0, "")
+    assert result.stdout == (
+        f"defs/processes.yaml:11: warning: {warning}{line}2 clusters, 2 feeds, 1 process: no problems, 1 warning\n"
+    )
+    strict = falcon("validate", "--strict", "defs", folder=tmp_path)
+    assert (strict.returncode, strict.stderr) == (1, "")
+    assert strict.stdout == f"defs/processes.yaml:11: {warning}{line}1 problem in the entity definitions\n"
 
 
 def test_many_mistakes(tmp_path: Path) -> None:

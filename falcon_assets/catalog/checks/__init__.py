@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from falcon_assets.catalog.checks.cycles import check_cycles
 from falcon_assets.catalog.checks.dagster_names import check_dagster_names
+from falcon_assets.catalog.checks.deadlines import check_deadlines
 from falcon_assets.catalog.checks.names import check_names
 from falcon_assets.catalog.checks.partitions import check_partitions
 from falcon_assets.catalog.checks.paths import check_paths
@@ -33,6 +34,7 @@ CHECKS = (
     check_replication,
     check_replication_options,
     check_retention,
+    check_deadlines,
     check_producers,
     check_windows,
     check_variables,
@@ -43,6 +45,6 @@ CHECKS = (
 
 
 def check_all(definitions: Definitions) -> Iterator[Problem]:
-    """Every problem between entities, and those of one entity that its model does not know."""
+    """Every problem and warning between entities, and those of one entity that its model does not know."""
     for check in CHECKS:
         yield from check(definitions)

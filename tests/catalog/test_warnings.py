@@ -1,0 +1,80 @@
+"""What works and surprises: the definitions load, and those who ask are told."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from falcon_assets.catalog.store import EntityStore, load_entities
+from falcon_assets.errors import InvalidDefinitionsError
+from tests.catalog.definition_files import FILES, load, problems, write
+
+SLA = ("feeds.yaml", "name: raw\n", "name: raw\nsla: {low: hours(2), high: days(91)}\n")
+SLA_WARNING = (
+    "feeds.yaml:3: warning: sla.high: days(91) is longer than retention.limit on cluster 'primary', days(90): an "
+    "instance is evicted before"
+)
+START = (
+    "processes.yaml",
+    "name: hourly\n",
+    "name: hourly\nsla: {should_start_in: hours(7), should_end_in: hours(8)}\n",
+)
+START_WARNING = (
+    "processes.yaml:3: warning: sla.should_start_in: hours(7) is longer than the timeout, 6 x hours(1): an instance "
+    "times out before"
+)
+
+
+def with_changes(*changes: tuple[str, str, str]) -> dict[str, str]:
+    files = dict(FILES)
+    for file, old, new in changes:
+        assert files[file].count(old) == 1
+        files[file] = files[file].replace(old, new)
+    return files
+
+
+def warnings(root: Path, store: EntityStore) -> list[str]:
+    return [str(warning).replace(f"{root}/", "") for warning in store.warnings]
+
+
+CASES = {
+    "none": ([], []),
+    "sla_beyond_retention": ([SLA], [SLA_WARNING]),
+    "sla_equal_to_retention": ([(*SLA[:2], SLA[2].replace("days(91)", "days(90)"))], []),
+    "start_beyond_the_timeout": ([START], [START_WARNING]),
+    "start_beyond_a_declared_timeout": (
+        [START, ("processes.yaml", "workflow:", "timeout: hours(3)\nworkflow:")],
+        [START_WARNING.replace("6 x hours(1)", "hours(3)")],
+    ),
+    "start_equal_to_the_timeout": ([START, ("processes.yaml", "workflow:", "timeout: hours(7)\nworkflow:")], []),
+    "by_file_and_line": ([START, SLA], [SLA_WARNING, START_WARNING]),
+}
+
+
+@pytest.mark.parametrize(("changes", "expected"), CASES.values(), ids=CASES)
+def test_warnings(tmp_path: Path, changes: list[tuple[str, str, str]], expected: list[str]) -> None:
+    assert warnings(tmp_path, load(tmp_path, with_changes(*changes))) == expected
+
+
+def test_a_colo_keeps_them(tmp_path: Path) -> None:
+    assert warnings(tmp_path, load(tmp_path, with_changes(SLA)).in_colo("west")) == [SLA_WARNING]
+
+
+def test_strict_makes_them_problems(tmp_path: Path) -> None:
+    with pytest.raises(InvalidDefinitionsError) as caught:
+        load_entities(write(tmp_path, with_changes(SLA, START)), strict=True)
+    assert str(caught.value).splitlines()[-1] == "2 problems in the entity definitions"
+    assert str(caught.value.problems[0]).endswith(SLA_WARNING.replace("warning: ", ""))
+
+
+def test_beside_problems(tmp_path: Path) -> None:
+    files = with_changes(SLA, START, ("feeds.yaml", "type: source", "type: sauce"))
+    files["other.yaml"] = FILES["clusters.yaml"].partition("---")[0].replace("primary", "p2", 1).replace("east", "1.5")
+    assert problems(tmp_path, files) == [
+        "feeds.yaml:11: clusters[0].type: 'sauce' is not legal (did you mean 'source'?); legal: source, target",
+        'other.yaml:3: colo: 1.5 is not a text: write "1.5" in quotes',
+        START_WARNING,
+    ]
+    with pytest.raises(InvalidDefinitionsError, match=r"\n2 problems and 1 warning in the entity definitions$"):
+        load_entities(tmp_path)
