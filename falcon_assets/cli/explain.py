@@ -109,8 +109,9 @@ class Explanation:
         told = _table("Is told", "variable", "value")
         for name, value in sorted(facts["properties"].items()):
             told.add_row(name, value)
-        for table in (inputs, outputs, told):
-            console.print(table)
+        console.print(inputs)
+        console.print(outputs if facts["outputs"] else "Writes no feed: it is run for its effect.")
+        console.print(told)
 
 
 def _table(title: str, *columns: str) -> Table:

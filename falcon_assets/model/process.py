@@ -146,8 +146,8 @@ class Process(Declaration):
     """When an instance should start and end; omitted: nobody is warned."""
     inputs: tuple[Input, ...] = ()
     """Omitted: the process waits for its nominal time only."""
-    outputs: Annotated[tuple[Output, ...], Field(min_length=1)]
-    """What an instance writes, one feed at least."""
+    outputs: tuple[Output, ...] = ()
+    """What an instance writes; omitted: it is run for its effect, and an asset of its own stands for that."""
     workflow: Workflow
     """What an instance runs."""
     retry: Retry = Retry()

@@ -80,10 +80,9 @@ def _replicated_feeds(store: EntityStore) -> Iterator[tuple[Feed, Cluster, FeedC
 def _job(process: Process, cluster: Cluster) -> dg.UnresolvedAssetJobDefinition:
     """The job of one process on one cluster: what ``dagster job backfill`` and the UI's launchpad start."""
     kind, name = ("feed", process.feed) if isinstance(process, Replication) else ("process", process.name)
-    keys = [names.asset_key(cluster.name, output.feed) for output in process.outputs]
     return dg.define_asset_job(
         name=job_name(cluster.name, work_name(process)),
-        selection=dg.AssetSelection.assets(*keys),
+        selection=dg.AssetSelection.assets(*names.process_keys(process, cluster.name)),
         description=process.description or None,
         tags=names.tags({f"falcon/{kind}": name, "falcon/cluster": cluster.name}),
     )

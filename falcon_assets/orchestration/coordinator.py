@@ -140,7 +140,7 @@ class Coordinator:
 
     def _record(self, instance: dg.DagsterInstance, member: Member, decision: Decision, now: datetime) -> None:
         """Instances that will not run by themselves any more, as events: the ledger has them from there."""
-        key = names.asset_key(member.cluster.name, member.process.outputs[0].feed)
+        key = names.process_keys(member.process, member.cluster.name)[0]
         ended = [(InstanceState.TIMED_OUT, decision.timed_out), (InstanceState.SKIPPED, decision.skipped)]
         for state, instances in ended:
             for nominal, reason in instances:

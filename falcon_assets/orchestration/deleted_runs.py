@@ -31,7 +31,7 @@ def free_instances_of_deleted_runs(
         if process is None:
             continue
         partitions = process_partitions(process, cluster, store.feeds)
-        key = names.asset_key(cluster, process.outputs[0].feed)
+        key = names.process_keys(process, cluster)[0]
         for nominal in nominals:
             partition = key_of(partitions.timeline, partitions.partition_of(nominal))
             reason = "its run was deleted"

@@ -39,7 +39,7 @@ def instance_state(
     at: datetime,
     reason: str = "",
 ) -> dg.AssetObservation:
-    """A process instance came to a state: an observation on the partition of its first output."""
+    """A process instance came to a state: an observation on the partition of its first asset."""
     return dg.AssetObservation(
         asset_key=key,
         partition=partition,
@@ -51,7 +51,7 @@ def instance_state(
 def too_late(
     key: dg.AssetKey, partition: str, process: str, nominal: datetime, change: LateChange, at: datetime, said: str
 ) -> dg.AssetObservation:
-    """An input of a succeeded process instance changed after its cut-off: an observation on its first output."""
+    """An input of a succeeded process instance changed after its cut-off: an observation on its first asset."""
     return dg.AssetObservation(
         asset_key=key,
         partition=partition,

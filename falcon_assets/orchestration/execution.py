@@ -225,7 +225,7 @@ class ProcessExecution:
     def _record_state(
         self, context: dg.AssetExecutionContext, nominal: datetime, state: InstanceState, reason: str = ""
     ) -> None:
-        key = names.asset_key(self.cluster.name, self.process.outputs[0].feed)
+        key = names.process_keys(self.process, self.cluster.name)[0]
         partition, at = self._partition(nominal), self.settings.now()
         context.log_event(instance_state(key, partition, self.process.name, nominal, state, at, reason))
 

@@ -141,7 +141,8 @@ def _asset_facts(
     at = datetime.fromisoformat(said[meta.AT]) if meta.AT in said else seen
     # Events without a run carry an empty run id of Dagster's.
     run = run_id if meta.NOMINAL_TIME in said and run_id and meta.PROCESS in said else None
-    if landed:
+    is_effect = meta.NOMINAL_TIME in said and meta.INSTANCE not in said  # the asset of a process without outputs
+    if landed and not is_effect:
         instance = (
             parse_instant(said[meta.INSTANCE]) if meta.INSTANCE in said else instant_of_key(event.partition or "")
         )
@@ -162,7 +163,7 @@ def _asset_facts(
             run_id=run,
             late=meta.LATE in said,
         )
-    elif meta.EVICTED in said:
+    elif not landed and meta.EVICTED in said:
         yield FeedInstanceEvicted(
             event_id=event_id,
             cluster=cluster,
@@ -172,7 +173,7 @@ def _asset_facts(
             bytes=said.get("bytes"),
             run_id=run_id or None,
         )
-    elif meta.TOO_LATE in said:
+    elif not landed and meta.TOO_LATE in said:
         yield CameTooLate(
             event_id=event_id,
             process=said[meta.PROCESS],

@@ -95,4 +95,4 @@ class _Computed:
         return self.result.nominal
 
     def events(self, partition: str, at: datetime) -> Iterator[Event]:
-        return materializations(self.result, self.runner.store, self.runner.process.name, partition, at)
+        return materializations(self.result, self.runner.store, self.runner.process, partition, at)

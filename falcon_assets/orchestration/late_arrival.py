@@ -128,7 +128,7 @@ class LateArrival:
         process = self._process(name, cluster)
         partitions = self._of(process, cluster)
         said = too_late_text(name, nominal, change, after)
-        asset = names.asset_key(cluster, process.outputs[0].feed)
+        asset = names.process_keys(process, cluster)[0]
         partition = key_of(partitions.timeline, partitions.partition_of(nominal))
         instance.report_runless_asset_event(meta.too_late(asset, partition, name, nominal, change, now, said))
         return said

@@ -10,6 +10,7 @@ import dagster as dg
 
 from falcon_assets.ledger.reruns import cause_of
 from falcon_assets.model.instant import format_instant
+from falcon_assets.model.process import Process
 from falcon_assets.orchestration import event_metadata as meta
 from falcon_assets.orchestration import names
 from falcon_assets.orchestration.instance_run import InstanceResult
@@ -21,14 +22,24 @@ DATA_VERSION_TAG = "dagster/data_version"
 
 
 def materializations(
-    result: InstanceResult, store: ClusterStore, process: str, partition: str, at: datetime
+    result: InstanceResult, store: ClusterStore, process: Process, partition: str, at: datetime
 ) -> Iterator[dg.AssetMaterialization]:
-    """One event per output, on its own partition, with all that later decisions need.
+    """One event per output (without any, one for the effect), on its own partition, with all that decisions need.
 
     The last one says that the process instance succeeded.
     """
+    common: dict[str, Any] = {
+        "duration_seconds": round(result.seconds, 3),
+        "spark_application_id": result.application_id,
+        meta.INPUTS: dg.MetadataValue.json(_inputs(result)),
+        **({meta.LATE: dg.MetadataValue.json(cause_of(result.late))} if result.late else {}),
+    }
+    if not result.outputs:
+        done = meta.state_metadata(process.name, result.nominal, InstanceState.SUCCEEDED, at)
+        (key,) = names.process_keys(process, store.cluster.name)
+        yield dg.AssetMaterialization(asset_key=key, partition=partition, metadata={**done, **common})
     for output in result.outputs:
-        done = meta.state_metadata(process, result.nominal, InstanceState.SUCCEEDED, at)
+        done = meta.state_metadata(process.name, result.nominal, InstanceState.SUCCEEDED, at)
         if output is not result.outputs[-1]:
             del done[meta.STATE]
         yield dg.AssetMaterialization(
@@ -43,10 +54,7 @@ def materializations(
                 "records": output.records,
                 "bytes": output.version.bytes,
                 "files": output.version.files,
-                "duration_seconds": round(result.seconds, 3),
-                "spark_application_id": result.application_id,
-                "inputs": dg.MetadataValue.json(_inputs(result)),
-                **({meta.LATE: dg.MetadataValue.json(cause_of(result.late))} if result.late else {}),
+                **common,
             },
             tags={DATA_VERSION_TAG: output.version.version},
         )

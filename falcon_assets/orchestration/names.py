@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 import dagster as dg
 
+from falcon_assets.model.process import Process
 from falcon_assets.model.shared import Acl
 from falcon_assets.planning.dagster_names import identifier
 
@@ -17,6 +18,15 @@ _TAG_LENGTH = 63
 def asset_key(cluster: str, feed: str) -> dg.AssetKey:
     """The key of a feed on a cluster: ``cluster/feed``, names as they are."""
     return dg.AssetKey([cluster, feed])
+
+
+def process_keys(process: Process, cluster: str) -> list[dg.AssetKey]:
+    """The keys of what a process makes on a cluster: its outputs; without any ``cluster/process``, for its effect.
+
+    What happens to an instance is said on the first one.
+    """
+    made = [output.feed for output in process.outputs] or [process.name]
+    return [asset_key(cluster, one) for one in made]
 
 
 def group_name(groups: tuple[str, ...]) -> str | None:

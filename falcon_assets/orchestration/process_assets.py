@@ -1,4 +1,4 @@
-"""Processes as Dagster assets: one op per process and cluster, materializing the outputs' assets."""
+"""Processes as Dagster assets: one op per process and cluster, materializing the outputs' assets or its own."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.feed import Feed
 from falcon_assets.model.process import Process
 from falcon_assets.orchestration import names
+from falcon_assets.orchestration.effect_specs import effect_spec
 from falcon_assets.orchestration.execution import ProcessExecution
 from falcon_assets.orchestration.feed_specs import feed_spec
 from falcon_assets.orchestration.instance_run import InstanceRunner
@@ -106,6 +107,11 @@ class ProcessAssets:
 
     def _specs(self, process: Process, cluster: Cluster, partitions: ProcessPartitions) -> Iterator[dg.AssetSpec]:
         deps = self._deps(process, cluster, partitions)
+        kinds, metadata = _ENGINE_KINDS[process.workflow.engine], _metadata(process)
+        tags = {**process.tags, "falcon/process": process.name, "falcon/pipeline": process.pipelines[0]}
+        if not process.outputs:
+            timeline = partitions.timeline
+            yield effect_spec(process, cluster, timeline, deps=deps, kinds=kinds, tags=tags, metadata=metadata)
         for output in process.outputs:
             feed = self.store.feeds[output.feed]
             for entry in feed.clusters:
@@ -116,9 +122,9 @@ class ProcessAssets:
                         entry,
                         partitions.timeline,
                         deps=deps,
-                        kinds=_ENGINE_KINDS[process.workflow.engine],
-                        tags={**process.tags, "falcon/process": process.name, "falcon/pipeline": process.pipelines[0]},
-                        metadata=_metadata(process),
+                        kinds=kinds,
+                        tags=tags,
+                        metadata=metadata,
                         skippable=True,
                     )
 

@@ -205,9 +205,9 @@ CASES = {
     ),
     "empty_list": (
         "processes.yaml",
-        '\n  - {name: out, feed: delays, instance: "now(0,0)"}',
-        " []",
-        ["processes.yaml:9: outputs: must not be empty"],
+        "inputs: [{input: flights}]",
+        "inputs: []",
+        ["processes.yaml:12: late_process.inputs: must not be empty"],
     ),
     "list_of_wrong_items_only": (
         "processes.yaml",

@@ -48,6 +48,16 @@ workflow: {{engine: spark-sql, path: all.sql}}
 """ + feed(f"of-{name}", *clusters)
 
 
+EFFECTS = "".join(  # the process a is not where the feed a is
+    f"""---
+kind: process
+name: {name}
+frequency: hours(1)
+clusters: [{{name: {cluster}, {SPAN}}}]
+workflow: {{engine: spark-sql, path: all.sql}}
+"""
+    for name, cluster in (("a", "primary"), ("b", "backup"))
+)
 REPLICATED = ("name: primary, type: source", "name: backup, type: target")
 CLUSTERS = cluster("primary") + cluster("backup")
 REFUSED = {
@@ -84,6 +94,13 @@ REFUSED = {
         [
             "all.yaml:26: pipelines[0]: pipeline 'a_b' needs the name 'a_b__coordinator' in Dagster, "
             "as pipeline 'a-b' at all.yaml:12 does"
+        ],
+    ),
+    "a process without outputs and a feed": (
+        CLUSTERS + feed("a", "backup") + feed("b", "backup") + EFFECTS,
+        [
+            "all.yaml:29: name: process 'b', which has no outputs, needs the name 'backup/b' in Dagster, "
+            "as feed 'b' at all.yaml:17 does"
         ],
     ),
     "a pipeline and a replication": (

@@ -113,6 +113,15 @@ def test_an_empty_result_is_an_instance_too(sandbox: Sandbox) -> None:
     assert sandbox.rows() == []
 
 
+def test_without_outputs_every_statement_is_run_to_its_end(sandbox: Sandbox) -> None:
+    path = sandbox.file("wf/check.sql", "SHOW VIEWS;\nSELECT assert_true(delay > 15, carrier) FROM flights")
+    workflow = sandbox.workflow(engine="spark-sql", path="wf/check.sql")
+    assert run_workflow(sandbox.task(workflow, inputs=(sandbox.input("flights", "in/04"),), outputs=())).records == {}
+    with pytest.raises(WorkflowError) as caught:
+        run_workflow(sandbox.task(workflow, inputs=(sandbox.input("flights", "in/05"),), outputs=()))
+    assert str(caught.value) == f"{path}:2: [USER_RAISED_EXCEPTION] ua"
+
+
 def test_an_error_names_the_line_of_the_file(sandbox: Sandbox) -> None:
     path = sandbox.file("wf/bad.sql", "-- about\nSELECT 1 AS one;\n\nSELECT carrier,\n  nonsense FROM flights")
     task = sandbox.task(

@@ -149,6 +149,15 @@ def test_malformed_workflows(sandbox: Sandbox, text: str, message: str) -> None:
     assert refusal(sandbox, text) == message
 
 
+def test_without_outputs_nothing_is_returned(sandbox: Sandbox) -> None:
+    sandbox.file("w.py", f"{RUN}spark.range(3).collect()")
+    task = sandbox.task(sandbox.workflow(engine="pyspark", path="w.py"), outputs=())
+    assert run_workflow(task).records == {}
+    assert refusal(sandbox, f"{RUN}return spark.range(1)", outputs=()) == (
+        "w.py: run() returned a DataFrame, but the process has no outputs: return nothing"
+    )
+
+
 def test_one_frame_for_several_outputs(sandbox: Sandbox) -> None:
     both = (sandbox.output("a"), sandbox.output("b"))
     assert refusal(sandbox, f"{RUN}return spark.range(1)", outputs=both) == (

@@ -43,6 +43,13 @@ def test_several_outputs_are_views(sandbox: Sandbox) -> None:
     assert records == {"small-ones": 3, "big": 2}
 
 
+def test_without_outputs_queries_are_computed_too(sandbox: Sandbox) -> None:
+    assert run(sandbox, "SELECT assert_true(id < 10) FROM range(10); SHOW VIEWS; SET x.y = 1", outputs=()) == {}
+    assert refusal(sandbox, "SELECT 1 AS a;\n\nSELECT raise_error('a bad day') FROM range(3)", outputs=()) == (
+        "q.sql:3: [USER_RAISED_EXCEPTION] a bad day"
+    )
+
+
 def test_several_outputs_and_a_view_too_few(sandbox: Sandbox) -> None:
     both = (sandbox.output("small-ones"), sandbox.output("big"))
     assert refusal(sandbox, "CREATE TEMPORARY VIEW big AS SELECT 1 AS id", outputs=both) == (

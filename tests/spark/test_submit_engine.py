@@ -60,6 +60,14 @@ def test_arguments_reach_the_program_as_they_are(sandbox: Sandbox) -> None:
     }  # fmt: skip
 
 
+def test_a_program_without_outputs_is_done_when_it_ends_well(sandbox: Sandbox) -> None:
+    sandbox.file("app.py", "import pathlib, sys\npathlib.Path(sys.argv[1]).touch()\n")
+    said = sandbox.folder / "said"
+    workflow = sandbox.workflow(engine="spark-submit", path="app.py", args=(str(said),))
+    result = run_workflow(sandbox.task(workflow, outputs=()))
+    assert (result.records, result.application_id, said.exists()) == ({}, "", True)
+
+
 def test_a_failure_shows_the_end_of_the_log_without_secrets(sandbox: Sandbox) -> None:
     text = refusal(
         sandbox, "print('the key is hunter2')\nraise SystemExit(3)", properties={"db.password": "hunter2", "day": "1"}

@@ -28,6 +28,7 @@ def check_dagster_names(definitions: Definitions) -> Iterator[Problem]:
     """Names in Dagster that two things need, each once, with the place of the other."""
     yield from _met(_sensors(definitions))
     yield from _met(_jobs(definitions))
+    yield from _met(_assets(definitions))
 
 
 def _met(claims: Iterator[_Claim]) -> Iterator[Problem]:
@@ -67,6 +68,19 @@ def _jobs(definitions: Definitions) -> Iterator[_Claim]:
             if target.type == "target":
                 work = replication_work(feed.entity.name)
                 yield from _job(target.name, work, f"the replication of feed {feed.entity.name!r}", feed)
+
+
+def _assets(definitions: Definitions) -> Iterator[_Claim]:
+    """The assets of processes without outputs, and of the feeds that are called like one."""
+    effects = [process for process in definitions.processes.values() if not process.entity.outputs]
+    called_alike = (definitions.feeds.get(process.entity.name) for process in effects)
+    for feed in filter(None, called_alike):
+        for there in feed.entity.clusters:
+            yield _Claim(f"{there.name}/{feed.entity.name}", f"feed {feed.entity.name!r}", feed, ("name",))
+    for process in effects:
+        for entry in process.entity.clusters:
+            what = f"process {process.entity.name!r}, which has no outputs,"
+            yield _Claim(f"{entry.name}/{process.entity.name}", what, process, ("name",))
 
 
 def _job(cluster: str, work: str, what: str, declared: Declared[Feed] | Declared[Process]) -> Iterator[_Claim]:

@@ -18,7 +18,7 @@ def compute_python(
 ) -> dict[str, DataFrame]:
     """Calls the function with the session, the inputs by name and an :class:`~falcon_assets.spark.instance.Instance`.
 
-    It returns the DataFrame of the one output, or a dict with one per output.
+    It returns the DataFrame of the one output, or a dict with one per output; nothing where there are no outputs.
 
     Raises:
         WorkflowError: it cannot be loaded, it failed (with the line of its file), or it returned something else.
@@ -37,6 +37,10 @@ def compute_python(
 def _by_output(returned: object, task: WorkflowTask, where: str) -> dict[str, DataFrame]:
     names = [data.name for data in task.outputs]
     declared = ", ".join(names)
+    if not names:
+        if returned is None or (isinstance(returned, Mapping) and not returned):
+            return {}
+        raise WorkflowError(f"{where} returned {_kind(returned)}, but the process has no outputs: return nothing")
     if isinstance(returned, DataFrame):
         if len(names) == 1:
             return {names[0]: returned}
@@ -60,4 +64,6 @@ def _by_output(returned: object, task: WorkflowTask, where: str) -> dict[str, Da
 
 
 def _kind(value: object) -> str:
+    if isinstance(value, DataFrame):
+        return "a DataFrame"
     return "nothing" if value is None else f"a value of type {type(value).__name__}"

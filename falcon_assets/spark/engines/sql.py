@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 from falcon_assets.errors import WorkflowError
 from falcon_assets.model.workflow import SparkSqlWorkflow
 from falcon_assets.spark.engines.task import WorkflowTask
-from falcon_assets.spark.failures import condition_of, explain
+from falcon_assets.spark.failures import SPARK_ERRORS, condition_of, explain
 from falcon_assets.spark.statements import Statement, split_statements
 
 _PARAMETER = re.compile(r":([A-Za-z_]\w*)")
@@ -31,7 +31,7 @@ def compute_sql(
     property whose name is an identifier, are bound parameters: Spark never takes their value for SQL text.
 
     With one output, the last statement is a query and gives it. With several, the statements create a temporary view
-    for each, named like the output, ``-`` or ``_`` alike.
+    for each, named like the output, ``-`` or ``_`` alike. Without outputs, queries are computed for their effect.
 
     Raises:
         WorkflowError: names the file, and the line where Spark tells it.
@@ -50,7 +50,10 @@ def compute_sql(
         name: value for name, value in task.properties.items() if _IDENTIFIER.fullmatch(name)
     }
     values["nominal_time"] = task.nominal
-    frame = [_execute(spark, statement, values, path, sql) for statement in statements][-1]
+    is_effect = not task.outputs
+    frame = [_execute(spark, statement, values, path, sql, to_the_end=is_effect) for statement in statements][-1]
+    if is_effect:
+        return {}
     if len(task.outputs) > 1:
         return {data.name: _view(spark, data.name, path) for data in task.outputs}
     if not frame.columns:
@@ -69,25 +72,34 @@ def _source(path: Path) -> str:
 
 
 def _execute(
-    spark: SparkSession, statement: Statement, values: Mapping[str, str | datetime], path: Path, sql: str
+    spark: SparkSession,
+    statement: Statement,
+    values: Mapping[str, str | datetime],
+    path: Path,
+    sql: str,
+    *,
+    to_the_end: bool,
 ) -> DataFrame:
     used = {name: values[name] for name in _PARAMETER.findall(statement.text) if name in values}
     try:
-        return spark.sql(statement.text, args=used) if used else spark.sql(statement.text)
-    except PySparkException as error:
+        frame = spark.sql(statement.text, args=used) if used else spark.sql(statement.text)
+        if to_the_end and frame.columns:  # Spark runs a command at once, and a query when somebody wants its rows
+            frame.write.format("noop").mode("overwrite").save()
+        return frame
+    except SPARK_ERRORS as error:
         line = _line_of(sql, statement.offset) + _line_within(error) - 1
         raise WorkflowError(f"{path}:{line}: {_explain(error, values)}") from error
 
 
-def _explain(error: PySparkException, values: Mapping[str, object]) -> str:
-    if condition_of(error) == "UNBOUND_SQL_PARAMETER":
+def _explain(error: Exception, values: Mapping[str, object]) -> str:
+    if isinstance(error, PySparkException) and condition_of(error) == "UNBOUND_SQL_PARAMETER":
         name = (error.getMessageParameters() or {}).get("name", "")
         known = ", ".join(f":{key}" for key in sorted(values))
         return f"there is no parameter :{name.strip('`')}; the parameters are {known}"
     return explain(error)
 
 
-def _line_within(error: PySparkException) -> int:
+def _line_within(error: Exception) -> int:
     """The line of the statement, from 1, that Spark says; 1 where it does not."""
     match = _LINE.search(str(error))
     return int(match[1]) if match else 1
