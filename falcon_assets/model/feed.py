@@ -42,9 +42,9 @@ class Locations(Declaration):
     data: PathTemplate | None = None
     """The instance itself."""
     stats: PathTemplate | None = None
-    """Statistics about the instance; retention takes them along."""
+    """Statistics about the instance, which retention takes along; without a time variable about the feed: they stay."""
     meta: PathTemplate | None = None
-    """Metadata about the instance; retention takes them along."""
+    """Metadata, the same way."""
 
 
 def _readable(uri: str) -> str:
@@ -117,6 +117,8 @@ class FeedCluster(Declaration):
     """Which sub-partition belongs to this cluster, for replication; may hold ``${cluster.colo}`` and ``*``."""
     delay: Frequency | None = None
     """How long replication waits after the nominal time."""
+    sla: FeedSla | None = None
+    """Overrides the feed's."""
     locations: Locations | None = None
     """Overrides the feed's locations one by one."""
     table: Table | None = None
@@ -179,6 +181,11 @@ class Feed(Declaration):
         own = (entry.locations if entry else None) or Locations()
         common = self.locations or Locations()
         return Locations(data=own.data or common.data, stats=own.stats or common.stats, meta=own.meta or common.meta)
+
+    def sla_on(self, cluster: str) -> FeedSla | None:
+        """When an instance should be on that cluster: as declared for it, else for the feed."""
+        entry = self.on(cluster)
+        return (entry.sla if entry else None) or self.sla
 
     def table_on(self, cluster: str) -> Table | None:
         """The table on that cluster: its own where declared, else the feed's; None for file-system storage."""

@@ -60,6 +60,11 @@ class PathTemplate:
         """The names of all variables, in order of first use."""
         return tuple(dict.fromkeys(part.name for part in self.parts if isinstance(part, Variable)))
 
+    @property
+    def is_timed(self) -> bool:
+        """Whether a time variable stands in it."""
+        return any(name in TIME_VARIABLES for name in self.variables)
+
     def missing_for(self, frequency: Frequency) -> tuple[str, ...]:
         """The time variables without which two instances of ``frequency`` would share a path."""
         needed = TIME_VARIABLES[: TIME_VARIABLES.index(_finest_needed(frequency)) + 1]

@@ -49,22 +49,26 @@ class Input(Declaration):
     start: InstanceExpression
     """First instance of the window: the one at or before this time, or ``latest(n)`` or ``future(n,limit)``."""
     end: InstanceExpression
-    """The last instance of the window, said the same way as ``start``."""
+    """The last instance of the window, said the same way as ``start``; or ``latest(n)`` after a time."""
     optional: StrictBool = False
     """true: instances that are not available are left out instead of waited for."""
     partition: NonEmpty | None = None
     """Only this sub-partition of each instance, ``*`` for any (``*/US``); may hold ``${...}``."""
 
     @model_validator(mode="after")
-    def _same_kind(self) -> Input:
-        if self.start.call.kind is not self.end.call.kind or (
-            self.start.call.kind is Kind.INSTANCES and self.start.call.name != self.end.call.name
-        ):
+    def _ends_fit(self) -> Input:
+        kinds = [end.call.name if end.call.kind is Kind.INSTANCES else "time" for end in (self.start, self.end)]
+        if kinds[0] != kinds[1] and kinds != ["time", "latest"]:
             raise ValueError(
                 f"start {self.start.text!r} and end {self.end.text!r} must both be times, "
-                "both latest(n) or both future(n,limit)"
+                "both latest(n), both future(n,limit), or a time and latest(n)"
             )
         return self
+
+    @property
+    def is_of_times(self) -> bool:
+        """Whether both ends are times: the window does not depend on what is available."""
+        return self.start.call.kind is Kind.TIME is self.end.call.kind
 
 
 class Output(Declaration):

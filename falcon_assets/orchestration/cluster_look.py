@@ -14,13 +14,13 @@ from falcon_assets.catalog.store import EntityStore
 from falcon_assets.ledger import queries
 from falcon_assets.ledger.status import EntityStatus, Status
 from falcon_assets.model.cluster import Cluster
-from falcon_assets.model.expression import Kind
 from falcon_assets.model.instant import format_instant
 from falcon_assets.model.process import Input, Process
 from falcon_assets.orchestration import run_tags
 from falcon_assets.orchestration.cluster_reruns import ClusterReruns
 from falcon_assets.planning.coordination import Decision, Situation
 from falcon_assets.planning.expression_bounds import expression_bounds
+from falcon_assets.planning.inputs import widest
 from falcon_assets.planning.instance_record import InstanceRecord, InstanceState
 from falcon_assets.planning.process_partitions import ProcessPartitions
 from falcon_assets.planning.readiness import Readiness
@@ -173,10 +173,11 @@ class ClusterLook:
 
     def _span(self, member: Member, one: Input, first: datetime, last: datetime) -> tuple[datetime, datetime]:
         feed = feed_timeline(member.readiness.feeds[one.feed], self._cluster)
-        if one.start.call.kind is Kind.INSTANCES:
+        window = widest(one)
+        if window is None:
             return feed.start, feed.end
         try:
-            start = first + expression_bounds(one.start.call)[0] - 2 * feed.frequency.length
-            return max(start, feed.start), min(last + expression_bounds(one.end.call)[1], feed.end)
+            start = first + expression_bounds(window.start.call)[0] - 2 * feed.frequency.length
+            return max(start, feed.start), min(last + expression_bounds(window.end.call)[1], feed.end)
         except OverflowError:
             return feed.start, feed.end

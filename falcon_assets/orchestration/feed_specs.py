@@ -44,6 +44,7 @@ def feed_spec(
 def _metadata(feed: Feed, cluster: Cluster, entry: FeedCluster) -> dict[str, Any]:
     """The definition as people wrote it; whatever is not declared is left out."""
     locations, table = feed.locations_on(cluster.name), feed.table_on(cluster.name)
+    sla = feed.sla_on(cluster.name)
     retention = f"{entry.retention.action} after {entry.retention.limit}" if entry.retention else None
     shown = {
         "falcon/frequency": feed.frequency,
@@ -54,7 +55,7 @@ def _metadata(feed: Feed, cluster: Cluster, entry: FeedCluster) -> dict[str, Any
         "falcon/table": table.uri if table else None,
         "falcon/availability_flag": feed.availability_flag,
         "falcon/late_cut_off": feed.late_arrival.cut_off if feed.late_arrival else None,
-        "falcon/sla": f"low {feed.sla.low}, high {feed.sla.high}" if feed.sla else None,
+        "falcon/sla": f"low {sla.low}, high {sla.high}" if sla else None,
         "falcon/retention": retention,
         "falcon/replication": entry.type,
         "falcon/partitions": ", ".join(feed.partitions) or None,

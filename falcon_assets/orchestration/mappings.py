@@ -10,11 +10,11 @@ from functools import lru_cache
 
 import dagster as dg
 
-from falcon_assets.model.expression import Kind
 from falcon_assets.model.process import Input
 from falcon_assets.orchestration.input_window_mapping import InputWindowMapping
 from falcon_assets.orchestration.partitions import partitions_of
 from falcon_assets.planning.input_window import FeedAsset, InputWindow
+from falcon_assets.planning.inputs import widest
 from falcon_assets.planning.process_partitions import ProcessPartitions
 from falcon_assets.planning.timeline import Timeline
 from falcon_assets.planning.window_offsets import window_offsets
@@ -26,14 +26,15 @@ def mapping_for(
     """The mapping from partitions of a process's assets to the partitions of an input's asset.
 
     ``latest`` and ``future`` depend on what is available: any instance may be the one, which is what Dagster's
-    AllPartitionMapping says.
+    AllPartitionMapping says; from a time to ``latest``, any from there to the nominal time.
     """
-    if declared.start.call.kind is Kind.INSTANCES:
+    window = widest(declared)
+    if window is None:
         return dg.AllPartitionMapping()
-    offsets = _offsets(declared, downstream, upstream)
+    offsets = _offsets(window, downstream, upstream)
     if offsets is not None:
         return _builtin(*offsets)
-    return InputWindowMapping.of(InputWindow(declared, timezone, downstream, upstream))
+    return InputWindowMapping.of(InputWindow(window, timezone, downstream, upstream))
 
 
 def _offsets(declared: Input, downstream: ProcessPartitions, upstream: FeedAsset) -> tuple[int, int] | None:

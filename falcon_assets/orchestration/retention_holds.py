@@ -13,13 +13,13 @@ from falcon_assets.catalog.store import EntityStore
 from falcon_assets.ledger import queries, reruns
 from falcon_assets.ledger.status import Status, statuses
 from falcon_assets.model.cluster import Cluster
-from falcon_assets.model.expression import Kind
 from falcon_assets.model.feed import Feed
 from falcon_assets.model.process import Input, Process
 from falcon_assets.orchestration.cluster_look import progress_key
 from falcon_assets.orchestration.cluster_reruns import look_at_reruns
 from falcon_assets.orchestration.late_inputs import late_inputs
 from falcon_assets.planning.eviction import Hold
+from falcon_assets.planning.inputs import widest
 from falcon_assets.planning.instance_rules import is_alive
 from falcon_assets.planning.reader_holds import PendingInstances, reader_hold
 from falcon_assets.planning.replication_hold import replication_hold
@@ -103,7 +103,7 @@ class ClusterHolds:
         """Feed -> its available instances, of those that are read by ``latest`` or ``future``."""
         spans = {}
         for name, readers in self._readers.items():
-            if name in feeds and any(one.start.call.kind is not Kind.TIME for _, one in readers):
+            if name in feeds and any(widest(one) is None for _, one in readers):
                 timeline = feed_timeline(feeds[name], self._cluster.name)
                 spans[self._cluster.name, name] = (timeline.start, timeline.end)
         return {name: there for (_, name), there in queries.available(self._connection, spans).items()}

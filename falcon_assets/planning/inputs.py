@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
 from datetime import datetime
-from itertools import islice
+from itertools import islice, takewhile
 from typing import TypeAlias
 
 from falcon_assets.errors import ExpressionError
-from falcon_assets.model.expression import Call
+from falcon_assets.model.expression import Call, InstanceExpression, Kind
 from falcon_assets.model.process import Input, Output
 from falcon_assets.planning.evaluate import evaluate_time
 from falcon_assets.planning.expression_bounds import expression_bounds
@@ -38,22 +38,38 @@ def input_instances(declared: Input, feed_timeline: Timeline, nominal: datetime,
     return list(dict.fromkeys(map(feed_timeline.instance, range(first, last + 1))))
 
 
+def widest(declared: Input) -> Input | None:
+    """A window of times that holds whatever ``declared`` may read, itself where it is one; None: anything may be read.
+
+    A window from a time to ``latest(n)`` ends at the nominal time at the latest.
+    """
+    if declared.is_of_times:
+        return declared
+    if declared.start.call.kind is Kind.TIME:
+        return declared.model_copy(update={"end": InstanceExpression.parse("instanceTime()")})
+    return None
+
+
 def latest_instances(
-    declared: Input, timeline: Timeline, nominal: datetime, available: Available
+    declared: Input, timeline: Timeline, nominal: datetime, available: Available, timezone: str
 ) -> list[datetime] | None:
-    """The feed instances of a window of ``latest(n)`` or ``future(n,limit)``, oldest first.
+    """The feed instances of a window that ``latest(n)`` or ``future(n,limit)`` ends, oldest first.
 
     ``latest(0)`` is the most recent available instance at or before ``nominal``, ``latest(-1)`` the available one
     before that. ``future(0,limit)`` is the first available instance at or after ``nominal``, ``future(1,limit)`` the
     available one after that; only the first ``limit`` existing instances are looked at. A window holds the available
-    ones between its ends.
+    ones between its ends; but one that starts at a time holds every existing instance from there on, available or
+    not, and looks back for its end no further than there.
 
     Returns:
-        None where not enough instances are available (yet); empty where ``start`` lies after ``end``.
+        None where not enough instances are available (yet); empty where ``start`` lies after ``end``, or where the
+        feed has no instance from the time that it starts at on.
 
     Raises:
-        ExpressionError: the window is one of times.
+        ExpressionError: the window is one of times, or starts beyond the years 1 to 9999.
     """
+    if declared.start.call.kind is Kind.TIME:
+        return _up_to_latest(declared, timeline, nominal, available, timezone)
     start, end = _numbers(declared.start.call), _numbers(declared.end.call)
     if start[0] > end[0]:
         return []
@@ -98,6 +114,21 @@ def nominal_of_output(
         for nominal in process_timeline.between(first, last)
         if output_instance(declared, feed_timeline, nominal, timezone) == instance
     ]
+
+
+def _up_to_latest(
+    declared: Input, timeline: Timeline, nominal: datetime, available: Available, timezone: str
+) -> list[datetime] | None:
+    (back,) = _numbers(declared.end.call)
+    start = evaluate_time(declared.start.call, nominal, timezone)
+    first = max(timeline.index_at_or_before(start), 0)
+    last = min(timeline.index_at_or_before(nominal), timeline.count - 1)
+    if start > nominal or first > last:
+        return []
+    found = list(islice(_filter(map(timeline.instance, range(last, first - 1, -1)), available), 1 - back))
+    if len(found) <= -back:
+        return None
+    return list(takewhile(lambda one: one <= found[-1], map(timeline.instance, range(first, last + 1))))
 
 
 def _numbers(call: Call) -> tuple[int, ...]:

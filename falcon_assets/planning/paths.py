@@ -42,14 +42,15 @@ class InstancePaths:
         return self.template.render(self.wall(instance), {})
 
     def stats(self, instance: datetime) -> str | None:
-        """The path of its statistics; None where the feed keeps none."""
-        template = self.feed.locations_on(self.cluster.name).stats
-        return self.render(template, instance) if template else None
+        """The path of its statistics; None where it has none of its own."""
+        return self._beside(self.feed.locations_on(self.cluster.name).stats, instance)
 
     def meta(self, instance: datetime) -> str | None:
-        """The path of its metadata; None where the feed keeps none."""
-        template = self.feed.locations_on(self.cluster.name).meta
-        return self.render(template, instance) if template else None
+        """The path of its metadata; None where it has none of its own."""
+        return self._beside(self.feed.locations_on(self.cluster.name).meta, instance)
+
+    def _beside(self, template: PathTemplate | None, instance: datetime) -> str | None:
+        return self.render(template, instance) if template and template.is_timed else None
 
     def render(self, template: PathTemplate, instance: datetime) -> str:
         """The path of ``instance`` by another template of the feed, such as ``retention.archive_to``."""

@@ -9,7 +9,6 @@ from functools import partial
 
 from falcon_assets.errors import MissingInputsError, UnknownEntityError
 from falcon_assets.model.cluster import Cluster
-from falcon_assets.model.expression import Kind
 from falcon_assets.model.feed import Feed
 from falcon_assets.model.instant import format_instant
 from falcon_assets.model.process import Input, Output, Process
@@ -160,9 +159,9 @@ class _Planner:
 
     def instances(self, declared: Input, feed: Feed) -> tuple[datetime, ...]:
         timeline = feed_timeline(feed, self.cluster.name)
-        if declared.start.call.kind is Kind.TIME:
+        if declared.is_of_times:
             return tuple(input_instances(declared, timeline, self.nominal, self.process.timezone))
-        found = latest_instances(declared, timeline, self.nominal, partial(self.available, feed))
+        found = latest_instances(declared, timeline, self.nominal, partial(self.available, feed), self.process.timezone)
         if found is None and not declared.optional:
             window = f"{declared.start} to {declared.end}"
             raise MissingInputsError(

@@ -7,12 +7,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from operator import itemgetter
 
-from falcon_assets.model.expression import Kind
 from falcon_assets.model.instant import format_instant
 from falcon_assets.model.process import Input, Process
 from falcon_assets.planning.evaluate import evaluate_time
 from falcon_assets.planning.eviction import Hold
-from falcon_assets.planning.inputs import latest_instances
+from falcon_assets.planning.inputs import latest_instances, widest
 from falcon_assets.planning.instance_record import InstanceRecord
 from falcon_assets.planning.instance_rules import settled
 from falcon_assets.planning.timeline import Timeline
@@ -72,8 +71,9 @@ def reader_hold(pending: PendingInstances, declared: Input, feed: Timeline, avai
     Raises:
         ExpressionError: an input window lies beyond the years 1 to 9999.
     """
-    if declared.start.call.kind is Kind.TIME:
-        return _window(pending, declared, feed).get
+    window = widest(declared)
+    if window is not None:
+        return _window(pending, window, feed).get
     return _latest(pending, declared, feed, available).get
 
 
@@ -105,7 +105,7 @@ def _latest(
     is_latest = declared.start.call.name == "latest"
     for nominal in pending.all():
         reason = _reason(pending.process, nominal, pending.why(nominal) or "")
-        window = latest_instances(declared, feed, nominal, available)
+        window = latest_instances(declared, feed, nominal, available, pending.process.timezone)
         if window is None:
             window = [one for one in available if (one <= nominal) is is_latest or one == nominal]
         for instance in window:

@@ -10,7 +10,6 @@ from itertools import islice
 from typing import TypeAlias
 
 from falcon_assets.errors import UnknownEntityError
-from falcon_assets.model.expression import Kind
 from falcon_assets.model.feed import Feed
 from falcon_assets.model.instant import format_instant
 from falcon_assets.model.process import Input, Process
@@ -104,10 +103,12 @@ class _Window:
 
     def missing(self, nominal: datetime, is_available: Callable[[datetime], bool]) -> Sequence[datetime | str]:
         """The feed instances that are not available; for ``latest`` and ``future`` what there is not enough of."""
-        if self.declared.start.call.kind is Kind.TIME:
+        if self.declared.is_of_times:
             return [instance for instance in self._instances(nominal) if not is_available(instance)]
-        enough = latest_instances(self.declared, self.feed, nominal, is_available) is not None
-        return [] if enough else [f"{self.declared.start} to {self.declared.end}"]
+        window = latest_instances(self.declared, self.feed, nominal, is_available, self.timezone)
+        if window is None:
+            return [f"{self.declared.start} to {self.declared.end}"]
+        return [instance for instance in window if not is_available(instance)]
 
     @cached_property
     def label(self) -> str:

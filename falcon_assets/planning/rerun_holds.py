@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TypeAlias
 
-from falcon_assets.model.expression import Kind
 from falcon_assets.model.feed import Feed
 from falcon_assets.model.instant import format_instant
 from falcon_assets.model.process import Input, Process
@@ -107,6 +106,6 @@ def _window(
     available: Mapping[str, Collection[datetime]],
 ) -> list[datetime]:
     timeline = feed_timeline(feed, cluster_name)
-    if declared.start.call.kind is Kind.TIME:
+    if declared.is_of_times:
         return input_instances(declared, timeline, nominal, timezone)
-    return latest_instances(declared, timeline, nominal, available.get(declared.feed, ())) or []
+    return latest_instances(declared, timeline, nominal, available.get(declared.feed, ()), timezone) or []

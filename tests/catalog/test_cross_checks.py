@@ -155,10 +155,43 @@ CASES = {
     "statistics_of_several_instances": (
         "feeds.yaml",
         "  data: /delays/",
-        "  stats: /stats/delays\n  data: /delays/",
+        "  stats: /stats/${YEAR}\n  data: /delays/",
         [
-            "feeds.yaml:21: locations.stats: '/stats/delays' is coarser than the frequency hours(1): instances would "
-            "share a path without ${YEAR}, ${MONTH}, ${DAY}, ${HOUR}"
+            "feeds.yaml:21: locations.stats: '/stats/${YEAR}' is coarser than the frequency hours(1): instances would "
+            "share a path without ${MONTH}, ${DAY}, ${HOUR}"
+        ],
+    ),
+    "statistics_of_the_feed_with_an_unknown_variable": (
+        "feeds.yaml",
+        "  data: /delays/",
+        "  stats: /stats/${cluster.color}\n  data: /delays/",
+        [
+            "feeds.yaml:21: locations.stats: '/stats/${cluster.color}': unknown variable '${cluster.color}' "
+            "(did you mean 'cluster.colo'?) on cluster 'primary'"
+        ],
+    ),
+    "sla_of_a_cluster_that_is_missed_before_it_warns": (
+        "feeds.yaml",
+        "    type: target\n",
+        "    type: target\n    sla: {low: hours(2), high: hours(1)}\n",
+        ["feeds.yaml:15: clusters[1].sla: low hours(2) must not be longer than high hours(1)"],
+    ),
+    "from_latest_to_a_time": (
+        "processes.yaml",
+        INPUT,
+        '{name: flights, feed: raw, start: "latest(0)", end: "now(0,0)"}',
+        [
+            "processes.yaml:8: inputs[0]: start 'latest(0)' and end 'now(0,0)' must both be times, both latest(n), "
+            "both future(n,limit), or a time and latest(n)"
+        ],
+    ),
+    "from_a_time_after_the_latest": (
+        "processes.yaml",
+        INPUT,
+        '{name: flights, feed: raw, start: "now(1,0)", end: "latest(0)"}',
+        [
+            "processes.yaml:8: inputs[0].start: input 'flights' is always empty: its start now(1,0) lies after its "
+            "end latest(0)"
         ],
     ),
     "in_another_feeds_instances": (
@@ -374,13 +407,13 @@ CASES = {
             "nothing to look for"
         ],
     ),
-    "limit_equal_to_cut_off": (
+    "limit_below_the_cut_off": (
         "feeds.yaml",
         "days(90)",
-        "hours(6)",
+        "minutes(359)",
         [
-            "feeds.yaml:12: clusters[0].retention.limit: hours(6) must be longer than late_arrival.cut_off, "
-            "which is hours(6)"
+            "feeds.yaml:12: clusters[0].retention.limit: minutes(359) must not be shorter than "
+            "late_arrival.cut_off, which is hours(6)"
         ],
     ),
     "late_input_without_cut_off": (
@@ -558,6 +591,7 @@ LEGAL = {
         '{name: flights, feed: raw, start: "currentMonth(29,0,0)", end: "today(0,0)"}',
     ),
     "latest": (INPUT, '{name: flights, feed: raw, start: "latest(-2)", end: "latest(0)"}'),
+    "from_a_time_to_the_latest": (INPUT, '{name: flights, feed: raw, start: "today(0,0)", end: "latest(0)"}'),
     "future": (INPUT, '{name: flights, feed: raw, start: "future(0,10)", end: "future(1,10)"}'),
     "partition_with_variable": ("feed: raw,", 'feed: raw, partition: "${cluster.colo}",'),
     "partition_with_expression": ("feed: raw,", "feed: raw, partition: \"${formatTime(instanceTime(),'yyyy/MM')}\","),
@@ -567,6 +601,23 @@ LEGAL = {
         'inputs:\n  - {name: flights, feed: raw, partition: "${carrier}", start: "now(0,0)", end: "now(0,0)"}',
     ),
 }
+
+
+def test_statistics_and_metadata_of_feeds_are_in_nobodys_way(tmp_path: Path) -> None:
+    """Falcon's own definitions say ``/none`` for all of them."""
+    feeds = FEEDS.replace("  data: /", "  stats: /none\n  meta: /raw\n  data: /")
+    archive = "{limit: hours(6), action: archive, archive_to: '/none/${YEAR}-${MONTH}-${DAY}-${HOUR}'}"
+    load(tmp_path, {**FILES, "feeds.yaml": feeds.replace("{limit: days(90)}", archive)})
+
+
+def test_limit_equal_to_the_cut_off_and_sla_of_a_cluster(tmp_path: Path) -> None:
+    feeds = FEEDS.replace("days(90)", "hours(6)")
+    feeds = feeds.replace("    type: target\n", "    type: target\n    sla: {low: hours(1), high: hours(2)}\n")
+    feed = load(tmp_path, {**FILES, "feeds.yaml": feeds}).feed("raw")
+    assert [str(sla.high) if (sla := feed.sla_on(name)) else None for name in ("primary", "backup")] == [
+        None,
+        "hours(2)",
+    ]
 
 
 @pytest.mark.parametrize(("old", "new"), LEGAL.values(), ids=LEGAL)

@@ -77,6 +77,7 @@ WITH_ROWS = {
 OTHERS = {
     "optional": 'inputs: [{name: rows, feed: in-optional, start: "now(-1,0)", end: "now(0,0)", optional: true}]\n',
     "latest": 'inputs: [{name: rows, feed: in-latest, start: "latest(0)", end: "latest(0)"}]\n',
+    "up-to": 'inputs: [{name: rows, feed: in-up-to, start: "today(0,0)", end: "latest(0)"}]\n',
     "alone": "parallel: 3\n",
 }
 
@@ -376,6 +377,16 @@ def test_latest_waits_until_there_is_something(world: World) -> None:
     outlook, decision = world.look("latest", "02:00")
     assert [hours(run.launch.nominals) for run in outlook.runs] == [[1, 2]]
     assert hours(decision.waiting) == [0]
+
+
+def test_a_window_up_to_the_latest_waits_for_one_and_for_those_before_it(world: World) -> None:
+    assert world.look("up-to", "02:00")[1].waiting[hour(0)] == "waits for rows: in-up-to today(0,0) to latest(0)"
+    world.land("up-to", 1)
+    waiting = world.look("up-to", "02:00")[1].waiting
+    assert waiting[hour(2)] == "waits for rows: in-up-to 2013-01-01T00:00Z"
+    world.land("up-to", 0)
+    outlook, decision = world.look("up-to", "02:00")
+    assert ([hours(run.launch.nominals) for run in outlook.runs], decision.waiting) == ([[0, 1, 2]], {})
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from falcon_assets.model.process import Process
 from falcon_assets.orchestration.input_window_mapping import InputWindowMapping
 from falcon_assets.orchestration.partitions import instant_of_key, key_of, partitions_of
 from falcon_assets.orchestration.process_assets import ProcessAssets
-from falcon_assets.planning.inputs import input_instances, output_instance
+from falcon_assets.planning.inputs import input_instances, output_instance, widest
 from falcon_assets.planning.timeline import Timeline, feed_timeline, process_timeline
 from falcon_assets.settings import load_settings
 from tests.builders import VALIDITY, make_cluster, make_feed, make_process
@@ -63,6 +63,7 @@ BUILT_IN = {
         process("months(1)", "lastMonth(0,0,0)", "currentMonth(-1,0,0)"), "days(1)", "months(1)", (-1, -1),
     ),
     "quarters of an hour": (process("hours(1)", "now(0,0)", "now(0,45)"), "minutes(15)", "hours(1)", (0, 0)),
+    "up to the latest": (process("hours(1)", "now(-5,0)", "latest(0)"), "hours(1)", "hours(1)", (-5, 0)),
 }  # fmt: skip
 OURS = {
     "two and a half hours": (process("hours(1)", "now(-2,30)", "now(0,0)"), "minutes(30)", "hours(1)"),
@@ -163,7 +164,9 @@ def check(store: EntityStore, builder: ProcessAssets, consumer: Process, mapping
     for nominal in chosen:
         if output_instance(consumer.outputs[0], target, nominal, consumer.timezone) is None:
             continue  # written outside the validity of its feed: no such partition
-        expected = input_instances(consumer.inputs[0], source, nominal, consumer.timezone)
+        window = widest(consumer.inputs[0])
+        assert window is not None
+        expected = input_instances(window, source, nominal, consumer.timezone)
         assert upstream(mapping, builder, store, consumer, partitions.partition_of(nominal)) == expected, nominal
         for instance in expected[:: max(1, len(expected) // 3)]:
             down = mapping.get_downstream_partitions_for_partitions(

@@ -153,21 +153,36 @@ AVAILABLE = [parse_instant(f"2013-01-01T{hour:02}:00Z") for hour in (1, 2, 5, 6,
         ("future(1,3)", "future(2,9)", "2013-01-01T02:00Z", None),
         ("future(1,3)", "future(0,3)", "2013-01-01T02:00Z", []),
         ("future(0,5)", "future(0,5)", "2013-01-01T23:30Z", None),
+        ("now(-2,0)", "latest(0)", "2013-01-01T06:30Z", [4, 5, 6]),
+        ("now(-5,0)", "latest(0)", "2013-01-01T08:00Z", [3, 4, 5, 6]),
+        ("now(-5,0)", "latest(-1)", "2013-01-01T08:00Z", [3, 4, 5]),
+        ("now(-5,0)", "latest(-2)", "2013-01-01T08:00Z", None),
+        ("now(-1,0)", "latest(0)", "2013-01-01T08:00Z", None),
+        ("today(0,0)", "latest(0)", "2013-01-01T02:00Z", [0, 1, 2]),
+        ("yesterday(0,0)", "latest(0)", "2013-01-01T01:59Z", [0, 1]),
+        ("now(1,0)", "latest(0)", "2013-01-01T06:00Z", []),
+        ("now(-2,0)", "latest(0)", "2012-12-31T08:00Z", []),
+        ("now(-2,0)", "latest(0)", "2014-01-01T00:00Z", []),
+        ("lastYear(0,0,0,0)", "latest(0)", "2014-01-01T00:00Z", [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]),
     ],
 )
 @pytest.mark.parametrize("as_callable", [False, True], ids=["collection", "callable"])
 def test_latest_and_future(start, end, nominal, hours, as_callable):
     available = AVAILABLE.__contains__ if as_callable else frozenset(AVAILABLE)
     expected = None if hours is None else [parse_instant(f"2013-01-01T{hour:02}:00Z") for hour in hours]
-    assert latest_instances(window(start, end), HOURS, parse_instant(nominal), available) == expected
+    assert latest_instances(window(start, end), HOURS, parse_instant(nominal), available, "UTC") == expected
 
 
 def test_latest_asks_no_further_than_it_must():
     asked = []
     endless = build("minutes(5)", "1990-01-01T00:00Z", "2099-01-01T00:00Z")
     nominal = parse_instant("2013-01-01T00:00Z")
-    found = latest_instances(window("latest(-1)", "latest(0)"), endless, nominal, lambda it: asked.append(it) is None)
+    declared = window("latest(-1)", "latest(0)")
+    found = latest_instances(declared, endless, nominal, lambda it: asked.append(it) is None, "UTC")
     assert found == asked[::-1] and len(asked) == 2
+    asked.clear()
+    found = latest_instances(window("now(-1,0)", "latest(0)"), endless, nominal, asked.append, "UTC")
+    assert found is None and len(asked) == 13
 
 
 def test_what_kind_of_window_it_is_must_fit():
@@ -175,7 +190,7 @@ def test_what_kind_of_window_it_is_must_fit():
         input_instances(window("latest(0)", "latest(0)"), HOURS, HOURS.start, "UTC")
     assert str(caught.value) == "latest(...) gives available instances, not a time"
     with pytest.raises(ExpressionError) as caught:
-        latest_instances(window("now(0,0)", "now(0,0)"), HOURS, HOURS.start, [])
+        latest_instances(window("now(0,0)", "now(0,0)"), HOURS, HOURS.start, [], "UTC")
     assert str(caught.value) == "now(...) is a time: it does not depend on what is available"
 
 

@@ -120,6 +120,11 @@ def test_windows_by_availability(start: str, end: str, available: set[int], expe
     assert found == dict.fromkeys(expected, needs(12, "has yet to run"))
 
 
+def test_a_window_up_to_the_latest_holds_all_that_it_may_read() -> None:
+    found = held(pending(8, inputs=window("now(-2,0)", "latest(0)"), now=9), {1, 6})
+    assert found == dict.fromkeys((6, 7, 8), needs(8, "has yet to run")) | {9: needs(9, "has yet to run")}
+
+
 def test_windows_that_go_back_and_forth() -> None:
     inputs = window("yesterday(0,0)", "today(2,0)")
     found = held(pending(0, {number: record(number, S.SUCCEEDED) for number in range(1, 12)}, inputs=inputs, now=26))

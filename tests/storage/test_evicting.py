@@ -120,6 +120,16 @@ def test_the_tree_of_a_feed(any_store: ClusterStore) -> None:
     ]
 
 
+def test_what_belongs_to_the_feed_and_not_to_an_instance_stays(any_store: ClusterStore) -> None:
+    feed = feed_with(any_store.cluster.name, locations=LOCATIONS | {"stats": "/stats", "meta": "/raw/about"})
+    land(any_store, InstancePaths(feed, any_store.cluster).data(OLDER), {"part-0": "abc"})
+    own = ["/raw/about", "/stats/2013-01-01-05/counts"]
+    for path in own:
+        land(any_store, path)
+    assert evicted(any_store, feed) == [Evicted(OLDER, 1, 3)]
+    assert left(any_store) == own
+
+
 def test_nothing_there_is_nothing_found(any_store: ClusterStore) -> None:
     assert stored_instances(any_store, feed_with(any_store.cluster.name), any_store.cluster) == []
 
@@ -243,8 +253,10 @@ def test_a_location_that_is_not_below_its_prefix_is_refused(
     assert left(any_store) == ["/raw/flights/2013", "/raw/x"]
 
 
-@pytest.mark.parametrize("kind", ["data", "stats", "meta"])
-@pytest.mark.parametrize("shared", ["/raw/${YEAR}/${MONTH}/${DAY}", "/raw/all"])
+@pytest.mark.parametrize(
+    ("kind", "shared"),
+    [("data", "/raw/all"), *((kind, "/raw/${YEAR}/${MONTH}/${DAY}") for kind in ("data", "stats", "meta"))],
+)
 def test_a_path_that_instances_share_is_refused(store: ClusterStore, kind: str, shared: str) -> None:
     """None of them may take it away from the others."""
     feed = feed_with(locations={**LOCATIONS, kind: shared})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from falcon_assets.catalog.checks.templates import cluster_of, declared_templates, resolved, templates_on
+from falcon_assets.catalog.checks.templates import cluster_of, declared_templates, is_of_feed, resolved, templates_on
 from falcon_assets.catalog.declared import Declared, Definitions
 from falcon_assets.catalog.documents import KeyPath, key_path_text
 from falcon_assets.errors import ExpressionError, Problem
@@ -26,7 +26,7 @@ def check_paths(definitions: Definitions) -> Iterator[Problem]:
             for path, template in templates_on(feed.entity, index):
                 unknown = list(_unknown_variables(feed, path, template, values, cluster))
                 yield from unknown
-                if unknown:
+                if unknown or is_of_feed(path, template):
                     continue
                 where = cluster_of(feed.entity, path, cluster.name)
                 place = (where, resolved(template, values))
@@ -42,7 +42,7 @@ def check_paths(definitions: Definitions) -> Iterator[Problem]:
 
 
 def _too_coarse(feed: Declared[Feed], path: KeyPath, template: PathTemplate) -> Iterator[Problem]:
-    missing = template.missing_for(feed.entity.frequency)
+    missing = () if is_of_feed(path, template) else template.missing_for(feed.entity.frequency)
     if missing:
         names = ", ".join(f"${{{name}}}" for name in missing)
         message = f"coarser than the frequency {feed.entity.frequency}: instances would share a path without {names}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from falcon_assets.catalog.checks.templates import cluster_of, resolved, templates_on
+from falcon_assets.catalog.checks.templates import cluster_of, is_of_feed, resolved, templates_on
 from falcon_assets.catalog.declared import Declared, Definitions
 from falcon_assets.catalog.validation import unknown_word
 from falcon_assets.errors import Problem
@@ -13,13 +13,13 @@ from falcon_assets.model.process import Process
 
 
 def check_retention(definitions: Definitions) -> Iterator[Problem]:
-    """Limits within the late-arrival cut-off, bad archives, idle lifecycles, late inputs whose feed has no cut-off."""
+    """Limits below the late-arrival cut-off, bad archives, idle lifecycles, late inputs whose feed has no cut-off."""
     for feed in definitions.feeds.values():
         late = feed.entity.late_arrival
         for index, entry in enumerate(feed.entity.clusters):
             limit = entry.retention.limit if entry.retention else None
-            if limit is not None and late is not None and limit.length <= late.cut_off.length:
-                message = f"{limit} must be longer than late_arrival.cut_off, which is {late.cut_off}"
+            if limit is not None and late is not None and limit.length < late.cut_off.length:
+                message = f"{limit} must not be shorter than late_arrival.cut_off, which is {late.cut_off}"
                 yield feed.problem(("clusters", index, "retention", "limit"), message)
         yield from _unknown_archives(definitions, feed)
         yield from _archives_within(definitions, feed)
@@ -40,7 +40,8 @@ def _archives_within(definitions: Definitions, feed: Declared[Feed]) -> Iterator
     """An instance cannot be moved into itself, nor to where the others of its feed are."""
     for index, _, cluster in definitions.feed_clusters(feed):
         values = {**feed.entity.properties, **cluster.variables}
-        places = {path: resolved(template, values) for path, template in templates_on(feed.entity, index)}
+        templates = [one for one in templates_on(feed.entity, index) if not is_of_feed(*one)]
+        places = {path: resolved(template, values) for path, template in templates}
         archive = ("clusters", index, "retention", "archive_to")
         if archive not in places or cluster_of(feed.entity, archive, cluster.name) != cluster.name:
             continue

@@ -37,6 +37,11 @@ def templates_on(feed: Feed, index: int) -> Iterator[tuple[KeyPath, PathTemplate
     yield from _of_table(("clusters", index, "table") if entry.table else ("table",), entry.table or feed.table)
 
 
+def is_of_feed(path: KeyPath, template: PathTemplate) -> bool:
+    """Whether it is a place of the feed as a whole, which no instance has for its own: nothing there is ever taken."""
+    return path[-1] in ("stats", "meta") and not template.is_timed
+
+
 def cluster_of(feed: Feed, path: KeyPath, cluster: str) -> str:
     """The cluster that the template at ``path``, in force on ``cluster``, is a place on."""
     if path[2:] != ("retention", "archive_to"):

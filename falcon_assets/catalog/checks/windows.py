@@ -55,7 +55,8 @@ def _problem(definitions: Definitions, process: Process, window: _Window, cluste
     if window.start.call.kind is Kind.INSTANCES:
         missed = _looks_past(window.start.call, timeline, instances)
         return inverted if _number(window.start) > _number(window.end) else f"{never} {missed}" if missed else None
-    windows = FeedWindows(window.start.call, window.end.call, timeline, instances, process.timezone)
+    end = window.end.call if window.end.call.kind is Kind.TIME else Call("instanceTime")  # the last that latest can be
+    windows = FeedWindows(window.start.call, end, timeline, instances, process.timezone)
     try:
         reach = windows.reach()
         if windows.holds_some(0) or windows.holds_some(timeline.count - 1):

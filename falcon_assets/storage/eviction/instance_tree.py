@@ -58,11 +58,12 @@ def _templates(paths: InstancePaths) -> Iterator[tuple[LocationKind, PathTemplat
         ("meta", locations.meta),
     )
     for kind, template in declared:
-        if template and template.missing_for(paths.feed.frequency):
+        if template is None or (kind != "data" and not template.is_timed):
+            continue  # what has no time in it belongs to the feed, and stays
+        if template.missing_for(paths.feed.frequency):
             # Several instances would go where one is decided on.
             raise StorageError(f"{template.text!r} is coarser than the frequency {paths.feed.frequency}")
-        if template:
-            yield kind, paths.resolved(template)
+        yield kind, paths.resolved(template)
 
 
 def _existing(store: ClusterStore, template: PathTemplate) -> Iterator[str]:
