@@ -17,6 +17,7 @@ PACKAGE = Path(falcon_assets.__file__).parent
 ROOMS = [
     "errors",
     "collector",
+    "held_signals",
     "model",
     "planning",
     "shared_clock",

@@ -38,3 +38,10 @@ def require_port(port: int) -> None:
                 f"port {port} on 127.0.0.1 cannot be used ({error.strerror}): stop what listens there, "
                 f"or choose another one, for example make up PORT={port % 65535 + 1}"
             ) from error
+
+
+def listens(port: int) -> bool:
+    """Whether something listens on the loopback port."""
+    with socket.socket() as probe:
+        probe.settimeout(1.0)
+        return probe.connect_ex(("127.0.0.1", port)) == 0

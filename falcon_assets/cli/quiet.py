@@ -1,4 +1,4 @@
-"""Keeps what Spark says on its standard error off the terminal."""
+"""Keeps what Spark and Dagster say off the terminal."""
 
 from __future__ import annotations
 
@@ -7,6 +7,13 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import BinaryIO
+
+
+def private_log(file: Path) -> BinaryIO:
+    """The file, emptied, for nobody's eyes but its owner's: programs may say anything."""
+    file.unlink(missing_ok=True)
+    return os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb")
 
 
 @contextmanager

@@ -5,8 +5,10 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 
@@ -14,11 +16,15 @@ import click
 
 from falcon_assets.catalog.store import EntityStore, load_entities
 from falcon_assets.cli.demo_live import land_until_the_end
-from falcon_assets.cli.doctor import require_port
+from falcon_assets.cli.doctor import listens, require_port
 from falcon_assets.cli.family import end_family
+from falcon_assets.cli.quiet import private_log
+from falcon_assets.cli.up_news import News
 from falcon_assets.demo.landing import first_landing, first_not_landed
 from falcon_assets.errors import FalconError, SettingsError
+from falcon_assets.held_signals import held_signals
 from falcon_assets.model.instant import format_instant
+from falcon_assets.orchestration.open_ledger import ledger_engine
 from falcon_assets.orchestration.postgres import database_url, require_space
 from falcon_assets.settings import Settings, load_settings
 from falcon_assets.shared_clock import start_anew
@@ -31,6 +37,8 @@ _SPEED = "120x"
 _AT_ONCE = timedelta(days=1)
 """So much of the demo is there when it begins, so that there is something to see."""
 _BACK = timedelta(days=7)
+_LOOK_SECONDS = 1.0
+_LAST_LINES = 20
 
 
 @click.command()
@@ -55,13 +63,13 @@ def up(port: int) -> None:
     require_space(settings.home)
     require_port(port)
     store = load_entities(settings.entity_defs).in_colo(settings.colo)
+    log = settings.home / "up.log"
     with _alone(settings.home), _signals(), own_server(settings.home, settings.environ) as serve:
-        try:
-            for cluster in store.clusters.values():
-                serve(cluster)
-            _run(_with_clock(settings, store), store, port)
-        except KeyboardInterrupt:
-            click.echo("Stopped.")
+        click.echo(f"Dagster's UI: http://127.0.0.1:{port} (in half a minute: Spark and Dagster are starting)")
+        click.echo(f"What they say: {log}")
+        for cluster in store.clusters.values():
+            serve(cluster)
+        _run(_with_clock(settings, store), store, port, log)
 
 
 class _EndedError(FalconError):
@@ -78,17 +86,28 @@ def _alone(home: Path) -> Iterator[None]:
 
 @contextmanager
 def _signals() -> Iterator[None]:
-    """Whoever ends this process, or closes its terminal, ends it as Ctrl-C does."""
+    """Whoever ends this process, or closes its terminal, ends it as Ctrl-C does: once, for its end is bounded.
+
+    Also where the shell of a script, which starts it with ``&``, has let it ignore Ctrl-C: its children would as well.
+    """
 
     def interrupt(*_: object) -> None:
+        for number in before:
+            signal.signal(number, signal.SIG_IGN)
+        click.echo("Stopping: what runs now is interrupted, and goes on the next time.")
         raise KeyboardInterrupt
 
-    before = {number: signal.signal(number, interrupt) for number in (signal.SIGTERM, signal.SIGHUP)}
+    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    before = {number: signal.getsignal(number) for number in numbers}
+    for number in numbers:
+        signal.signal(number, interrupt)
     try:
         yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+    except KeyboardInterrupt:
+        click.echo("Stopped.")
+        return  # on the way out nothing is interrupted any more
+    for number, handler in before.items():
+        signal.signal(number, handler)
 
 
 def _with_clock(settings: Settings, store: EntityStore) -> Settings:
@@ -102,23 +121,58 @@ def _with_clock(settings: Settings, store: EntityStore) -> Settings:
     return load_settings(environ)
 
 
-def _run(settings: Settings, store: EntityStore, port: int) -> None:
+def _run(settings: Settings, store: EntityStore, port: int, log: Path) -> None:
     database_url(settings)  # so the embedded server ends with us, not sooner, and also where we have to kill others
+    news = News(ledger_engine(settings), settings)
     address = ("--host", "127.0.0.1", "--port", str(port))
     command = [sys.executable, "-m", "dagster", "dev", *address, "--log-level", "warning"]
-    click.echo(f"Dagster's UI: http://127.0.0.1:{port} (in a few seconds)")
-    # In a session of its own: Ctrl-C shall reach us, and we end it in order.
-    dagster = subprocess.Popen(command, env=dict(settings.environ), start_new_session=True)
+    with ExitStack() as started:
+        with private_log(log) as output, held_signals():
+            # In a session of its own: Ctrl-C shall reach us, and we end it in order.
+            dagster = subprocess.Popen(
+                command,
+                env=dict(settings.environ),
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+            started.callback(end_family, dagster)
+        watch = _Watch(dagster, news, port, log)
+        land_until_the_end(settings, store, _BACK, watch.wait)
+        watch.wait(None)
 
-    def wait(seconds: float | None) -> None:
-        try:
-            code = dagster.wait(seconds)
-        except subprocess.TimeoutExpired:
-            return
-        raise _EndedError(f"dagster dev ended by itself, with exit code {code}; what it said last is above")
 
-    try:
-        land_until_the_end(settings, store, _BACK, wait)
-        wait(None)
-    finally:
-        end_family(dagster)
+@dataclass
+class _Watch:
+    """Waits, and tells meanwhile what goes on."""
+
+    dagster: subprocess.Popen[bytes]
+    news: News
+    port: int
+    log: Path
+    _serves: bool = False
+
+    def wait(self, seconds: float | None) -> None:
+        """Waits so long; None: for ever.
+
+        Raises:
+            _EndedError: Dagster ended.
+        """
+        give_up = None if seconds is None else time.monotonic() + seconds
+        while True:
+            left = _LOOK_SECONDS if give_up is None else min(_LOOK_SECONDS, max(give_up - time.monotonic(), 0))
+            with suppress(subprocess.TimeoutExpired):
+                code = self.dagster.wait(left)
+                raise _EndedError(f"dagster dev ended by itself, with exit code {code}; {_said_last(self.log)}")
+            if not self._serves and listens(self.port):
+                self._serves = True
+                click.echo("Dagster's UI is there.")
+            self.news.tell()
+            if give_up is not None and time.monotonic() >= give_up:
+                return
+
+
+def _said_last(log: Path) -> str:
+    lines = log.read_text(errors="replace").splitlines()[-_LAST_LINES:]
+    return "\n".join([f"the last lines of {log}:", *lines])

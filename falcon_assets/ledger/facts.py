@@ -91,6 +91,8 @@ class RunEnding(str, Enum):
 
     FAILED = "failed"
     KILLED = "killed"
+    INTERRUPTED = "interrupted"
+    """Who ran it was asked to end, not the run: nothing is wrong with its instances."""
 
 
 @dataclass(frozen=True)

@@ -228,10 +228,11 @@ def _dropped(row: InstanceRecord, fact: RunEnded, began: bool) -> InstanceRecord
 
     What another run is computing is that run's, and what another run finished meanwhile stays so. Else: where a person
     killed the run, it is killed too; where the run failed before it ``began`` any instance, it failed, or the same
-    would be tried for ever; where other instances had their turn, it is what it was before.
+    would be tried for ever; where the run was interrupted, or others had their turn, it is what it was before.
     """
     row = replace(row, queued_run=None)
-    if row.state in (InstanceState.SUCCEEDED, InstanceState.RUNNING) or (began and fact.ending is RunEnding.FAILED):
+    is_no_fault = fact.ending is RunEnding.INTERRUPTED or (began and fact.ending is RunEnding.FAILED)
+    if is_no_fault or row.state in (InstanceState.SUCCEEDED, InstanceState.RUNNING):
         return row
     return _over(row, fact)
 
@@ -239,6 +240,8 @@ def _dropped(row: InstanceRecord, fact: RunEnded, began: bool) -> InstanceRecord
 def _over(row: InstanceRecord, fact: RunEnded) -> InstanceRecord:
     """An instance that is over with its run."""
     row = replace(row, reason=fact.reason, ended=fact.at)
+    if fact.ending is RunEnding.INTERRUPTED:
+        return replace(row, state=InstanceState.WAITING)
     if fact.ending is RunEnding.KILLED:
         return replace(row, state=InstanceState.KILLED)
     return replace(row, state=InstanceState.FAILED, failures=row.failures + 1)

@@ -89,7 +89,7 @@ class ClusterLook:
                 self._evicted.setdefault(key, {}).update(gone)
         self._runs: dict[str, list[dg.DagsterRun]] = {}
         for run in unfinished:
-            if run.tags.get(run_tags.CLUSTER) == cluster and run_tags.NOMINAL_TIMES in run.tags:
+            if run.tags.get(run_tags.CLUSTER) == cluster and run_tags.nominals_of(run.tags):
                 self._runs.setdefault(run.tags[run_tags.PROCESS], []).append(run)
 
     def situation(self, member: Member, budget: int) -> Situation:
@@ -141,7 +141,7 @@ class ClusterLook:
         return self._progress.get(member.progress_key, member.timeline.start)
 
     def _slots(self, process: Process, records: Mapping[datetime, InstanceRecord]) -> int:
-        granted = {run.run_id: int(run.tags.get(run_tags.SLOTS, 1)) for run in self._runs.get(process.name, ())}
+        granted = {run.run_id: run_tags.slots_of(run.tags, 1) for run in self._runs.get(process.name, ())}
         held = Counter(one.queued_run or one.run_id or "" for one in records.values() if one.in_flight)
         return sum(min(count, granted.get(run_id, process.parallel)) for run_id, count in held.items())
 

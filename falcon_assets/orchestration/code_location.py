@@ -67,7 +67,7 @@ def _external_feeds(store: EntityStore) -> Iterator[dg.AssetSpec]:
     for feed in store.feeds.values():
         for cluster, entry in store.feed_clusters(feed):
             if not (store.producers(feed.name, cluster.name) or store.replications_to(feed.name, cluster.name)):
-                yield feed_spec(feed, cluster, entry, feed_timeline(feed, cluster.name), kinds=("file",))
+                yield feed_spec(feed, cluster, entry, feed_timeline(feed, cluster.name))
 
 
 def _replicated_feeds(store: EntityStore) -> Iterator[tuple[Feed, Cluster, FeedCluster]]:

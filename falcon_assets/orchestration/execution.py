@@ -23,6 +23,7 @@ from falcon_assets.orchestration.event_metadata import instance_state
 from falcon_assets.orchestration.instance_fence import InstanceFence, instance_fence
 from falcon_assets.orchestration.instance_run import Evicted
 from falcon_assets.orchestration.instance_work import Done, InstanceWork, Prepared
+from falcon_assets.orchestration.interruption import interrupt, is_stopped
 from falcon_assets.orchestration.open_ledger import Ledger, open_ledger
 from falcon_assets.orchestration.partitions import instant_of_key, key_of
 from falcon_assets.planning.instance_record import InstanceState, LateChange
@@ -86,7 +87,7 @@ class ProcessExecution:
         ready = list(self._prepare(self.work(context, fence), nominals, late, evicted, failures))
         for nominal, reason in failures.items():
             self._record_state(context, nominal, InstanceState.FAILED, reason)
-        slots = min(self.process.parallel, int(context.run.tags.get(run_tags.SLOTS, self.process.parallel)))
+        slots = min(self.process.parallel, run_tags.slots_of(context.run.tags, self.process.parallel))
         said: Said = SimpleQueue()
         running: set[datetime] = set()
         try:
@@ -94,7 +95,9 @@ class ProcessExecution:
                 self._hear(context, nominal, outcome, running, failures)
                 if outcome is not None:
                     fence.give_back(nominal)
-        except BaseException:
+        except BaseException as error:
+            if not isinstance(error, Exception):
+                interrupt(context.instance, context.run_id, "the process of the run was asked to end")
             self._broken_off(context, said, running, failures)
             raise
         for nominal, reason in sorted(failures.items()):
@@ -212,9 +215,8 @@ class ProcessExecution:
             nominal, outcome = said.get()
             if not (outcome is None or isinstance(outcome, LeftAlone | Exception)):
                 self._hear(context, nominal, outcome, running, failures)
-        run = context.instance.get_run_by_id(context.run_id)
-        if run is not None and run.status is dg.DagsterRunStatus.CANCELING:
-            return  # a person stops the run, and with it its instances: the ledger knows from the end of the run
+        if is_stopped(context.instance.get_run_by_id(context.run_id)):
+            return  # and with it its instances: the ledger knows from the end of the run
         for nominal in sorted(running):
             self._record_state(context, nominal, InstanceState.WAITING, "its run was interrupted")
 

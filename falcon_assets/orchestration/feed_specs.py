@@ -33,7 +33,7 @@ def feed_spec(
         group_name=names.group_name(feed.groups),
         tags=names.tags({**(tags or {}), **feed.tags, "falcon/cluster": cluster.name, "falcon/colo": cluster.colo}),
         owners=names.owners(feed.acl),
-        kinds={feed.format.lower(), *kinds},
+        kinds={cluster.name, feed.format.lower(), *kinds},  # three at most, and the graph shows them on the node
         partitions_def=partitions_of(timeline),
         metadata={**_metadata(feed, cluster, entry), **(metadata or {})},
         deps=deps,

@@ -113,7 +113,9 @@ def _facts(event_id: int, entry: dg.EventLogEntry, runs: Mapping[str, Mapping[st
             process, cluster = tags[run_tags.PROCESS], tags[run_tags.CLUSTER]
             yield RunQueued(event_id, entry.run_id, process, cluster, nominals, attempts)
     if event.event_type in _ENDINGS:
-        yield RunEnded(event_id, entry.run_id, _ENDINGS[event.event_type], seen, _why(entry))
+        interrupted = event.event_type is not dg.DagsterEventType.RUN_SUCCESS and tags.get(run_tags.INTERRUPTED)
+        ending = RunEnding.INTERRUPTED if interrupted else _ENDINGS[event.event_type]
+        yield RunEnded(event_id, entry.run_id, ending, seen, interrupted or _why(entry))
     elif entry.asset_materialization is not None:
         yield from _asset_facts(event_id, entry.asset_materialization, entry.run_id, seen, landed=True)
     elif entry.asset_observation is not None:
@@ -127,7 +129,7 @@ def _why(entry: dg.EventLogEntry) -> str:
 
 
 def _clock(tags: Mapping[str, str]) -> Clock:
-    return Clock.from_tag(tags.get(run_tags.CLOCK, ""))
+    return Clock.from_tag(run_tags.clock_of(tags))
 
 
 def _asset_facts(

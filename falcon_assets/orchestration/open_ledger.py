@@ -44,7 +44,12 @@ class Ledger:
 
 def open_ledger(settings: Settings, instance: dg.DagsterInstance) -> Ledger:
     """The ledger, its tables up to date."""
-    return Ledger(_engine(database_url(settings)), instance)
+    return Ledger(ledger_engine(settings), instance)
+
+
+def ledger_engine(settings: Settings) -> sqlalchemy.Engine:
+    """The database with the ledger's tables, for whoever only reads them."""
+    return _engine(database_url(settings))
 
 
 @lru_cache(maxsize=4)

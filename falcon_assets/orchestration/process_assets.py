@@ -29,7 +29,7 @@ from falcon_assets.planning.timeline import feed_timeline
 from falcon_assets.settings import Settings
 from falcon_assets.storage.cluster_store import ClusterStore
 
-_ENGINE_KINDS = {"spark-sql": ("spark", "sql"), "pyspark": ("pyspark",), "spark-submit": ("spark",)}
+_ENGINE_KINDS = {"spark-sql": ("spark",), "pyspark": ("pyspark",), "spark-submit": ("spark",)}
 
 
 @dataclass(frozen=True)

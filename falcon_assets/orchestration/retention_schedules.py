@@ -17,7 +17,7 @@ from falcon_assets.catalog.store import EntityStore
 from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.feed import Feed
 from falcon_assets.model.frequency import Frequency, TimeUnit
-from falcon_assets.orchestration import names
+from falcon_assets.orchestration import names, run_tags
 from falcon_assets.orchestration.open_ledger import open_ledger
 from falcon_assets.orchestration.retention_events import record_in_run
 from falcon_assets.orchestration.retention_pass import RetentionPass
@@ -79,7 +79,7 @@ def retention_job(retention: RetentionPass, every: Frequency | None) -> dg.JobDe
     name = op_name(cluster, f"retention_{every.unit.value}_{every.count}" if every else "retention_leftovers")
     feeds = f"{every}: {', '.join(feed.name for feed in retention.feeds)}" if every else "what earlier passes left"
 
-    @dg.op(name=f"{name}_evict", description=f"Evicts what is too old on {cluster}")
+    @dg.op(name=f"{name}_evict", description=f"Evicts what is too old on {cluster}", out=dg.Out(dg.Nothing))
     def evict(context):  # type: ignore[no-untyped-def]  # Dagster cannot resolve postponed annotations
         ledger = open_ledger(retention.settings, context.instance)
         record = record_in_run(context.instance, context.run, str(context.op_handle))
@@ -107,6 +107,7 @@ def _schedule(job: dg.JobDefinition, every: Frequency, settings: Settings) -> dg
     @dg.schedule(
         name=f"{job.name}_schedule",
         job=job,
+        description=f"Every {every}: {job.description}",
         cron_schedule=cron_for(every),
         execution_timezone="UTC",
         default_status=dg.DefaultScheduleStatus.RUNNING,
@@ -115,7 +116,7 @@ def _schedule(job: dg.JobDefinition, every: Frequency, settings: Settings) -> dg
         if settings.clock.origin is not None:
             return dg.SkipReason("the clock is simulated: the cluster's retention sensor starts the passes")
         if timeline.contains(context.scheduled_execution_time.astimezone(timezone.utc)):
-            return dg.RunRequest()
+            return dg.RunRequest(tags=run_tags.BY_ITSELF)
         return dg.SkipReason(f"it is not {every} since the last pass")
 
     return evaluate
@@ -127,13 +128,14 @@ def _leftovers_schedule(job: dg.JobDefinition, retention: RetentionPass) -> dg.S
     @dg.schedule(
         name=f"{job.name}_schedule",
         job=job,
+        description=f"Completes on {retention.cluster.name} what passes of retention left when they were killed",
         cron_schedule=cron_for(OFTEN),
         execution_timezone="UTC",
         default_status=dg.DefaultScheduleStatus.RUNNING,
     )
     def evaluate(context):  # type: ignore[no-untyped-def]  # Dagster cannot resolve postponed annotations
         if retention.has_leftovers(open_ledger(retention.settings, context.instance)):
-            return dg.RunRequest()
+            return dg.RunRequest(tags=run_tags.BY_ITSELF)
         return dg.SkipReason("no feed declares retention here, and earlier passes left nothing")
 
     return evaluate

@@ -13,6 +13,7 @@ from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.feed import Feed
 from falcon_assets.model.frequency import Frequency
 from falcon_assets.model.instant import format_instant
+from falcon_assets.orchestration import run_tags
 from falcon_assets.orchestration.open_ledger import open_ledger
 from falcon_assets.planning.dagster_names import op_name
 from falcon_assets.planning.retention_rules import pass_times
@@ -80,7 +81,9 @@ def _for_new_feeds(passes: Sequence[PassesOf], since: Mapping[str, str], seen: s
     for one in passes:
         new = [since[feed.name] for feed in one.feeds if feed.name in since and since[feed.name] > seen]
         if new:
-            yield dg.RunRequest(run_key=f"{one.job.name} since {max(new)}", job_name=one.job.name)
+            yield dg.RunRequest(
+                run_key=f"{one.job.name} since {max(new)}", job_name=one.job.name, tags=run_tags.BY_ITSELF
+            )
 
 
 def _whose_time_is_over(passes: Sequence[PassesOf], looked: datetime, now: datetime) -> list[PassesOf]:
@@ -96,7 +99,9 @@ def _at(one: PassesOf, now: datetime, clock: str) -> dg.RunRequest:
     times = pass_times(one.every)
     instant = format_instant(times.instance(times.index_at_or_before(now)))
     # The same time by a clock that was started anew is another time.
-    return dg.RunRequest(run_key=f"{one.job.name} at {instant} by {clock}", job_name=one.job.name)
+    return dg.RunRequest(
+        run_key=f"{one.job.name} at {instant} by {clock}", job_name=one.job.name, tags=run_tags.BY_ITSELF
+    )
 
 
 def _is_under_way(instance: dg.DagsterInstance, job: dg.JobDefinition) -> bool:

@@ -22,6 +22,7 @@ from falcon_assets.orchestration.dagster_launch_internals import (
     LaunchRunContext,
     serialize_value,
 )
+from falcon_assets.orchestration.interruption import interrupt
 from falcon_assets.orchestration.run_worker import PRELOADED, execute
 from falcon_assets.orchestration.setup_mark import SETUP, setup_mark
 from falcon_assets.settings import load_settings
@@ -80,9 +81,13 @@ class WarmRunLauncher(dg.DefaultRunLauncher):
         return True
 
     def dispose(self) -> None:
-        """Stops the workers, because the daemon ends."""
+        """Stops the workers, because the daemon ends; their runs are cancelled, and go on in the next ones."""
         with self._lock:
             workers = list(self._workers.values())
+            run_ids = list(self._workers)
+        for run_id in run_ids:
+            with suppress(DagsterPostgresException, sqlalchemy.exc.DBAPIError):  # it says so itself, if it can
+                interrupt(self._instance, run_id, "Dagster's daemon was asked to end")
         for stop in (ForkServerProcess.terminate, ForkServerProcess.kill):
             for worker in workers:
                 stop(worker.process)

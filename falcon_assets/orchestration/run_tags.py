@@ -1,4 +1,8 @@
-"""The tags by which a run says which instances it carries, and for whom."""
+"""The tags by which a run says which instances it carries, and for whom.
+
+What people read and filter by is visible in the UI; what only we need has Dagster's prefix for hidden tags. Runs of
+earlier versions have it as ``falcon/...``, and history is read for ever: ask the functions here.
+"""
 
 from __future__ import annotations
 
@@ -12,20 +16,26 @@ from falcon_assets.planning.process_partitions import ProcessPartitions
 
 PROCESS = "falcon/process"
 CLUSTER = "falcon/cluster"
-NOMINAL_TIMES = "falcon/nominal_times"
-"""The instances of a run that a coordinator made: their nominal times, oldest first."""
-ATTEMPTS = "falcon/attempts"
-"""Which attempt the run is meant to be, for each of its instances."""
-SLOTS = "falcon/slots"
-"""How many of the instances may run at once."""
 LATE = "falcon/late"
 """``true`` on runs that run instances again because of late data."""
-CLOCK = "falcon/clock"
+NOMINAL_TIMES = ".dagster/falcon_nominal_times"
+"""The instances of a run that a coordinator made: their nominal times, oldest first."""
+ATTEMPTS = ".dagster/falcon_attempts"
+"""Which attempt the run is meant to be, for each of its instances."""
+SLOTS = ".dagster/falcon_slots"
+"""How many of the instances may run at once."""
+CLOCK = ".dagster/falcon_clock"
 """The simulated clock that the run lives by; none = the real one."""
 FOREGROUND = "falcon/foreground"
 """Set on runs of ``falcon run``: they live in its process and end with it."""
+INTERRUPTED = "falcon/interrupted"
+"""Why the run ended before its time, where nobody stopped the run itself: its instances go on in the next one."""
 PARENT = "dagster/parent_run_id"
 """Dagster's, on runs that repeat another one."""
+PRIORITY = "dagster/priority"
+"""Dagster's: the queue starts runs with a higher one first; none = 0."""
+BY_ITSELF = {PRIORITY: "-1"}
+"""On runs that nobody asked for: those that a person starts go before them."""
 RANGE_START = "dagster/asset_partition_range_start"
 RANGE_END = "dagster/asset_partition_range_end"
 
@@ -47,12 +57,13 @@ def launch_tags(
         RANGE_END: last,
         **({LATE: "true"} if launch.late else {}),
         **({CLOCK: clock} if clock else {}),
+        **BY_ITSELF,
     }
 
 
 def nominals_of(tags: Mapping[str, str]) -> tuple[datetime, ...]:
     """The instances that the run was made for; none where no coordinator made it."""
-    return tuple(map(parse_instant, tags.get(NOMINAL_TIMES, "").split()))
+    return tuple(map(parse_instant, _hidden(tags, NOMINAL_TIMES).split()))
 
 
 def attempts_of(tags: Mapping[str, str]) -> tuple[int, ...]:
@@ -60,4 +71,18 @@ def attempts_of(tags: Mapping[str, str]) -> tuple[int, ...]:
 
     A run that a person repeats in Dagster's UI carries the tags of the first one, and is an attempt of its own.
     """
-    return () if PARENT in tags else tuple(map(int, tags.get(ATTEMPTS, "").split()))
+    return () if PARENT in tags else tuple(map(int, _hidden(tags, ATTEMPTS).split()))
+
+
+def slots_of(tags: Mapping[str, str], default: int) -> int:
+    """How many of the instances may run at once; ``default`` where the run does not say."""
+    return int(_hidden(tags, SLOTS) or default)
+
+
+def clock_of(tags: Mapping[str, str]) -> str:
+    """The simulated clock that the run lives by; empty: the real one."""
+    return _hidden(tags, CLOCK)
+
+
+def _hidden(tags: Mapping[str, str], name: str) -> str:
+    return tags.get(name) or tags.get(name.replace(".dagster/falcon_", "falcon/"), "")

@@ -18,6 +18,7 @@ import psutil
 from pyspark.find_spark_home import _find_spark_home
 
 from falcon_assets.errors import SettingsError
+from falcon_assets.held_signals import held_signals
 from falcon_assets.spark.connect import CREDENTIAL_VARIABLE, is_ready
 from falcon_assets.spark.java import require_java
 from falcon_assets.spark.server_state import ServerFiles, ServerProcess
@@ -72,16 +73,19 @@ def start(home: Path, port: int, environ: Mapping[str, str]) -> Started:
         already = server is not None
         if server is None:
             _require_port(port)
-            server = _launch(files, port, environ)
         elif server.port != port:
             raise SettingsError(
                 f"the Spark Connect server runs at {server.endpoint} already: falcon spark stop, then start it again"
             )
         try:
+            if server is None:
+                with held_signals():  # else nobody would know what was started
+                    server = _launch(files, port, environ)
             _wait_until_ready(server, files.log)
         except BaseException:  # also when the user does not want to wait
-            _end(server)
-            files.forget()
+            if server is not None:
+                _end(server)
+                files.forget()
             raise
         return Started(server, already)
 

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import sqlalchemy
 
 from tests.processes import FALCON, environ_with, falcon_here, free_port
 from tests.waiting import wait_until
@@ -112,6 +113,15 @@ def falcon(environ: dict[str, str], *args: str) -> subprocess.CompletedProcess[s
     return subprocess.run([FALCON, *args], env=environ, cwd=cwd, capture_output=True, text=True, check=False)
 
 
+def run_states(environ: dict[str, str]) -> list[tuple[str, str | None]]:
+    """The state of each run, in the order in which they were made, and by what it was interrupted."""
+    engine = sqlalchemy.create_engine(environ["FALCON_DATABASE_URL"], poolclass=sqlalchemy.NullPool)
+    interrupted = "SELECT value FROM run_tags WHERE run_id = runs.run_id AND key = 'falcon/interrupted'"
+    with engine.connect() as connection:
+        rows = connection.execute(sqlalchemy.text(f"SELECT status, ({interrupted}) FROM runs ORDER BY id"))
+        return [(row[0], row[1]) for row in rows]
+
+
 def there(environ: dict[str, str], feed: str) -> list[str]:
     folder = Path(environ["FALCON_HOME"], "data/primary", feed, "2013-01-01")
     return sorted(flag.parent.name for flag in folder.glob("*/_SUCCESS"))
@@ -192,6 +202,7 @@ def test_ctrl_c_leaves_nothing_half_done(environ: dict[str, str], land: Callable
     assert "Interrupted: what was finished is recorded, the rest runs the next time." in out
     assert err == ""
     assert running.returncode == 130
+    assert run_states(environ)[-1] == ("CANCELED", "the process of the run was asked to end")
     done = falcon(environ, "run", "--until", "2013-01-01T03:00Z")
     assert done.returncode == 0, done.stdout
     assert there(environ, "hourly") == there(environ, "doubled") == ["00", "01", "03", "04"]

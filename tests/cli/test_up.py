@@ -6,9 +6,11 @@ import re
 import shutil
 import signal
 import subprocess
+import sys
 import urllib.request
 from contextlib import suppress
 from pathlib import Path
+from typing import IO
 
 import psutil
 import pytest
@@ -19,6 +21,19 @@ from tests.processes import CHECKOUT, FALCON, environ_with, free_port
 from tests.waiting import wait_until
 
 PATIENCE = 600
+STATES = """
+from falcon_assets.orchestration.instance import open_instance
+from falcon_assets.settings import load_settings
+
+with open_instance(load_settings()) as instance:
+    print(*(run.status.value for run in instance.get_runs()))
+"""
+SAID = re.compile(
+    r"The clock shows 2013-\S+; Ctrl-C stops\.$"
+    r"|2013-\S+: landed raw-flights \d+(, raw-weather \d+)?$"
+    r"|2013-\S+: [a-z-]+( from primary)? on (primary|backup) .* succeeded( \(not for the first time\))?$"
+)
+"""Everything that is said while all is well."""
 LANDED = re.compile(r"^2013-01-02T\d\d:\d\dZ: landed raw-flights \d+", re.MULTILINE)
 
 
@@ -31,6 +46,21 @@ def family_of(home: Path) -> list[str]:
             if process.environ().get("FALCON_HOME") == str(home) or str(home / "postgres") in line:
                 found.append(line)
     return found
+
+
+def states_of_runs(environ: dict[str, str], folder: Path) -> list[str]:
+    command = [sys.executable, "-c", STATES]
+    return subprocess.run(
+        command, env=environ, cwd=folder, stdout=subprocess.PIPE, text=True, check=True
+    ).stdout.split()
+
+
+def in_the_background(
+    command: list[str], environ: dict[str, str], folder: Path, output: IO[bytes] | int
+) -> subprocess.Popen[bytes]:
+    """Starts it as the shell of a script does with ``&``: it ignores Ctrl-C from the beginning."""
+    script = ["sh", "-c", 'trap "" INT; exec "$@"', "sh", *command]
+    return subprocess.Popen(script, env=environ, cwd=folder, stdout=output, stderr=subprocess.STDOUT)
 
 
 def run_up(folder: Path, environ: dict[str, str], port: int) -> subprocess.CompletedProcess[str]:
@@ -49,9 +79,7 @@ def test_hours_land_and_are_computed_until_ctrl_c_and_nothing_is_left(tmp_path: 
     environ = environ_with(FALCON_HOME=str(home), FALCON_ENTITY_DEFS=str(definitions))
     log = tmp_path / "up.log"
     with log.open("wb") as output:
-        up = subprocess.Popen(
-            [FALCON, "up", "--port", str(port)], env=environ, cwd=tmp_path, stdout=output, stderr=subprocess.STDOUT
-        )
+        up = in_the_background([FALCON, "up", "--port", str(port)], environ, tmp_path, output)
     try:
 
         def computed() -> bool:
@@ -75,8 +103,36 @@ def test_hours_land_and_are_computed_until_ctrl_c_and_nothing_is_left(tmp_path: 
         up.terminate()
         up.wait(PATIENCE)
     lines = log.read_text().splitlines()
-    assert lines[0] == f"Dagster's UI: http://127.0.0.1:{port} (in a few seconds)"
-    assert lines[-1] == "Stopped."
+    assert lines[:2] == [
+        f"Dagster's UI: http://127.0.0.1:{port} (in half a minute: Spark and Dagster are starting)",
+        f"What they say: {home / 'up.log'}",
+    ]
+    assert [line for line in lines[2:] if not SAID.match(line)] == [
+        "Dagster's UI is there.",
+        "Stopping: what runs now is interrupted, and goes on the next time.",
+        "Stopped.",
+    ]
+    assert re.search(r"^2013-01-02T\d\d:\d\dZ: hourly-delays on primary .* succeeded$", log.read_text(), re.MULTILINE)
+    assert (home / "up.log").stat().st_mode & 0o777 == 0o600
+    assert family_of(home) == []
+    ended = set(states_of_runs(environ, tmp_path))
+    assert "SUCCESS" in ended
+    assert ended <= {"SUCCESS", "CANCELED", "QUEUED"}  # what was interrupted is no failure
+
+
+def test_a_background_job_of_a_script_ends_on_sigterm_while_it_starts(tmp_path: Path) -> None:
+    home, server = tmp_path / "home", f"sc://127.0.0.1:{free_port()}"
+    definitions = copy_demo(tmp_path, primary=server, backup=server)
+    environ = environ_with(FALCON_HOME=str(home), FALCON_ENTITY_DEFS=str(definitions))
+    up = in_the_background([FALCON, "up", "--port", str(free_port())], environ, tmp_path, subprocess.PIPE)
+    assert up.stdout is not None
+    assert up.stdout.readline().startswith(b"Dagster's UI: http://127.0.0.1:")
+    up.terminate()
+    said, _ = up.communicate(timeout=PATIENCE)
+    assert (up.returncode, said.decode().splitlines()[-2:]) == (
+        0,
+        ["Stopping: what runs now is interrupted, and goes on the next time.", "Stopped."],
+    )
     assert family_of(home) == []
 
 
@@ -92,8 +148,10 @@ def environ(settings: Settings, tmp_path: Path) -> dict[str, str]:
 def test_it_ends_with_dagster(environ: dict[str, str], tmp_path: Path) -> None:
     done = run_up(tmp_path, environ, free_port())  # there is no workspace in that folder
     assert done.returncode == 1
-    said = done.stderr.splitlines()[-1]
-    assert said == "Error: dagster dev ended by itself, with exit code 2; what it said last is above"
+    said = done.stderr.splitlines()
+    log = tmp_path / "home" / "up.log"
+    assert said[0] == f"Error: dagster dev ended by itself, with exit code 2; the last lines of {log}:"
+    assert said[-1] == log.read_text().splitlines()[-1]
     assert family_of(tmp_path / "home") == []
 
 

@@ -7,6 +7,7 @@ from sqlalchemy import Engine, event
 
 from falcon_assets.ledger.facts import Fact, FeedInstanceAvailable, FeedInstanceEvicted, InstanceChanged, RunQueued
 from falcon_assets.ledger.fold import fold
+from falcon_assets.ledger.news import Ended, ended_since, newest_event
 from falcon_assets.ledger.queries import available, evicted, progress, records, seen, set_progress, signatures
 from falcon_assets.planning.instance_record import InstanceRecord, InstanceState
 from tests.ledger.histories import history_of, hour
@@ -163,3 +164,25 @@ def test_progress_is_remembered_by_process_and_timeline(engine: Engine) -> None:
         }
         assert progress(connection, "backup") == {("p", "hourly"): hour(7)}
         assert progress(connection, "elsewhere") == {}
+
+
+def test_what_ended_since_an_event_is_news_once(engine: Engine) -> None:
+    facts = [
+        changed(1, "old", 0, S.SUCCEEDED),
+        changed(2, "p", 0, S.RUNNING),
+        changed(3, "p", 1, S.SUCCEEDED),
+        changed(4, "p", 2, S.FAILED),
+        changed(5, "p", 3, S.FAILED),
+        RunQueued(6, "again", "p", "primary", (hour(3),)),
+    ]
+    fold(engine, history_of(facts[:1]))
+    with engine.begin() as connection:
+        before = newest_event(connection)
+    fold(engine, history_of(facts))
+    with engine.begin() as connection:
+        found = ended_since(connection, before)
+        assert ended_since(connection, newest_event(connection)) == []
+    assert found == [
+        Ended("p", "primary", hour(1), S.SUCCEEDED, "why", 1, 3),
+        Ended("p", "primary", hour(2), S.FAILED, "why", 1, 4),
+    ]

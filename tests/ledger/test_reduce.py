@@ -151,6 +151,16 @@ STARTED = InstanceRecord(T, S.RUNNING, attempt=1, run_id="a", started=at(2))
             replace(STARTED, state=S.WAITING, reason="interrupted", ended=at(3)),
             id="running-run-interrupted",
         ),
+        pytest.param(
+            [queued(1, "a"), changed(2, S.RUNNING, "a"), ended(3, "a", RunEnding.INTERRUPTED, "the daemon ended")],
+            replace(STARTED, state=S.WAITING, reason="the daemon ended", ended=at(3)),
+            id="running-run-interrupted-without-another-word",
+        ),
+        pytest.param(
+            [queued(1, "a"), ended(2, "a", RunEnding.INTERRUPTED, "the daemon ended")],
+            InstanceRecord(T, S.WAITING, attempt=1),
+            id="queued-run-interrupted",
+        ),
         pytest.param([*SUCCEEDED, queued(4, "b")], replace(RERUN, state=S.WAITING, queued_run="b"), id="rerun-queued"),
         pytest.param(
             [*SUCCEEDED, queued(4, "b"), ended(5, "b", RunEnding.FAILED, "no worker")],

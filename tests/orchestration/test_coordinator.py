@@ -207,12 +207,13 @@ def test_neighbours_whose_inputs_landed_run_once_and_in_one_run(world: World) ->
     assert dict(run.tags) == {
         "falcon/process": "neighbours",
         "falcon/cluster": "primary",
-        "falcon/nominal_times": "2013-01-01T00:00Z 2013-01-01T01:00Z 2013-01-01T02:00Z",
-        "falcon/attempts": "1 1 1",
-        "falcon/slots": "2",
-        "falcon/clock": "2013-01-01T02:30:00Z",
+        ".dagster/falcon_nominal_times": "2013-01-01T00:00Z 2013-01-01T01:00Z 2013-01-01T02:00Z",
+        ".dagster/falcon_attempts": "1 1 1",
+        ".dagster/falcon_slots": "2",
+        ".dagster/falcon_clock": "2013-01-01T02:30:00Z",
         "dagster/asset_partition_range_start": "2013-01-01T00:00Z",
         "dagster/asset_partition_range_end": "2013-01-01T02:00Z",
+        "dagster/priority": "-1",
     }
     assert decision.wake_at == hour(3)
     result = world.execute(run, "02:30")
@@ -483,7 +484,7 @@ def test_the_sensor_requests_runs_unless_somebody_else_holds_the_pipeline(world:
     (request,) = tick().run_requests
     assert request.run_key == "held on primary, 2013-01-01T00:00Z to 2013-01-01T01:00Z, attempt 1"
     assert request.job_name == "primary__held_job"
-    assert request.tags["falcon/nominal_times"] == "2013-01-01T00:00Z 2013-01-01T01:00Z"
+    assert request.tags[".dagster/falcon_nominal_times"] == "2013-01-01T00:00Z 2013-01-01T01:00Z"
     outlook, _ = world.look("held", "01:30")
     world.create(outlook.runs[0], "01:30")
     assert tick().skip_message == "nothing is ready; 2 instances wait"

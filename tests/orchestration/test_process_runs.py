@@ -294,7 +294,7 @@ def test_the_asset_shows_what_the_definition_says(definitions: dg.Definitions) -
     assert spec.description == "Delays by carrier"
     assert spec.group_name == "delay_stats"
     assert list(spec.owners) == ["team:etl"]
-    assert spec.kinds == {"parquet", "spark", "sql"}
+    assert spec.kinds == {"primary", "parquet", "spark"}
     assert spec.tags["owner"] == "analytics"
     assert spec.tags["falcon/process"] == "sum-up"
     assert spec.metadata["falcon/frequency"] == "hours(1)"

@@ -18,6 +18,7 @@ import dagster as dg
 import psutil
 import pytest
 
+from falcon_assets.orchestration import run_tags
 from falcon_assets.settings import Settings
 
 T = TypeVar("T")
@@ -226,7 +227,14 @@ def test_workers_end_with_the_daemon(project: Project, daemon: psutil.Popen, how
         process.send_signal(how)
         for one in forked:
             eventually(lambda one=one: None if _is_alive(one) else True, f"{one.pid} ends", project.log)
-        assert project.ended(name) is dg.DagsterRunStatus.FAILURE
+        ended = project.ended(name)
+        if how is signal.SIGTERM:
+            assert ended is dg.DagsterRunStatus.CANCELED
+            why = "Dagster's daemon was asked to end: the run is interrupted, and its instances go on in the next one"
+            assert why in project.messages(name)
+            assert project.run(name).tags[run_tags.INTERRUPTED] == "Dagster's daemon was asked to end"
+        else:
+            assert ended is dg.DagsterRunStatus.FAILURE
         _kill(family)  # the code servers would notice only after half a minute that they are alone
 
 

@@ -1,0 +1,31 @@
+"""Signals that wait a moment: what is being started must be known to whoever has to end it."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+_ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+@contextmanager
+def held_signals() -> Iterator[None]:
+    """Lets what would end this process wait until the block is left; for blocks that take a moment.
+
+    Programs that are started in it listen to these signals, whatever this process ignores. In other threads than the
+    main one, which are never interrupted, this does nothing.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    came: list[int] = []
+    before = {number: signal.signal(number, lambda came_now, _: came.append(came_now)) for number in _ENDING}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        for one in dict.fromkeys(came):
+            signal.raise_signal(one)
