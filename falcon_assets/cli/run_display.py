@@ -67,5 +67,6 @@ def tell(console: Console, outcome: Outcome) -> None:
         waiting = list(decision.waiting.items())
         for nominal, reason in waiting[:_SHOWN]:
             console.print(f"{process} on {cluster} {format_instant(nominal)}: {reason}")
-        if len(waiting) > _SHOWN:
-            console.print(f"... and {len(waiting) - _SHOWN} more instances of {process} on {cluster} wait")
+        more = max(len(waiting) - _SHOWN, 0) + decision.further
+        if more:
+            console.print(f"... and {more} more instances of {process} on {cluster} wait")

@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 from datetime import timedelta
 from enum import Enum
+from functools import cached_property
 from typing import Any, ClassVar
 
 from falcon_assets.errors import ExpressionError
@@ -61,12 +62,12 @@ class Frequency(TextValue):
             )
         return cls(int(match[2]), TimeUnit(match[1]))
 
-    @property
+    @cached_property
     def is_absolute(self) -> bool:
         """Whether every step has the same length in absolute time (minutes and hours)."""
         return self.unit in (TimeUnit.MINUTES, TimeUnit.HOURS)
 
-    @property
+    @cached_property
     def length(self) -> timedelta:
         """The length; exact for minutes and hours, a day counted as 24 hours and a month as 30 days.
 

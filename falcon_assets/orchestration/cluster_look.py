@@ -22,11 +22,14 @@ from falcon_assets.planning.coordination import Decision, Situation
 from falcon_assets.planning.expression_bounds import expression_bounds
 from falcon_assets.planning.inputs import widest
 from falcon_assets.planning.instance_record import InstanceRecord, InstanceState
+from falcon_assets.planning.instance_set import InstanceSet
 from falcon_assets.planning.process_partitions import ProcessPartitions
 from falcon_assets.planning.readiness import Readiness
 from falcon_assets.planning.replication_process import input_cluster
 from falcon_assets.planning.rerun_holds import RerunHolds
 from falcon_assets.planning.timeline import Timeline, feed_timeline
+
+_NOTHING = InstanceSet()
 
 
 @dataclass(frozen=True)
@@ -80,13 +83,14 @@ class ClusterLook:
         attempts = {process.name: process.retry.attempts for process in retries}
         found = queries.records(connection, cluster, self._first, attempts)
         self._records = {name: {**reruns.records.get(name, {}), **records} for name, records in found.items()}
-        self._available: dict[queries.Name, set[datetime]] = {}
+        found_there: dict[queries.Name, set[datetime]] = {}
         self._evicted: dict[queries.Name, dict[datetime, datetime]] = {}
         for spans in (self._spans(members, self._first, self._horizon), self._earlier_spans(members)):
             for key, there in queries.available(connection, spans).items():
-                self._available.setdefault(key, set()).update(there)
+                found_there.setdefault(key, set()).update(there)
             for key, gone in queries.evicted(connection, spans).items():
                 self._evicted.setdefault(key, {}).update(gone)
+        self._available = {key: InstanceSet(there) for key, there in found_there.items()}
         self._runs: dict[str, list[dg.DagsterRun]] = {}
         for run in unfinished:
             if run.tags.get(run_tags.CLUSTER) == cluster and run_tags.nominals_of(run.tags):
@@ -116,7 +120,7 @@ class ClusterLook:
             first_open=timeline.index_at_or_before(self._first[process.name]),
             records=records,
             slots_in_use=self._slots(process, records),
-            available={one.feed: self._available.get((reads_on, one.feed), set()) for one in process.inputs},
+            available={one.feed: self._available.get((reads_on, one.feed), _NOTHING) for one in process.inputs},
             budget=min(budget, 100) if budget > 0 else 0,
             requests=self._reruns.requests.get(process.name, {}),
             holds=self._reruns.holds.get(reads_on) or RerunHolds(),

@@ -100,7 +100,7 @@ def _coordinator(
         requests = [
             dg.RunRequest(run_key=run.run_key, job_name=run.job_name, tags=dict(run.tags)) for run in outlook.runs
         ]
-        waiting = sum(len(decision.waiting) for decision in outlook.decisions.values())
+        waiting = sum(len(decision.waiting) + decision.further for decision in outlook.decisions.values())
         return requests or dg.SkipReason(f"nothing is ready; {waiting} instances wait")
 
     return evaluate

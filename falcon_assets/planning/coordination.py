@@ -5,9 +5,10 @@ Nothing here acts: one look at a situation gives one decision, and the same situ
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from itertools import chain, islice
 
 from falcon_assets.model.instant import format_instant
 from falcon_assets.model.process import Process
@@ -21,6 +22,7 @@ from falcon_assets.planning.instance_rules import (
     timeout_of,
     timeout_text,
 )
+from falcon_assets.planning.instance_set import InstanceSet
 from falcon_assets.planning.readiness import Readiness
 from falcon_assets.planning.replication_process import delay_of
 from falcon_assets.planning.rerun_holds import RerunHolds
@@ -29,7 +31,10 @@ from falcon_assets.planning.timeline import Timeline
 __all__ = ["Decision", "Launch", "Situation", "decide", "opens_at", "settled", "timeout_of"]
 
 LOOKED_AT = 1000
-"""How many pending instances one look considers, in the order of the process."""
+"""How many pending instances one look considers in the order of the process, whatever they wait for.
+
+Of the others it finds those that are ready, and the oldest that have waited too long; the rest is counted.
+"""
 LONGEST_LAUNCH = 100
 """How many instances one run may be given."""
 
@@ -100,6 +105,7 @@ class Decision:
         first_open: Index of the first instance that the records do not say to be settled.
         wake_at: The earliest time after ``now`` at which the clock alone changes something; None: never.
         retry_at: The earliest time after ``now`` at which a failed instance may be tried again; None: none waits.
+        further: How many others wait of which nothing more is said, because there are too many.
     """
 
     launches: tuple[Launch, ...]
@@ -109,12 +115,13 @@ class Decision:
     first_open: int
     wake_at: datetime | None
     retry_at: datetime | None = None
+    further: int = 0
 
 
 def decide(situation: Situation) -> Decision:
-    """Decides on every due instance that is neither settled nor in a run, at most :data:`LOOKED_AT` of them.
+    """Decides on every due instance that is neither settled nor in a run.
 
-    ``LAST_ONLY`` looks at all of them: of a long backlog only the newest may ever run.
+    What is ready starts, however many others wait; why they wait is said of :data:`LOOKED_AT` of them.
 
     Raises:
         UnknownEntityError: a feed of a required input is not defined on the cluster.
@@ -125,9 +132,11 @@ def decide(situation: Situation) -> Decision:
     first_open = situation.first_open
     while first_open < due and look.is_settled(situation.timeline.instance(first_open)):
         first_open += 1
-    again, following = look.pending_before(min(first_open, due)), range(first_open, due)
-    for index, nominal in look.pending([*again, *following] if again else following):
-        look.consider(index, nominal)
+    again = [range(index, index + 1) for index in look.pending_before(min(first_open, due))]
+    rest = look.consider_first([*again, range(min(first_open, due), due)])
+    if rest:
+        look.consider_ready(rest)
+        look.give_up_oldest(rest)
     launches = look.launch()
     return Decision(
         launches=tuple(launches),
@@ -137,6 +146,7 @@ def decide(situation: Situation) -> Decision:
         first_open=first_open,
         wake_at=look.wake_at(due),
         retry_at=min(look.retries, default=None),
+        further=look.count_further(launches, rest),
     )
 
 
@@ -152,11 +162,18 @@ class _Look:
     alarms: set[datetime] = field(default_factory=set)
     retries: set[datetime] = field(default_factory=set)
     records: Mapping[datetime, InstanceRecord] = field(init=False)
+    available: Mapping[str, InstanceSet] = field(init=False)
 
     def __post_init__(self) -> None:
         at = self.at
+        self.available = {feed: InstanceSet.of(there) for feed, there in at.available.items()}
         pending = ((T, at.records.get(T) or InstanceRecord(T, InstanceState.WAITING)) for T in at.requests)
         self.records = {**at.records, **{T: reopened(at.requests[T], record) for T, record in pending}}
+
+    @property
+    def is_fifo(self) -> bool:
+        """Whether the oldest go first."""
+        return self.at.process.order == "FIFO"
 
     def due(self) -> int:
         """How many instances of the timeline are due."""
@@ -178,11 +195,64 @@ class _Look:
         again = [T for T in self.records if first > T and not self.is_settled(T) and timeline.contains(T)]
         return sorted(map(timeline.index_at_or_before, again))
 
-    def pending(self, indexes: Sequence[int]) -> Iterator[tuple[int, datetime]]:
-        """The instances to look at in the order of the process; those in a run or suspended get their reason here."""
-        order = self.at.process.order
-        looked_at, before = 0, None
-        for index in indexes if order == "FIFO" else reversed(indexes):
+    def consider_first(self, spans: Sequence[range]) -> list[range]:
+        """Considers the first of the pending instances; those after them, in rising order, are the answer."""
+        for looked_at, (index, nominal) in enumerate(self._pending(spans, self.is_fifo)):
+            if looked_at == LOOKED_AT:
+                return [left for span in spans if (left := self._from(index, span))]
+            self.consider(index, nominal)
+        return []
+
+    def consider_ready(self, rest: Sequence[range]) -> None:
+        """Considers those of the others that have all their inputs, as many as may start."""
+        at = self.at
+        drops = at.process.order == "LAST_ONLY"
+        room = at.budget if at.process.parallel > at.slots_in_use else 0
+        if at.since is None or not (drops or len(self.ready) < room):
+            return
+        for index, nominal in self._pending(at.readiness.ready(rest, self.available), self.is_fifo):
+            self.consider(index, nominal)
+            if len(self.ready) >= room and not drops:
+                return
+
+    def give_up_oldest(self, rest: Sequence[range]) -> None:
+        """Gives up those of the others that have waited too long: the oldest have waited longest."""
+        at = self.at
+        if at.since is None:
+            return
+        last = at.timeline.instance(rest[-1].stop - 1)
+        for nominal, record in self.records.items():
+            if nominal <= last and at.timeline.contains(nominal):
+                self._opens(record)
+        for _, nominal in islice(self._pending(rest, oldest_first=True), LOOKED_AT):
+            if len(self.timed_out) >= LOOKED_AT:
+                return
+            known = self.records.get(nominal)
+            opens = self._opens(known) if known else None
+            gives_up = self._gives_up_at(nominal, opens)
+            missing = at.readiness.missing(nominal, self.available) if gives_up <= at.now else []
+            if missing:
+                self._lacks(nominal, missing, opens)
+            elif gives_up > at.now:
+                self.alarms.add(gives_up)
+                if known is None:
+                    return  # what is younger, or is tried again, waits longer
+
+    def count_further(self, launches: Iterable[Launch], rest: Sequence[range]) -> int:
+        """How many pending instances wait of which nothing was said."""
+        timeline = self.at.timeline
+        said = {*self.waiting, *(nominal for launch in launches for nominal in launch.nominals)}
+        said.update(nominal for nominal, _ in (*self.timed_out, *self.skipped))
+        ends = [(timeline.instance(span.start), timeline.instance(span.stop - 1)) for span in rest]
+        known = said.union(filter(self.is_settled, self.records)) if rest else ()
+        inside = sum(1 for T in known if any(first <= T <= last for first, last in ends) and timeline.contains(T))
+        return sum(map(len, rest)) - inside
+
+    def _pending(self, spans: Sequence[range], oldest_first: bool) -> Iterator[tuple[int, datetime]]:
+        """The pending instances of some; those in a run or suspended get their reason here."""
+        in_order = chain(*spans) if oldest_first else chain(*(reversed(span) for span in reversed(spans)))
+        before = None
+        for index in in_order:
             nominal = self.at.timeline.instance(index)
             # A day that a zone left out makes two neighbours one: see Timeline.
             if nominal == before or self.is_settled(nominal):
@@ -191,45 +261,29 @@ class _Look:
             reason = self._held(self.records.get(nominal))
             if reason:
                 self.waiting[nominal] = reason
-                continue
-            if looked_at == LOOKED_AT and order != "LAST_ONLY":
-                return
-            looked_at += 1
-            yield index, nominal
+            else:
+                yield index, nominal
 
     def consider(self, index: int, nominal: datetime) -> None:
         """Finds out what is to be said about one pending instance."""
         at, record = self.at, self.records.get(nominal)
         if at.since is None:
-            self._wait(nominal, "process is suspended")
+            self.waiting[nominal] = "process is suspended"
             return
-        opens = opens_at(record, at.process) if record else None
+        opens = self._opens(record) if record else None
         if record and opens and opens > at.now:
-            self.alarms.add(opens)
-            self.retries.add(opens)
             outcome = "timed out" if record.state is InstanceState.TIMED_OUT else "failed"
-            self._wait(nominal, f"is tried again at {format_instant(opens)} (attempt {record.attempt} {outcome})")
+            self.waiting[nominal] = f"is tried again at {format_instant(opens)} (attempt {record.attempt} {outcome})"
             return
-        missing = at.readiness.missing(nominal, at.available)
-        if not missing:
-            held = at.holds.reason(at.process, at.readiness.cluster_name, at.readiness.feeds, nominal, at.available)
-            if held:
-                self._wait(nominal, held)
-            else:
-                self.ready.append((index, nominal))
+        missing = at.readiness.missing(nominal, self.available)
+        if missing:
+            self._lacks(nominal, missing, opens)
             return
-        gone = at.readiness.evicted(nominal, at.available, at.evicted)
-        if gone:
-            self.timed_out.append((nominal, f"does not wait: {gone}"))
-            return
-        asked = at.requests[nominal].requested_at if nominal in at.requests else nominal
-        due_at = later(nominal, delay_of(at.process))
-        gives_up = gives_up_at(max(due_at, at.since, opens or nominal, asked), at.process)
-        if at.now >= gives_up:
-            self.timed_out.append((nominal, f"missing after {timeout_text(at.process)}: {', '.join(missing)}"))
+        held = at.holds.reason(at.process, at.readiness.cluster_name, at.readiness.feeds, nominal, self.available)
+        if held:
+            self.waiting[nominal] = held
         else:
-            self.alarms.add(gives_up)
-            self._wait(nominal, f"waits for {', '.join(missing)}")
+            self.ready.append((index, nominal))
 
     def launch(self) -> list[Launch]:
         """Shares the free slots out among stretches of ready instances."""
@@ -252,7 +306,7 @@ class _Look:
         if free > 0:
             reason = f"waits for its turn (at most {at.budget} instances are launched at once)"
         for _, nominal in ready[taken:]:
-            self._wait(nominal, reason)
+            self.waiting[nominal] = reason
         return launches
 
     def wake_at(self, due: int) -> datetime | None:
@@ -286,6 +340,36 @@ class _Look:
             last += 1
         return [nominal for _, nominal in ready[first : last + 1]]
 
-    def _wait(self, nominal: datetime, reason: str) -> None:
-        if len(self.waiting) < LOOKED_AT or self.at.process.order != "LAST_ONLY":
-            self.waiting[nominal] = reason
+    def _opens(self, record: InstanceRecord) -> datetime | None:
+        """When the instance is tried again: somebody may want to know while that lies ahead."""
+        opens = opens_at(record, self.at.process)
+        if opens and opens > self.at.now:
+            self.alarms.add(opens)
+            self.retries.add(opens)
+        return opens
+
+    def _lacks(self, nominal: datetime, missing: Sequence[str], opens: datetime | None) -> None:
+        """Says of an instance without its inputs whether it goes on waiting."""
+        at = self.at
+        gone = at.readiness.evicted(nominal, self.available, at.evicted)
+        if gone:
+            self.timed_out.append((nominal, f"does not wait: {gone}"))
+            return
+        gives_up = self._gives_up_at(nominal, opens)
+        if at.now >= gives_up:
+            self.timed_out.append((nominal, f"missing after {timeout_text(at.process)}: {', '.join(missing)}"))
+        else:
+            self.alarms.add(gives_up)
+            self.waiting[nominal] = f"waits for {', '.join(missing)}"
+
+    def _gives_up_at(self, nominal: datetime, opens: datetime | None) -> datetime:
+        at = self.at
+        asked = at.requests[nominal].requested_at if nominal in at.requests else nominal
+        due_at = later(nominal, delay_of(at.process))
+        return gives_up_at(max(due_at, at.since or nominal, opens or nominal, asked), at.process)
+
+    def _from(self, index: int, span: range) -> range:
+        """What is left of a span in the order of the process, from an index on."""
+        if self.is_fifo:
+            return range(max(span.start, index), span.stop)
+        return range(span.start, min(span.stop, index + 1))

@@ -17,6 +17,7 @@ from falcon_assets.model.expression import Call, InstanceExpression, Kind
 from falcon_assets.model.process import Input, Output
 from falcon_assets.planning.evaluate import evaluate_time
 from falcon_assets.planning.expression_bounds import expression_bounds
+from falcon_assets.planning.instance_set import InstanceSet
 from falcon_assets.planning.timeline import Timeline
 
 Available: TypeAlias = "Collection[datetime] | Callable[[datetime], bool]"
@@ -74,7 +75,8 @@ def latest_instances(
     if start[0] > end[0]:
         return []
     if declared.start.call.name == "latest":
-        found = list(islice(_filter(_backwards(timeline, nominal), available), 1 - start[0]))
+        before = timeline.indexes(timeline.start, nominal)
+        found = list(islice(_backwards(timeline, before, available), 1 - start[0]))
         return found[::-1][: end[0] - start[0] + 1] if len(found) > -start[0] else None
     ahead = timeline.indexes(nominal, timeline.end)
     # Each end has its own limit: both must find their instance within it.
@@ -125,7 +127,7 @@ def _up_to_latest(
     last = min(timeline.index_at_or_before(nominal), timeline.count - 1)
     if start > nominal or first > last:
         return []
-    found = list(islice(_filter(map(timeline.instance, range(last, first - 1, -1)), available), 1 - back))
+    found = list(islice(_backwards(timeline, range(first, last + 1), available), 1 - back))
     if len(found) <= -back:
         return None
     return list(takewhile(lambda one: one <= found[-1], map(timeline.instance, range(first, last + 1))))
@@ -137,8 +139,12 @@ def _numbers(call: Call) -> tuple[int, ...]:
     return tuple(arg for arg in call.args if isinstance(arg, int))
 
 
-def _backwards(timeline: Timeline, nominal: datetime) -> Iterable[datetime]:
-    return map(timeline.instance, reversed(timeline.indexes(timeline.start, nominal)))
+def _backwards(timeline: Timeline, indexes: range, available: Available) -> Iterable[datetime]:
+    """The available instances among some, newest first."""
+    if indexes and isinstance(available, InstanceSet):
+        first, last = timeline.instance(indexes.start), timeline.instance(indexes.stop - 1)
+        return filter(timeline.contains, takewhile(lambda one: one >= first, available.backwards(last)))
+    return _filter(map(timeline.instance, reversed(indexes)), available)
 
 
 def _filter(instances: Iterable[datetime], available: Available) -> Iterable[datetime]:

@@ -13,7 +13,9 @@ from falcon_assets.errors import UnknownEntityError
 from falcon_assets.model.feed import Feed
 from falcon_assets.model.instant import format_instant
 from falcon_assets.model.process import Input, Process
-from falcon_assets.planning.inputs import input_instances, latest_instances
+from falcon_assets.planning.inputs import Available, input_instances, latest_instances
+from falcon_assets.planning.instance_set import InstanceSet
+from falcon_assets.planning.ready_search import ReadySearch
 from falcon_assets.planning.timeline import Timeline, feed_timeline, process_timeline
 from falcon_assets.planning.window_offsets import window_offsets
 
@@ -70,11 +72,25 @@ class Readiness:
                 return f"{window.label} {_text(lacking)} was evicted on {format_instant(at)}"
         return None
 
+    def ready(self, spans: Sequence[range], available: Mapping[str, InstanceSet]) -> list[range]:
+        """Those of some instances that lack nothing, both as indexes in the timeline, in rising order.
+
+        It takes the longer the more is available, not the more instances there are; what an instance lacks, and
+        whether a window lies beyond the years 1 to 9999, is for :meth:`missing` to say.
+
+        Raises:
+            UnknownEntityError: as for :meth:`missing`.
+        """
+        found = [span for span in spans if span]
+        for window in sorted(self._windows, key=lambda one: one.search.asks_each):
+            found = window.search.among(found, available.get(window.declared.feed, InstanceSet()))
+        return found
+
     def _missing(self, nominal: datetime, available: Availability) -> Iterator[tuple[_Window, datetime | str]]:
         for window in self._windows:
             feed = window.declared.feed
-            is_available = available.get(feed, ()).__contains__ if isinstance(available, Mapping) else available(feed)
-            for lacking in window.missing(nominal, is_available):
+            there = available.get(feed, ()) if isinstance(available, Mapping) else available(feed)
+            for lacking in window.missing(nominal, there):
                 yield window, lacking
 
     @cached_property
@@ -101,14 +117,19 @@ class _Window:
     nominal: Timeline
     feed: Timeline
 
-    def missing(self, nominal: datetime, is_available: Callable[[datetime], bool]) -> Sequence[datetime | str]:
+    def missing(self, nominal: datetime, available: Available) -> Sequence[datetime | str]:
         """The feed instances that are not available; for ``latest`` and ``future`` what there is not enough of."""
+        is_available = available if callable(available) else available.__contains__
         if self.declared.is_of_times:
             return [instance for instance in self._instances(nominal) if not is_available(instance)]
-        window = latest_instances(self.declared, self.feed, nominal, is_available, self.timezone)
+        window = latest_instances(self.declared, self.feed, nominal, available, self.timezone)
         if window is None:
             return [f"{self.declared.start} to {self.declared.end}"]
         return [instance for instance in window if not is_available(instance)]
+
+    @cached_property
+    def search(self) -> ReadySearch:
+        return ReadySearch(self.declared, self.timezone, self.nominal, self.feed)
 
     @cached_property
     def label(self) -> str:

@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 from itertools import pairwise
@@ -9,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from falcon_assets.model.instant import parse_instant
+from falcon_assets.planning import coordination
 from falcon_assets.planning.coordination import (
     Decision,
     Launch,
@@ -323,12 +327,89 @@ def test_when_to_wake_up(overrides, expected):
     assert decide(situation(**overrides)).wake_at == (at(expected) if expected else None)
 
 
-def test_a_long_backlog_is_looked_at_piece_by_piece():
-    backlog = replace(situation(available=[], timeout="months(12)"), now=START + 2999 * HOUR)
-    oldest = decide(backlog).waiting
-    newest = decide(replace(backlog, process=make_process(order="LIFO", timeout="months(12)"))).waiting
-    assert list(oldest) == [START + k * HOUR for k in range(1000)]
-    assert list(newest) == [START + k * HOUR for k in range(2999, 1999, -1)]
+def backlog(hours: int = 3000, available=(), **process) -> Situation:
+    """So many hours are due, of which those by their numbers have landed."""
+    there = {"raw-flights": {START + number * HOUR for number in available}}
+    return replace(situation(**process), now=START + (hours - 1) * HOUR, available=there)
+
+
+@pytest.mark.parametrize("order", ["FIFO", "LIFO", "LAST_ONLY"])
+def test_why_it_waits_is_said_of_the_first_of_a_long_backlog(order):
+    found = decide(backlog(order=order, timeout="months(12)"))
+    expected = range(1000) if order == "FIFO" else range(2999, 1999, -1)
+    assert list(found.waiting) == [START + k * HOUR for k in expected]
+    assert (found.further, found.launches, found.timed_out) == (2000, (), ())
+
+
+def test_what_is_ready_runs_however_many_older_ones_wait():
+    found = decide(backlog(available=[2900, 2901, 2950], parallel=9, timeout="months(12)"))
+    assert found.launches == (
+        Launch((START + 2900 * HOUR, START + 2901 * HOUR), 2),
+        Launch((START + 2950 * HOUR,), 1),
+    )
+    assert (len(found.waiting), found.further) == (1000, 1997)
+
+
+@pytest.mark.parametrize("order", ["FIFO", "LIFO", "LAST_ONLY"])
+def test_what_is_ready_runs_in_the_order_of_the_process(order):
+    found = decide(backlog(available=[10, 1500, 2999], order=order, timeout="months(12)"))
+    assert found.launches == (Launch((START + (10 if order == "FIFO" else 2999) * HOUR,), 1),)
+    assert len(found.skipped) == (2 if order == "LAST_ONLY" else 0)
+
+
+def test_what_needs_no_input_runs_however_many_older_ones_wait():
+    feed = make_feed(clusters=[{"name": "primary", "validity": {"start": START, "end": START + 2000 * HOUR}}])
+    long = backlog(timeout="months(12)", parallel=9)
+    assert decide(replace(long, readiness=Readiness(long.process, "primary", {"raw-flights": feed}))).launches == (
+        Launch(tuple(START + k * HOUR for k in range(2000, 2100)), 9),
+    )
+
+
+@pytest.mark.parametrize("order", ["FIFO", "LIFO", "LAST_ONLY"])
+def test_the_oldest_of_a_long_backlog_time_out_piece_by_piece(order):
+    found = decide(backlog(5000, order=order, timeout="hours(2000)"))
+    assert sorted(T for T, _ in found.timed_out) == [START + k * HOUR for k in range(1000)]
+    over = {T: InstanceRecord(T, InstanceState.TIMED_OUT, failures=1, ended=T) for T, _ in found.timed_out}
+    left = 4000 - len(found.waiting)
+    assert found.further == left
+    again = decide(replace(backlog(5000, order=order, timeout="hours(2000)"), records=over))
+    assert again.first_open == 1000 and len(again.timed_out) == 1000
+
+
+def test_retries_beyond_a_long_backlog_are_waited_for_and_tried():
+    failed = InstanceRecord(START + 2500 * HOUR, InstanceState.FAILED, failures=1, ended=START + 2999 * HOUR)
+    long = replace(backlog(available=[2500], timeout="months(12)"), records={failed.nominal: failed})
+    retry_at = START + 2999 * HOUR + timedelta(minutes=10)
+    found = decide(long)
+    assert (found.launches, found.retry_at, found.wake_at) == ((), retry_at, retry_at)
+    assert decide(replace(long, now=retry_at)).launches == (Launch((failed.nominal,), 1),)
+
+
+@pytest.mark.parametrize(
+    ("declared", "available"),
+    [
+        (FLIGHTS, []),
+        (FLIGHTS, range(0, 30_000, 2)),
+        ({**FLIGHTS, "start": "now(-1,0)"}, range(0, 30_000, 2)),
+        ({**FLIGHTS, "start": "latest(-4)", "end": "latest(0)"}, [29_000, 29_001]),
+        ({**FLIGHTS, "start": "today(0,0)"}, range(0, 30_000, 24)),
+    ],
+    ids=["nothing there", "every other there", "every other there, in vain", "latest", "windows of the calendar"],
+)
+def test_a_look_at_a_long_backlog_takes_a_moment(declared, available):
+    years = [{"name": "primary", "validity": {"start": START, "end": START + 40_000 * HOUR}}]
+    zone, order = "Europe/Berlin" if declared["start"] == "today(0,0)" else "UTC", "LIFO"
+    long = backlog(
+        30_000, available, inputs=[declared], order=order, timezone=zone, clusters=years, timeout="months(99)"
+    )
+    long = replace(long, readiness=Readiness(long.process, "primary", {"raw-flights": make_feed(clusters=years)}))
+    decide(long)  # what never changes is remembered
+    seconds = []
+    for _ in range(3):  # the best of three: the machine may be busy
+        started = time.process_time()
+        decide(long)
+        seconds.append(time.process_time() - started)
+    assert min(seconds) < 0.5
 
 
 def test_last_only_drops_a_long_backlog_at_once():
@@ -448,7 +529,18 @@ def situations(draw) -> Situation:
         budget=draw(st.integers(0, 12)),
         order=draw(st.sampled_from(["FIFO", "LIFO", "LAST_ONLY"])),
         parallel=draw(st.integers(1, 12)),
-        inputs=draw(st.sampled_from([[], [FLIGHTS], [{**FLIGHTS, "start": "now(-2,0)"}]])),
+        inputs=draw(
+            st.sampled_from(
+                [
+                    [],
+                    [FLIGHTS],
+                    [{**FLIGHTS, "start": "now(-2,0)"}],
+                    [{**FLIGHTS, "start": "today(0,0)"}],
+                    [{**FLIGHTS, "start": "latest(-2)", "end": "latest(-1)"}],
+                    [FLIGHTS, {**FLIGHTS, "name": "next", "start": "future(0,3)", "end": "future(1,3)"}],
+                ]
+            )
+        ),
         retry={
             "policy": draw(st.sampled_from(["periodic", "exp-backoff", "final"])),
             "on_timeout": draw(st.booleans()),
@@ -467,6 +559,29 @@ def situations(draw) -> Situation:
         first_open=draw(st.integers(0, settled_until)),
         available={"raw-flights": {START + hour * HOUR for hour in draw(st.sets(st.integers(0, 31)))}},
     )
+
+
+@contextmanager
+def looking_at(count: int) -> Iterator[None]:
+    """One look considers so many instances."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(coordination, "LOOKED_AT", count)
+        yield
+
+
+@settings(max_examples=400)
+@given(situations(), st.integers(1, 6))
+def test_everything_that_is_ready_starts_however_many_others_wait(now: Situation, looked_at: int):
+    everything = decide(now)
+    with looking_at(looked_at):
+        found = decide(now)
+    assert (found.launches, found.first_open) == (everything.launches, everything.first_open)
+    assert found.skipped == everything.skipped
+    assert found.retry_at == everything.retry_at
+    assert set(found.timed_out) <= set(everything.timed_out)
+    assert found.waiting.items() <= everything.waiting.items()
+    said = len(found.waiting) + len(found.timed_out)
+    assert found.further == len(everything.waiting) + len(everything.timed_out) - said
 
 
 @settings(max_examples=400)
