@@ -31,7 +31,7 @@ def effect_spec(
         group_name=names.group_name(process.pipelines),
         tags=names.tags({**tags, "falcon/cluster": cluster.name, "falcon/colo": cluster.colo}),
         owners=names.owners(process.acl),
-        kinds=set(kinds),
+        kinds={cluster.name, *kinds},
         partitions_def=partitions_of(timeline),
         metadata={
             "falcon/frequency": str(process.frequency),

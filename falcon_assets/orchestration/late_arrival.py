@@ -30,6 +30,7 @@ from falcon_assets.planning.process_partitions import ProcessPartitions, process
 from falcon_assets.settings import Settings
 
 _INTERVAL_SECONDS = 10
+_SHOWN = 5
 _SAID_AT_ONCE = 500
 """How many changes are said to be too late in one look; the next one says the others."""
 
@@ -196,9 +197,22 @@ def _sensor(pipeline: str, late_arrival: LateArrival) -> dg.SensorDefinition:
         found = late_arrival.decide(open_ledger(late_arrival.settings, context.instance))
         for said in found.too_late:
             context.log.warning(said)
-        return dg.SkipReason(
-            f"{len(found.requested)} reruns asked for, {len(found.waiting)} changes wait for their check, "
-            f"{len(found.too_late)} came too late"
-        )
+        for (process, cluster, nominal), changes in found.requested.items():
+            what = ", ".join(f"{one.feed} {format_instant(one.instance)}" for one in changes)
+            context.log.info(f"{process} on {cluster} {format_instant(nominal)} is to run again: {what} changed")
+        return dg.SkipReason(_in_words(found))
 
     return evaluate
+
+
+def _in_words(found: LateOutlook) -> str:
+    lines = []
+    if found.requested:
+        lines.append(f"{len(found.requested)} instances are to run again, because what they had read changed")
+    if found.too_late:
+        lines.append(f"{len(found.too_late)} changes came after their cut-off: {found.too_late[0]}")
+    for (process, cluster, nominal), why in list(found.waiting.items())[:_SHOWN]:
+        lines.append(f"{process} on {cluster} {format_instant(nominal)} {why}")
+    if len(found.waiting) > _SHOWN:
+        lines.append(f"... and {len(found.waiting) - _SHOWN} more instances wait for their check")
+    return "\n".join(lines) or "nothing changed after it was read"

@@ -72,7 +72,10 @@ def retention_sensor(cluster: Cluster, passes: Sequence[PassesOf], settings: Set
             if len(free) < len(over):
                 now = datetime.fromisoformat(looked)  # looked at again; a run key starts no second run
         context.update_cursor(f"{max([seen, *since.values()])} {now.isoformat()}")
-        return requests or dg.SkipReason("no feed became scheduled")
+        for one in requests:
+            context.log.info(f"starts {one.run_key}")
+        by_clock = ", and no pass is due by the clock" if settings.clock.origin is not None else ""
+        return requests or dg.SkipReason(f"no feed became scheduled{by_clock}; the schedules start the other passes")
 
     return evaluate
 

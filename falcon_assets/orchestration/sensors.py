@@ -17,6 +17,7 @@ from falcon_assets.orchestration.deleted_runs import free_instances_of_deleted_r
 from falcon_assets.orchestration.late_arrival import late_arrival_sensors
 from falcon_assets.orchestration.looking import INTERVAL_SECONDS, looks
 from falcon_assets.orchestration.open_ledger import open_ledger
+from falcon_assets.orchestration.tick_words import Waiting, done, nothing_started
 from falcon_assets.planning.dagster_names import job_name, op_name, work_name
 from falcon_assets.settings import Settings
 
@@ -65,7 +66,7 @@ def _coordinator(
     jobs: Mapping[str, dg.UnresolvedAssetJobDefinition],
 ) -> dg.SensorDefinition:
     coordinator = Coordinator(store, settings, processes)
-    dead_runs = DeadRuns(processes)
+    dead_runs, waiting = DeadRuns(processes), Waiting()
     own = {
         job_name(cluster.name, work_name(process))
         for process in processes
@@ -93,14 +94,17 @@ def _coordinator(
                     unlock(connection, coordinator_lock(pipeline))
             for run_id in dead:
                 context.log.warning(f"the run {run_id} was ended: its worker is gone")
+            for line in done(outlook):
+                context.log.info(line)
             if outlook.runs:
                 break
         for (process, cluster), problem in outlook.problems.items():
             context.log.error(f"{process} on {cluster}: {problem}")
+        for line in waiting.news(outlook.decisions):
+            context.log.info(line)
         requests = [
             dg.RunRequest(run_key=run.run_key, job_name=run.job_name, tags=dict(run.tags)) for run in outlook.runs
         ]
-        waiting = sum(len(decision.waiting) + decision.further for decision in outlook.decisions.values())
-        return requests or dg.SkipReason(f"nothing is ready; {waiting} instances wait")
+        return requests or dg.SkipReason(nothing_started(outlook))
 
     return evaluate

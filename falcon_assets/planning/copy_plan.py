@@ -21,6 +21,10 @@ TASK_BYTES = 128 << 20
 FILE_BYTES = 8 << 10
 """What opening and checking a file costs, as bytes: a task must not get all of ten thousand empty files."""
 
+SMALL_BYTES = 16 << 20
+SMALL_FILES = 100
+"""What is no more than both is copied where it was planned, within seconds: starting Spark takes longer."""
+
 
 class ListedFile(NamedTuple):
     """A file of an instance as a listing shows it."""
@@ -92,6 +96,12 @@ class CopyPlan:
     def is_done(self) -> bool:
         """Whether there is nothing to do."""
         return not self.tasks and not self.delete
+
+    @property
+    def is_small(self) -> bool:
+        """Whether it is over sooner than Spark would have started."""
+        sizes = [step.size for steps in self.tasks for step in steps]
+        return len(sizes) <= SMALL_FILES and sum(sizes) <= SMALL_BYTES
 
 
 def plan_copy(

@@ -29,9 +29,11 @@ def copy_instance(
 ) -> CopyResult:
     """Copies and verifies one source's part of an instance, each task of its plan as a task of Spark.
 
+    What is small is copied in this process, without Spark.
+
     Args:
-        session: Of the target's execute interface: local, standalone or Connect; asked for only where there is anything
-            to copy or to compare. The package is installed, and both stores can be reached, where its workers run.
+        session: Of the target's execute interface: local, standalone or Connect; asked for only where there is more to
+            copy or to compare. The package is installed, and both stores can be reached, where its workers run.
         copy: Entered.
         progress: Told about once a second, from another thread, how far it is; and at the end.
 
@@ -41,9 +43,10 @@ def copy_instance(
     """
     if not copy.plan.tasks:
         return copy.finish(TaskSummary())
-    job, spark = copy.job, session()  # while Spark starts there is no progress to tell
+    job = copy.job
+    spark = None if copy.plan.is_small else session()  # while Spark starts there is no progress to tell
     with _reported(job, copy, progress):
-        done = _done(spark, job, len(copy.plan.tasks))
+        done = copy.run_here() if spark is None else _done(spark, job, len(copy.plan.tasks))
     return copy.finish(done)
 
 

@@ -487,7 +487,7 @@ def test_the_sensor_requests_runs_unless_somebody_else_holds_the_pipeline(world:
     assert request.tags[".dagster/falcon_nominal_times"] == "2013-01-01T00:00Z 2013-01-01T01:00Z"
     outlook, _ = world.look("held", "01:30")
     world.create(outlook.runs[0], "01:30")
-    assert tick().skip_message == "nothing is ready; 2 instances wait"
+    assert tick().skip_message == "nothing is ready; 2 instances are in runs, 0 wait"
 
 
 def test_the_ledger_is_what_a_rebuild_makes_of_history(world: World) -> None:

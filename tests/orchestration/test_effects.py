@@ -143,7 +143,7 @@ def test_the_effect_is_an_asset_of_its_own(world: World) -> None:
         "data_quality",
         ["team:sales"],
     )
-    assert spec.kinds == {"spark", "sql"}
+    assert spec.kinds == {"primary", "spark"}
     assert {key: spec.tags[key] for key in ("owner", "falcon/process", "falcon/pipeline")} == {
         "owner": "sales",
         "falcon/process": "check-orders",

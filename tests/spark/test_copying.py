@@ -26,35 +26,36 @@ def copies(tmp_path: Path) -> CopySandbox:
 
 
 def test_an_instance_is_copied_and_verified(any_cluster: Cluster, working: str, copies: CopySandbox) -> None:
-    files = {**some_files(40), "odd \udcff name": b"x"}
+    files = {**some_files(120), "odd \udcff name": b"x"}
     copies.write(files)
     seen: list[CopyProgress] = []
     with copies.copying() as copy:
         result = copy_instance(partial(session_for, any_cluster, working), copy, seen.append)
-    assert (result.files_copied, result.bytes) == (41, sum(map(len, files.values())))
+    assert (result.files_copied, result.bytes) == (121, sum(map(len, files.values())))
     assert (result.verification, result.files_skipped, result.to_publish) == ("checksum", 0, True)
-    assert (seen[-1].files, seen[-1].bytes, seen[-1].of_files) == (41, result.bytes, 41)
+    assert (seen[-1].files, seen[-1].bytes, seen[-1].of_files) == (121, result.bytes, 121)
     assert not copies.is_complete()
     copies.publish()
     assert copies.read() == files
 
 
 def no_session() -> SparkSession:
-    raise AssertionError("there is nothing to copy")
+    raise AssertionError("there is too little to copy")
 
 
-def test_late_changes_move_only_what_changed(local_cluster: Cluster, working: str, copies: CopySandbox) -> None:
+def test_late_changes_move_only_what_changed_and_what_is_small_needs_no_spark(copies: CopySandbox) -> None:
     files = some_files(20)
     copies.write(files)
-    session = partial(session_for, local_cluster, working)
+    seen: list[CopyProgress] = []
     with copies.copying() as copy:
-        copy_instance(session, copy)
+        assert copy_instance(no_session, copy, seen.append).verification == "checksum"
+    assert (seen[-1].files, seen[-1].of_files) == (20, 20)
     copies.publish()
     del files["part-00002.json"]
     files |= {"part-00004.json": b"another", "new": b"new"}
     copies.write(files)
     with copies.copying() as copy:
-        result = copy_instance(session, copy)
+        result = copy_instance(no_session, copy)
     assert sorted(step.name for steps in copy.plan.tasks for step in steps) == ["new", "part-00004.json"]
     copies.publish()
     assert (result.files_copied, result.files_skipped) == (2, 18)
@@ -63,8 +64,11 @@ def test_late_changes_move_only_what_changed(local_cluster: Cluster, working: st
         assert not copy_instance(no_session, copy).to_publish
 
 
-def test_a_file_that_cannot_be_read_is_named(local_cluster: Cluster, working: str, copies: CopySandbox) -> None:
-    copies.write(some_files(4))
+@pytest.mark.parametrize("count", [4, 101], ids=["here", "on Spark"])
+def test_a_file_that_cannot_be_read_is_named(
+    local_cluster: Cluster, working: str, copies: CopySandbox, count: int
+) -> None:
+    copies.write(some_files(count))
     with copies.copying() as copy:
         Path(copies.store("primary").path("/raw/2013/01/01/00/part-00002.json")).unlink()
         with pytest.raises(StorageError) as raised:
@@ -76,7 +80,7 @@ def test_a_file_that_cannot_be_read_is_named(local_cluster: Cluster, working: st
 
 
 def test_a_failure_of_spark_is_said_in_a_sentence(local_cluster: Cluster, working: str, copies: CopySandbox) -> None:
-    copies.write(some_files(4))
+    copies.write(some_files(101))
     with copies.copying() as copy:
         Path(copy.job.plan_path(0)).unlink()
         with pytest.raises(StorageError, match=re.escape("the copy failed in Spark: FileNotFoundError: ")):
@@ -84,17 +88,14 @@ def test_a_failure_of_spark_is_said_in_a_sentence(local_cluster: Cluster, workin
 
 
 @pytest.mark.parametrize(("rate", "size"), [(4.0, 2 << 20), (0.5, 300_000)], ids=["one file", "many small files"])
-def test_map_bandwidth_is_kept(
-    local_cluster: Cluster, working: str, copies: CopySandbox, rate: float, size: int
-) -> None:
+def test_map_bandwidth_is_kept(copies: CopySandbox, rate: float, size: int) -> None:
     # Two tasks' worth of bytes at the rate of one: each task has a rate of its own.
     total = 8 << 20 if size > 1 << 20 else 1_200_000
     copies.write({f"part-{number}": os.urandom(size) for number in range(total // size)})
-    session = session_for(local_cluster, working)  # before the clock is looked at
     with copies.copying(ReplicationOptions(map_bandwidth=rate)) as copy:
         assert len(copy.plan.tasks) == 1
         started = time.monotonic()
-        result = copy_instance(lambda: session, copy)
+        result = copy_instance(no_session, copy)
         elapsed = time.monotonic() - started
     assert result.bytes / (1 << 20) / result.task_seconds == pytest.approx(rate, rel=0.1)
     assert elapsed >= 0.9 * result.task_seconds

@@ -17,7 +17,7 @@ from falcon_assets.planning.replication_options import ReplicationOptions
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.copying.copy_folders import CopyFolders
 from falcon_assets.storage.copying.copy_records import true_records
-from falcon_assets.storage.copying.copy_task import CopyJob, TaskSummary
+from falcon_assets.storage.copying.copy_task import CopyJob, TaskSummary, run_task
 from falcon_assets.storage.copying.file_copy import Attributes
 from falcon_assets.storage.copying.file_marks import list_files
 from falcon_assets.storage.drivers import driver_explained
@@ -131,6 +131,16 @@ class InstanceCopy:
             ),
             to_the_end=options.ignore_errors,
         )
+
+    def run_here(self) -> TaskSummary:
+        """Does all tasks in this process.
+
+        Raises:
+            StorageError: the stores refuse; that a file could not be copied is in the summary.
+        """
+        with driver_explained(self._target.cluster.name, f"copy {self._output.path}"):
+            job = self.job
+            return TaskSummary.together([TaskSummary.of(run_task(job, one)) for one in range(len(self.plan.tasks))])
 
     def finish(self, done: TaskSummary) -> CopyResult:
         """Makes sure that every file came and that the source is still the same.
