@@ -24,6 +24,7 @@ from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.expression import nearest
 from falcon_assets.model.feed import Feed, FeedCluster
 from falcon_assets.model.process import Process, ProcessCluster
+from falcon_assets.planning.dependencies import Edge, left_out
 from falcon_assets.planning.replication_process import Replication, replications_to
 
 T = TypeVar("T")
@@ -41,6 +42,7 @@ class EntityStore:
         positions: Kind and name of each entity -> where it is declared.
         everywhere: All clusters, those of other colos included: what is replicated may come from there.
         warnings: What works and surprises, by file and line; of all colos.
+        left_out: Reads that Dagster's graph of assets cannot show, see :mod:`falcon_assets.planning.dependencies`.
     """
 
     root: Path
@@ -50,6 +52,7 @@ class EntityStore:
     positions: Mapping[tuple[str, str], Position]
     everywhere: Mapping[str, Cluster]
     warnings: tuple[Problem, ...] = ()
+    left_out: frozenset[Edge] = frozenset()
 
     def cluster(self, name: str) -> Cluster:
         """The cluster of that name.
@@ -196,6 +199,7 @@ def _store(root: Path, definitions: Definitions, warnings: tuple[Problem, ...]) 
         {(one.entity.kind, one.entity.name): one.document.position() for one in declared},
         {name: cluster.entity for name, cluster in clusters.items()},
         warnings,
+        left_out([one.entity for one in processes.values()], [one.entity for one in feeds.values()]),
     )
 
 

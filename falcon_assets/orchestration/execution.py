@@ -21,11 +21,12 @@ from falcon_assets.model.process import Process
 from falcon_assets.orchestration import names, run_tags
 from falcon_assets.orchestration.event_metadata import instance_state
 from falcon_assets.orchestration.instance_fence import InstanceFence, instance_fence
-from falcon_assets.orchestration.instance_run import Evicted
-from falcon_assets.orchestration.instance_work import Done, InstanceWork, Prepared
+from falcon_assets.orchestration.instance_work import Done, InstanceWork
 from falcon_assets.orchestration.interruption import interrupt, is_stopped
 from falcon_assets.orchestration.open_ledger import Ledger, open_ledger
 from falcon_assets.orchestration.partitions import instant_of_key, key_of
+from falcon_assets.orchestration.preparing import NotItsTurnError, Preparation, ahead, in_turn
+from falcon_assets.planning.dependencies import own_feeds
 from falcon_assets.planning.instance_record import InstanceState, LateChange
 from falcon_assets.planning.process_partitions import ProcessPartitions
 from falcon_assets.planning.replication_process import Replication, input_cluster
@@ -35,7 +36,7 @@ from falcon_assets.spark.engines.programs import stop_programs
 
 @dataclass(frozen=True)
 class LeftAlone:
-    """An instance that this run does not compute, because another one dealt with it."""
+    """An instance that this run does not compute: another one dealt with it, or one before it failed that it needs."""
 
     why: str
 
@@ -81,13 +82,17 @@ class ProcessExecution:
         for nominal, why in others.items():
             context.log.info(f"{self.process.name} {format_instant(nominal)} is left alone: {why}")
         nominals = [nominal for nominal in asked if nominal not in others]
-        failures: dict[datetime, str] = {}
-        evicted = partial(self._evicted, fence.ledger)
+        work, evicted = self.work(context, fence), partial(self._evicted, fence.ledger)
         late = self._late(context, nominals)
-        ready = list(self._prepare(self.work(context, fence), nominals, late, evicted, failures))
+        wanted = {nominal: late.get(nominal, ()) for nominal in nominals}
+        slots = min(self.process.parallel, run_tags.slots_of(context.run.tags, self.process.parallel))
+        failures: dict[datetime, str] = {}
+        if own_feeds(self.process):
+            ready, slots = in_turn(work, wanted, evicted), 1
+        else:
+            ready, failures = ahead(work, wanted, evicted)
         for nominal, reason in failures.items():
             self._record_state(context, nominal, InstanceState.FAILED, reason)
-        slots = min(self.process.parallel, run_tags.slots_of(context.run.tags, self.process.parallel))
         said: Said = SimpleQueue()
         running: set[datetime] = set()
         try:
@@ -111,7 +116,7 @@ class ProcessExecution:
         nominals = [self.partitions.nominal_of(instant) for instant in instants]
         if isinstance(self.process, Replication):  # another source may bring the others
             nominals = [one for one in nominals if self.partitions.nominal.contains(one)]
-        return sorted(nominals, reverse=self.process.order != "FIFO")
+        return sorted(nominals, reverse=self.process.order != "FIFO" and not own_feeds(self.process))
 
     def _late(
         self, context: dg.AssetExecutionContext, nominals: Sequence[datetime]
@@ -129,24 +134,9 @@ class ProcessExecution:
             found = queries.evicted(connection, {key: (min(instances), max(instances))}).get(key, {})
         return {instance: found[instance] for instance in instances if instance in found}
 
-    def _prepare(
-        self,
-        work: InstanceWork,
-        nominals: Sequence[datetime],
-        late: Mapping[datetime, tuple[LateChange, ...]],
-        evicted: Evicted,
-        failures: dict[datetime, str],
-    ) -> Iterator[Prepared]:
-        """The instances that can run; why the others cannot goes to ``failures``. No Spark is started for it."""
-        for nominal in nominals:
-            try:
-                yield work.prepare(nominal, late.get(nominal, ()), evicted)
-            except FalconError as error:
-                failures[nominal] = str(error)
-
     def _outcomes(
         self,
-        ready: Sequence[Prepared],
+        ready: Mapping[datetime, Preparation],
         session: Callable[[], SparkSession],
         slots: int,
         said: Said,
@@ -154,20 +144,23 @@ class ProcessExecution:
     ) -> Iterator[tuple[datetime, Outcome]]:
         """Starts (None), results and failures as they come; nothing is started once the run is interrupted."""
 
-        def work(one: Prepared) -> None:
+        def work(nominal: datetime, prepare: Preparation) -> None:
             try:
-                why = fence.take(one.nominal)
+                why = fence.take(nominal)
                 if why is not None:
-                    said.put((one.nominal, LeftAlone(why)))
+                    said.put((nominal, LeftAlone(why)))
                     return
-                said.put((one.nominal, None))
-                said.put((one.nominal, one.run(session)))
+                prepared = prepare()
+                said.put((nominal, None))
+                said.put((nominal, prepared.run(session)))
+            except NotItsTurnError as error:
+                said.put((nominal, LeftAlone(str(error))))
             except Exception as error:
-                said.put((one.nominal, error))
+                said.put((nominal, error))
 
         with ThreadPoolExecutor(max_workers=slots, thread_name_prefix=self.process.name) as pool:
-            for one in ready:
-                pool.submit(work, one)
+            for nominal, prepare in ready.items():
+                pool.submit(work, nominal, prepare)
             unfinished = len(ready)
             try:
                 while unfinished:

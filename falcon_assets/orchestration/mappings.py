@@ -37,6 +37,19 @@ def mapping_for(
     return InputWindowMapping.of(InputWindow(window, timezone, downstream, upstream))
 
 
+def self_mapping(mapping: dg.PartitionMapping, downstream: ProcessPartitions) -> dg.PartitionMapping | None:
+    """What says in Dagster that an asset is made from earlier instances of itself; None where nothing can.
+
+    Dagster lets an asset depend on itself by its own mapping of time windows only. Where that is not exact, the
+    instance before stands for all earlier ones: one after the other is what it comes to.
+    """
+    if isinstance(mapping, dg.TimeWindowPartitionMapping) and mapping.start_offset < 0 and mapping.end_offset < 0:
+        return mapping
+    return (
+        _builtin(-1, -1) if isinstance(partitions_of(downstream.timeline), dg.TimeWindowPartitionsDefinition) else None
+    )
+
+
 def _offsets(declared: Input, downstream: ProcessPartitions, upstream: FeedAsset) -> tuple[int, int] | None:
     """Offsets for the built-in mapping, in steps of the downstream partitions; None where it would not be exact."""
     if upstream.rewriter is not None:

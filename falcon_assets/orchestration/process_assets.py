@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache, partial
 from typing import Any
@@ -19,9 +19,10 @@ from falcon_assets.orchestration.execution import ProcessExecution
 from falcon_assets.orchestration.feed_specs import feed_spec
 from falcon_assets.orchestration.instance_run import InstanceRunner
 from falcon_assets.orchestration.instance_work import ProcessWork
-from falcon_assets.orchestration.mappings import mapping_for
+from falcon_assets.orchestration.mappings import mapping_for, self_mapping
 from falcon_assets.orchestration.resources import resource_key
 from falcon_assets.planning.dagster_names import op_name
+from falcon_assets.planning.dependencies import own_feeds
 from falcon_assets.planning.input_window import FeedAsset, Rewriter
 from falcon_assets.planning.process_partitions import ProcessPartitions, process_partitions
 from falcon_assets.planning.replication import replicated_timeline
@@ -107,11 +108,16 @@ class ProcessAssets:
 
     def _specs(self, process: Process, cluster: Cluster, partitions: ProcessPartitions) -> Iterator[dg.AssetSpec]:
         deps = self._deps(process, cluster, partitions)
-        kinds, metadata = _ENGINE_KINDS[process.workflow.engine], _metadata(process)
+        own = own_feeds(process)
+        shown = [one for one in deps if one.asset_key.path[1] not in own]
+        kinds, metadata = (
+            _ENGINE_KINDS[process.workflow.engine],
+            _metadata(process) | self._not_shown(process, cluster, deps),
+        )
         tags = {**process.tags, "falcon/process": process.name, "falcon/pipeline": process.pipelines[0]}
         if not process.outputs:
             timeline = partitions.timeline
-            yield effect_spec(process, cluster, timeline, deps=deps, kinds=kinds, tags=tags, metadata=metadata)
+            yield effect_spec(process, cluster, timeline, deps=shown, kinds=kinds, tags=tags, metadata=metadata)
         for output in process.outputs:
             feed = self.store.feeds[output.feed]
             for entry in feed.clusters:
@@ -121,7 +127,7 @@ class ProcessAssets:
                         cluster,
                         entry,
                         partitions.timeline,
-                        deps=deps,
+                        deps=[*shown, *(one for one in deps if one.asset_key.path[1] in own & {feed.name})],
                         kinds=kinds,
                         tags=tags,
                         metadata=metadata,
@@ -132,15 +138,28 @@ class ProcessAssets:
         """One dependency per input feed.
 
         Dagster knows one edge per pair of assets: where two inputs read different windows of one feed, the edge says
-        that any instance may be meant.
+        that any instance may be meant. What the process reads of an output of its own is a dependency of that output on
+        itself. What would make a cycle of different assets is left out, for Dagster has none; instances are none.
         """
         deps: dict[dg.AssetKey, dg.PartitionMapping] = {}
+        reader, own = ("process", process.name, cluster.name), own_feeds(process)
         for declared in process.inputs:
+            if (("feed", declared.feed, cluster.name), reader) in self.store.left_out:
+                continue
             key = names.asset_key(cluster.name, declared.feed)
             upstream = self.feed_asset(self.store.feeds[declared.feed], cluster)
             mapping = mapping_for(declared, process.timezone, partitions, upstream)
             deps[key] = mapping if deps.get(key, mapping) == mapping else dg.AllPartitionMapping()
-        return [dg.AssetDep(key, partition_mapping=mapping) for key, mapping in deps.items()]
+        of_itself = {key: self_mapping(deps[key], partitions) for key in deps if key.path[1] in own}
+        shown = {**deps, **of_itself}.items()
+        return [dg.AssetDep(key, partition_mapping=mapping) for key, mapping in shown if mapping is not None]
+
+    def _not_shown(self, process: Process, cluster: Cluster, deps: Sequence[dg.AssetDep]) -> dict[str, str]:
+        """What the assets are made from besides, as metadata."""
+        shown = {one.asset_key for one in deps}
+        keys = dict.fromkeys(names.asset_key(cluster.name, declared.feed) for declared in process.inputs)
+        besides = [key.to_user_string() for key in keys if key not in shown]
+        return {"falcon/not_in_graph": f"{', '.join(besides)}: made from earlier instances of this"} if besides else {}
 
 
 def _metadata(process: Process) -> dict[str, Any]:

@@ -7,12 +7,11 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from falcon_assets.model.feed import Feed
-from falcon_assets.model.process import Output, Process
-from falcon_assets.planning.evaluate import evaluate_time
+from falcon_assets.model.process import Process
+from falcon_assets.planning.index_shift import index_shift
 from falcon_assets.planning.replication import replicated_timeline
 from falcon_assets.planning.replication_process import Replication
 from falcon_assets.planning.timeline import Timeline, feed_timeline, process_timeline
-from falcon_assets.planning.window_offsets import window_offsets
 
 
 @dataclass(frozen=True)
@@ -56,7 +55,7 @@ def process_partitions(process: Process, cluster: str, feeds: Mapping[str, Feed]
         return _replicated(process, nominal, feeds[process.feed])
     timelines = [feed_timeline(feeds[output.feed], cluster) for output in process.outputs]
     shifts = {
-        _shift(nominal, timeline, output, process.timezone)
+        index_shift(nominal, timeline, output.instance.call, process.timezone)
         for output, timeline in zip(process.outputs, timelines, strict=True)
     }
     shift = shifts.pop() if len(shifts) == 1 and len(set(timelines)) == 1 else None
@@ -67,17 +66,3 @@ def _replicated(replication: Replication, nominal: Timeline, feed: Feed) -> Proc
     """The asset has the instances that any of the sources brings."""
     asset = replicated_timeline(feed, replication.target) or nominal
     return ProcessPartitions(nominal, asset, asset.index_at_or_before(nominal.start))
-
-
-def _shift(nominal: Timeline, feed: Timeline, output: Output, timezone: str) -> int | None:
-    """The constant index difference between the instances of both timelines, None where it is not constant."""
-    if nominal.frequency != feed.frequency:
-        return None
-    call = output.instance.call
-    if nominal.frequency.is_absolute and call.name in ("now", "instanceTime"):
-        # Both step by the same absolute length, so the difference of the first instances is that of all.
-        return feed.index_at_or_before(evaluate_time(call, nominal.start, timezone))
-    offsets = window_offsets(nominal, feed, call, call)
-    if offsets is None or offsets[0] != offsets[1]:
-        return None
-    return feed.index_at_or_before(nominal.start) + offsets[0]  # same phase: that is the index of the first window

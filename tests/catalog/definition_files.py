@@ -77,13 +77,13 @@ def changed(file: str, old: str, new: str) -> dict[str, str]:
     return {**FILES, file: FILES[file].replace(old, new)}
 
 
-def load(root: Path, files: dict[str, str]) -> EntityStore:
+def load(root: Path, files: dict[str, str], *, strict: bool = False) -> EntityStore:
     """Writes the files and loads them."""
-    return load_entities(write(root, files))
+    return load_entities(write(root, files), strict=strict)
 
 
-def problems(root: Path, files: dict[str, str]) -> list[str]:
+def problems(root: Path, files: dict[str, str], *, strict: bool = False) -> list[str]:
     """What is wrong with the files, one line each, paths relative to ``root``."""
     with pytest.raises(InvalidDefinitionsError) as caught:
-        load(root, files)
+        load(root, files, strict=strict)
     return [str(problem).replace(f"{root}/", "").replace(str(root), ".") for problem in caught.value.problems]

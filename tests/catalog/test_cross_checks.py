@@ -435,8 +435,29 @@ CASES = {
     "reads_its_own_output": (
         "processes.yaml",
         f"- {INPUT}",
-        f'- {INPUT}\n  - {{name: before, feed: delays, start: "now(-1,0)", end: "now(-1,0)"}}',
-        ["processes.yaml:9: inputs[1].feed: dependency cycle: delays -> hourly -> delays (on cluster 'primary')"],
+        f'- {INPUT}\n  - {{name: before, feed: delays, start: "now(-1,0)", end: "now(0,0)"}}',
+        [
+            "processes.yaml:9: inputs[1].feed: dependency cycle: delays -> hourly -> delays (on cluster 'primary'): "
+            "hourly 2013-01-01T00:00Z would wait for itself; read earlier ones only"
+        ],
+    ),
+    "reads_what_it_may_write_when_it_is_run_again": (
+        "processes.yaml",
+        f"- {INPUT}",
+        f'- {INPUT}\n  - {{name: before, feed: delays, start: "latest(0)", end: "latest(0)", optional: true}}',
+        [
+            "processes.yaml:9: inputs[1].feed: dependency cycle: delays -> hourly -> delays (on cluster 'primary'): "
+            "hourly 2013-01-01T00:00Z would wait for itself; read earlier ones only"
+        ],
+    ),
+    "reads_its_own_future": (
+        "processes.yaml",
+        f"- {INPUT}",
+        f'- {INPUT}\n  - {{name: next, feed: delays, start: "now(1,0)", end: "now(1,0)"}}',
+        [
+            "processes.yaml:9: inputs[1].feed: dependency cycle: delays -> hourly -> delays (on cluster 'primary'): "
+            "hourly 2013-01-01T00:00Z would wait for its later instance 2013-01-01T01:00Z; read earlier ones only"
+        ],
     ),
     # Windows.
     "window_before_the_validity": (
@@ -676,7 +697,7 @@ def test_cycle_of_two_processes_is_printed_once(tmp_path: Path) -> None:
     back = back.replace("feed: delays", "feed: raw").replace("feed: SWAP", "feed: delays").replace("late_process", "# ")
     assert problems(tmp_path, {**FILES, "back.yaml": back}) == [
         "back.yaml:8: inputs[0].feed: dependency cycle: delays -> back -> raw -> hourly -> delays "
-        "(on cluster 'primary')"
+        "(on cluster 'primary'): back 2013-01-01T00:00Z would wait for itself; read earlier ones only"
     ]
 
 
@@ -690,7 +711,67 @@ def test_cycle_through_replication_names_the_clusters(tmp_path: Path) -> None:
     files = {**FILES, "feeds.yaml": f"{one_way}---\n{other_way}", "processes.yaml": f"{there}---\n{back}"}
     assert problems(tmp_path, files) == [
         "processes.yaml:21: inputs[0].feed: dependency cycle: delays@primary -> back@primary -> raw@primary -> "
-        "raw@backup -> hourly@backup -> delays@backup -> delays@primary"
+        "raw@backup -> hourly@backup -> delays@backup -> delays@primary: back 2013-01-01T00:00Z would wait for itself; "
+        "read earlier ones only"
+    ]
+
+
+def test_a_cycle_of_two_processes_that_goes_back_in_time_is_none(tmp_path: Path) -> None:
+    back = PROCESSES.replace("name: hourly", "name: back").replace("feed: raw", "feed: SWAP")
+    back = back.replace("feed: delays", "feed: raw").replace("feed: SWAP", "feed: delays").replace("late_process", "# ")
+    store = load(
+        tmp_path, {**FILES, "back.yaml": back.replace('"now(0,0)", end: "now(0,0)"', '"today(0,0)", end: "now(-1,0)"')}
+    )
+    assert store.left_out == {(("feed", "delays", "primary"), ("process", "back", "primary"))}
+
+
+def test_a_process_that_reads_earlier_instances_of_its_output(tmp_path: Path) -> None:
+    own = f'- {INPUT}\n  - {{name: before, feed: delays, start: "now(-3,0)", end: "now(-1,0)"}}'
+    assert load(tmp_path, changed("processes.yaml", f"- {INPUT}", own)).left_out == frozenset()
+
+
+@pytest.mark.parametrize(
+    ("own", "order", "expected"),
+    [
+        ("", "FIFO", []),
+        (", optional: true", "LAST_ONLY", []),
+        (
+            "",
+            "LAST_ONLY",
+            [
+                "processes.yaml:4: order: LAST_ONLY would skip what others wait for: instances wait for earlier ones "
+                "of their own (input 'before'); use FIFO"
+            ],
+        ),
+        (
+            "",
+            "LIFO",
+            [
+                "processes.yaml:4: order: LIFO does not put the newest first here: instances wait for earlier ones of "
+                "their own (input 'before')"
+            ],
+        ),
+    ],
+)
+def test_orders_of_a_process_that_reads_its_own_output(
+    tmp_path: Path, own: str, order: str, expected: list[str]
+) -> None:
+    process = PROCESSES.replace("hours(1)\n", f"hours(1)\norder: {order}\n").replace(
+        f"- {INPUT}", f'- {INPUT}\n  - {{name: before, feed: delays, start: "now(-1,0)", end: "now(-1,0)"{own}}}'
+    )
+    feeds = FEEDS.replace("name: delays\n", "name: delays\nschema: n int\n")
+    files = {**FILES, "processes.yaml": process, "feeds.yaml": feeds}
+    if expected:
+        assert problems(tmp_path, files, strict=True) == expected
+    else:
+        load(tmp_path, files, strict=True)
+
+
+def test_an_own_output_without_columns_at_the_first_instance(tmp_path: Path) -> None:
+    own = f'- {INPUT}\n  - {{name: before, feed: delays, start: "now(-1,0)", end: "now(-1,0)"}}'
+    assert problems(tmp_path, changed("processes.yaml", f"- {INPUT}", own), strict=True) == [
+        "processes.yaml:9: inputs[1].feed: the first instance finds nothing of feed 'delays', which has no columns "
+        "then: declare `schema:` in the feed"
     ]
 
 

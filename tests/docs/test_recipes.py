@@ -271,7 +271,7 @@ def test_assets_and_their_groups(graphql: Callable[..., Any], launched: Launched
     }
     assert not nodes["primary/raw-flights"]["isMaterializable"]
     assert "primary__hourly_delays_job" in nodes["primary/delays-hourly"]["jobNames"]
-    assert set(nodes["primary/delays-hourly"]["kinds"]) == {"parquet", "spark", "sql"}
+    assert set(nodes["primary/delays-hourly"]["kinds"]) == {"parquet", "primary", "spark"}
 
 
 def test_your_first_feed_and_process(run_section: Callable[[str], str], project: Path) -> None:

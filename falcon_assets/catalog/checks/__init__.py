@@ -8,6 +8,7 @@ from falcon_assets.catalog.checks.cycles import check_cycles
 from falcon_assets.catalog.checks.dagster_names import check_dagster_names
 from falcon_assets.catalog.checks.deadlines import check_deadlines
 from falcon_assets.catalog.checks.names import check_names
+from falcon_assets.catalog.checks.own_outputs import check_own_outputs
 from falcon_assets.catalog.checks.partitions import check_partitions
 from falcon_assets.catalog.checks.paths import check_paths
 from falcon_assets.catalog.checks.producers import check_producers
@@ -40,6 +41,7 @@ CHECKS = (
     check_variables,
     check_workflows,
     check_cycles,
+    check_own_outputs,
 )
 """All families."""
 

@@ -1,61 +1,130 @@
-"""Dependencies must not come back to where they started."""
+"""Instances must not wait for themselves, by whatever way."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from graphlib import CycleError, TopologicalSorter
+from itertools import pairwise
 
-from falcon_assets.catalog.declared import Definitions
+from falcon_assets.catalog.declared import Declared, Definitions
 from falcon_assets.errors import Problem
+from falcon_assets.model.feed import Feed
+from falcon_assets.model.instant import format_instant
+from falcon_assets.model.process import Process
+from falcon_assets.planning.dependencies import Edge, Node, dependencies, find_cycle, own_feeds
+from falcon_assets.planning.self_waits import AnyOf, Copied, Read, SelfWait, Step, Way, Write, first_self_wait
+from falcon_assets.planning.timeline import feed_timeline, process_timeline
 
-Node = tuple[str, str, str]
-"""Kind, name and cluster."""
+_MOST = 1000
+"""How many different cycles are looked at; definitions with more of them are refused."""
 
 
 def check_cycles(definitions: Definitions) -> Iterator[Problem]:
-    """For each process in a cycle a shortest one through it, unless a cycle through it is reported already.
+    """For each process an instance of which would wait for itself a shortest way, unless it is part of one already.
 
-    A process that reads its own output is a cycle too, even where it reads earlier instances only.
+    A process may read earlier instances of its own outputs, and what is made from them. What may be read counts, waited
+    for or not: an optional input that comes later is late data, and would go round for ever.
     """
-    edges = list(_dependencies(definitions))
-    if _has_cycle(edges):
-        # Every command looks for cycles and hardly one finds any: only that one imports networkx.
-        from falcon_assets.catalog.checks.shortest_cycles import shortest_cycles  # noqa: PLC0415
-
-        for cycle in shortest_cycles(edges):
-            yield _problem(definitions, cycle)
-
-
-def _dependencies(definitions: Definitions) -> Iterator[tuple[Node, Node]]:
-    """What is read or copied, and who does or has it then."""
     for process in definitions.processes.values():
-        for entry in process.entity.clusters:
-            node = ("process", process.entity.name, entry.name)
-            yield from ((("feed", declared.feed, entry.name), node) for declared in process.entity.inputs)
-            yield from ((node, ("feed", output.feed, entry.name)) for output in process.entity.outputs)
-    for feed in definitions.feeds.values():
-        name, entries = feed.entity.name, feed.entity.clusters
-        sources = [("feed", name, entry.name) for entry in entries if entry.type == "source"]
-        targets = [("feed", name, entry.name) for entry in entries if entry.type == "target"]
-        yield from ((source, target) for source in sources for target in targets)
+        yield from _own_outputs(definitions, process)
+    edges = list(dependencies(*_entities(definitions)))
+    if find_cycle(edges):
+        # Every command looks for cycles and hardly one finds any: only that one imports networkx.
+        from falcon_assets.catalog.checks.shortest_cycles import cycles_by_length  # noqa: PLC0415
+
+        yield from _others(definitions, cycles_by_length(edges, _MOST))
 
 
-def _has_cycle(edges: list[tuple[Node, Node]]) -> bool:
-    sorter: TopologicalSorter[Node] = TopologicalSorter()
-    for before, after in edges:
-        sorter.add(after, before)
-    try:
-        sorter.prepare()
-    except CycleError:
-        return True
-    return False
+def _own_outputs(definitions: Definitions, process: Declared[Process]) -> Iterator[Problem]:
+    own = own_feeds(process.entity)
+    told = set[int]()
+    for entry in process.entity.clusters if own else ():
+        for index, declared in enumerate(process.entity.inputs):
+            node = ("feed", declared.feed, entry.name)
+            cycle = [node, ("process", process.entity.name, entry.name), node]
+            if declared.feed in own and index not in told:
+                for way in _ways(definitions, cycle, index):
+                    wait = first_self_wait(way)
+                    if wait is not None:
+                        told.add(index)
+                        yield _problem(definitions, cycle, index, wait)
 
 
-def _problem(definitions: Definitions, cycle: list[Node]) -> Problem:
-    _, first_feed, cluster = cycle[0]
+def _others(definitions: Definitions, cycles: list[list[Node]]) -> Iterator[Problem]:
+    """Problems with cycles of several processes, which start with an input feed and end with it."""
+    told = set[str]()
+    for cycle in cycles:
+        names = {name for kind, name, _ in cycle if kind == "process"}
+        if not names & told:
+            problem = _first_problem(definitions, cycle, too_many=len(cycles) >= _MOST)
+            if problem is not None:
+                told |= names
+                yield problem
+
+
+def _first_problem(definitions: Definitions, cycle: list[Node], *, too_many: bool) -> Problem | None:
+    for index, declared in enumerate(definitions.processes[cycle[1][1]].entity.inputs):
+        if declared.feed == cycle[0][1]:
+            for way in _ways(definitions, cycle, index):
+                wait = first_self_wait(way)
+                if wait is not None or too_many:
+                    return _problem(definitions, cycle, index, wait)
+    return None
+
+
+def _ways(definitions: Definitions, cycle: list[Node], index: int) -> Iterator[Way]:
+    """The way back to the process by its input of that index; none where something is not where it is needed.
+
+    That is a problem of its own, of another check.
+    """
+    steps = []
+    for before, after in [(cycle[0], cycle[1]), *reversed(list(pairwise(cycle))[1:])]:
+        step = _step(definitions, (before, after))
+        if step is None:
+            return
+        steps.append(step)
+    first = _read(definitions, cycle[0], cycle[1], index)
+    yield (first, *steps[1:])
+
+
+def _step(definitions: Definitions, edge: Edge) -> Step | None:
+    """Back over an edge; None where one of its ends is not there."""
+    before, after = edge
+    for kind, name, cluster in edge:
+        entity = definitions.processes.get(name) if kind == "process" else definitions.feeds.get(name)
+        if entity is None or entity.entity.on(cluster) is None:
+            return None
+    if after[0] == "process":
+        process = definitions.processes[after[1]].entity
+        indexes = [index for index, one in enumerate(process.inputs) if one.feed == before[1]]
+        return AnyOf(tuple(_read(definitions, before, after, index) for index in indexes))
+    feed = feed_timeline(definitions.feeds[after[1]].entity, after[2])
+    if before[0] == "feed":
+        return Copied(feed, feed_timeline(definitions.feeds[before[1]].entity, before[2]))
+    process = definitions.processes[before[1]].entity
+    call = next(one.instance.call for one in process.outputs if one.feed == after[1])
+    return Write(feed, process_timeline(process, before[2]), call, process.timezone)
+
+
+def _read(definitions: Definitions, feed: Node, reader: Node, index: int) -> Read:
+    process = definitions.processes[reader[1]].entity
+    declared = process.inputs[index]
+    timeline = feed_timeline(definitions.feeds[feed[1]].entity, feed[2])
+    nominal = process_timeline(process, reader[2])
+    return Read(nominal, timeline, declared.start.call, declared.end.call, process.timezone)
+
+
+def _problem(definitions: Definitions, cycle: list[Node], index: int, wait: SelfWait | None) -> Problem:
     process = definitions.processes[cycle[1][1]]
     clusters = {node[2] for node in cycle}
     names = [name if len(clusters) == 1 else f"{name}@{where}" for _, name, where in cycle]
-    index = next(index for index, declared in enumerate(process.entity.inputs) if declared.feed == first_feed)
-    text = f"{' -> '.join(names)}" + (f" (on cluster {cluster!r})" if len(clusters) == 1 else "")
-    return process.problem(("inputs", index, "feed"), f"dependency cycle: {text}")
+    text = f"{' -> '.join(names)}" + (f" (on cluster {cycle[0][2]!r})" if len(clusters) == 1 else "")
+    why = f"there are {_MOST} cycles or more, too many to be looked at"
+    if wait is not None:
+        needs = "itself" if wait.needs == wait.nominal else f"its later instance {format_instant(wait.needs)}"
+        why = f"{process.entity.name} {format_instant(wait.nominal)} would wait for {needs}; read earlier ones only"
+    return process.problem(("inputs", index, "feed"), f"dependency cycle: {text}: {why}")
+
+
+def _entities(definitions: Definitions) -> tuple[list[Process], list[Feed]]:
+    processes = [process.entity for process in definitions.processes.values()]
+    return processes, [feed.entity for feed in definitions.feeds.values()]

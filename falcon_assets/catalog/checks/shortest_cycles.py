@@ -2,33 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
+from itertools import islice
 
 import networkx as nx
 
-from falcon_assets.catalog.checks.cycles import Node
+from falcon_assets.planning.dependencies import Edge, Node
 
 
-def shortest_cycles(edges: Iterable[tuple[Node, Node]]) -> Iterator[list[Node]]:
-    """For each process in a cycle a shortest one through it, unless one through it is given already, on any cluster.
+def cycles_by_length(edges: Iterable[Edge], most: int) -> list[list[Node]]:
+    """Cycles, the shortest first, each from an input feed of its first process back to that feed.
 
-    A cycle starts and ends with an input feed of that process.
+    Where there are more than ``most``, it is the first of them that are found.
     """
-    graph = nx.DiGraph(edges)
-    reported: set[str] = set()
-    for component in nx.strongly_connected_components(graph):
-        if len(component) == 1:
-            continue
-        inner = graph.subgraph(component)
-        for node in sorted(node for node in component if node[0] == "process"):
-            if node[1] not in reported:
-                cycle = _shortest_cycle(inner, node)
-                reported.update(name for kind, name, _ in cycle if kind == "process")
-                yield cycle
+    found = (_from_first_process(cycle) for cycle in islice(nx.simple_cycles(nx.DiGraph(edges)), most))
+    return sorted(found, key=lambda cycle: (len(cycle), cycle))
 
 
-def _shortest_cycle(graph: nx.DiGraph[Node], process: Node) -> list[Node]:
-    """From an input feed of the process, through it, and back to that feed."""
-    paths = (nx.shortest_path(graph, process, feed) for feed in sorted(graph.predecessors(process)))
-    path = min(paths, key=len)
-    return [path[-1], *path]
+def _from_first_process(cycle: list[Node]) -> list[Node]:
+    """From an input feed of the process that comes first by its name, through it, and back to that feed."""
+    first = cycle.index(min(node for node in cycle if node[0] == "process")) - 1
+    turned = [*cycle[first:], *cycle[:first]] if first >= 0 else [cycle[-1], *cycle[:-1]]
+    return [*turned, turned[0]]
