@@ -25,11 +25,16 @@ from falcon_assets.spark.engines.run import run_workflow
 from falcon_assets.spark.engines.task import WorkflowTask
 from falcon_assets.storage.availability import is_available
 from falcon_assets.storage.cluster_store import ClusterStore
-from falcon_assets.storage.data_version import DataVersion, fingerprint
+from falcon_assets.storage.data_version import DataVersion, count_files
+from falcon_assets.storage.instance_files import InstanceFiles
 from falcon_assets.storage.publication.publishing import OutputTarget, publish_instance
 
 Evicted: TypeAlias = Callable[[str, Sequence[datetime]], Mapping[datetime, datetime]]
 """Says which of the instances of a feed were evicted, and when."""
+Available: TypeAlias = tuple[tuple[datetime, str], ...]
+"""Instances that are there, and their paths."""
+Counted: TypeAlias = tuple[DataVersion, InstanceFiles]
+"""What an instance held just before it was read."""
 
 
 def _nothing_evicted(feed: str, instances: Sequence[datetime]) -> Mapping[datetime, datetime]:
@@ -137,7 +142,13 @@ class InstanceRunner:
         """
         started = time.monotonic()
         plan = ready.plan
-        inputs = {one.name: tuple(self._consume(one, ready.available[one.name])) for one in plan.inputs}
+        counted = {
+            one.name: [
+                count_files(self.store, path, one.feed.availability_flag) for _, path in ready.available[one.name]
+            ]
+            for one in plan.inputs
+        }
+        inputs = {one.name: tuple(_consumed(one, ready.available[one.name], counted[one.name])) for one in plan.inputs}
         targets = {
             output.name: OutputTarget(
                 output.path,
@@ -157,7 +168,9 @@ class InstanceRunner:
                     user=self.user,
                     workflow=late_workflow(self.process, ready.late),
                     entity_root=self.entity_root,
-                    inputs=tuple(self._input_data(one, ready.available[one.name]) for one in plan.inputs),
+                    inputs=tuple(
+                        self._input_data(one, ready.available[one.name], counted[one.name]) for one in plan.inputs
+                    ),
                     outputs=tuple(
                         OutputData(output.name, output.feed, f"file://{publication.staging(output.name)}")
                         for output in plan.outputs
@@ -192,14 +205,20 @@ class InstanceRunner:
             if instance not in there
         }
 
-    def _consume(self, one: InputPlan, available: tuple[tuple[datetime, str], ...]) -> Iterator[ConsumedInstance]:
-        there = {instance for instance, _ in available}
-        for instance, path in zip(one.instances, one.paths, strict=True):
-            version = fingerprint(self.store, path, one.feed.availability_flag) if instance in there else None
-            yield ConsumedInstance(one.feed.name, instance, path, version)
+    def _input_data(self, one: InputPlan, available: Available, counted: Sequence[Counted]) -> InputData:
+        return InputData(
+            one.name,
+            one.feed,
+            tuple(self.store.url(path) for _, path in available),
+            one.partition,
+            tuple(files for _, files in counted),
+        )
 
-    def _input_data(self, one: InputPlan, available: tuple[tuple[datetime, str], ...]) -> InputData:
-        return InputData(one.name, one.feed, tuple(self.store.url(path) for _, path in available), one.partition)
+
+def _consumed(one: InputPlan, available: Available, counted: Sequence[Counted]) -> Iterator[ConsumedInstance]:
+    versions = {instance: version for (instance, _), (version, _) in zip(available, counted, strict=True)}
+    for instance, path in zip(one.instances, one.paths, strict=True):
+        yield ConsumedInstance(one.feed.name, instance, path, versions.get(instance))
 
 
 def _read(late: tuple[LateChange, ...], inputs: Mapping[str, tuple[ConsumedInstance, ...]]) -> tuple[LateChange, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from falcon_assets.model.cluster import Cluster
+from falcon_assets.spark.jvm_environ import utf8_locale
 
 
 def is_connect(endpoint: str) -> bool:
@@ -20,6 +21,11 @@ def cluster_confs(cluster: Cluster) -> dict[str, str]:
     return {key: value for key, value in cluster.properties.items() if key.startswith("spark.")}
 
 
+def executor_environ() -> dict[str, str]:
+    """What makes executors take the names of files for UTF-8, whatever their machines' shells say."""
+    return {f"spark.executorEnv.{name}": value for name, value in utf8_locale().items()}
+
+
 def session_confs(cluster: Cluster, working: str) -> dict[str, str]:
     """The configuration of the cluster's session: our defaults, then what the cluster says.
 
@@ -35,6 +41,7 @@ def session_confs(cluster: Cluster, working: str) -> dict[str, str]:
             "spark.sql.warehouse.dir": f"{working.rstrip('/')}/spark-warehouse",
             "spark.log.level": "WARN",
             "spark.ui.showConsoleProgress": "false",
+            **executor_environ(),
         }
     if is_local(endpoint):
         confs |= {

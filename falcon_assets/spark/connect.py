@@ -8,6 +8,8 @@ from typing import Any, cast
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
+from falcon_assets.spark.jvm_environ import utf8_locale
+
 _RETRIES = 5
 """How often a call of the session itself is tried again when the server is away: for about 17 seconds."""
 _MODE = "SPARK_CONNECT_MODE_ENABLED"
@@ -82,7 +84,7 @@ def token_of(session: Any) -> str | None:
 
 def child_environ(token: str | None) -> dict[str, str]:
     """This process's environment for another Spark program, which has a mode of its own and may need a token."""
-    inherited = {key: value for key, value in os.environ.items() if key != _MODE}
+    inherited = {key: value for key, value in os.environ.items() if key != _MODE} | utf8_locale()
     return inherited if token is None else inherited | {CREDENTIAL_VARIABLE: token}
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from falcon_assets.model.feed import Feed
+from falcon_assets.storage.instance_files import InstanceFiles
 
 
 @dataclass(frozen=True)
@@ -17,12 +18,14 @@ class InputData:
         urls: Folders of the instances, oldest first (``file:///data/2013/01``); all at the same depth, because all
             come from one path template. Empty where an optional input has nothing available.
         partition: Only these sub-partitions of each instance, outermost first, ``*`` for any (``*/US``).
+        counted: The files of each instance, in the order of ``urls``, that Spark has to read; empty: nobody counted.
     """
 
     name: str
     feed: Feed
     urls: tuple[str, ...]
     partition: str | None = None
+    counted: tuple[InstanceFiles, ...] = ()
 
 
 @dataclass(frozen=True)

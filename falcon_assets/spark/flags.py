@@ -6,24 +6,29 @@ from fnmatch import fnmatchcase
 
 from falcon_assets.errors import WorkflowError
 from falcon_assets.model.feed import Feed
+from falcon_assets.storage.data_files import is_hidden
 
 _GLOB_OPTION = "pathGlobFilter"
 
 
-def flag_options(feed: Feed) -> dict[str, str]:
+def flag_options(feed: Feed, *, of_feed: bool = True) -> dict[str, str]:
     """The reader options under which Spark does not take the feed's availability flag for data.
 
     Spark skips hidden files (``_SUCCESS``) by itself. Any other flag (``DONE``) is left out by a glob, because that
     costs no listing and also works where the files are out of this machine's reach.
 
+    Args:
+        feed: The feed.
+        of_feed: Whether the feed's own options hold as well.
+
     Raises:
         WorkflowError: the feed has a ``pathGlobFilter`` of its own that lets the flag through.
     """
     flag = feed.availability_flag
-    if flag is None or _is_hidden(flag):
+    if flag is None or is_hidden(flag):
         return {}
     own = next((value for key, value in feed.options.items() if key.lower() == _GLOB_OPTION.lower()), None)
-    if own is None:
+    if own is None or not of_feed:
         return {_GLOB_OPTION: everything_but(flag)}
     if fnmatchcase(flag, own):
         raise WorkflowError(
@@ -31,11 +36,6 @@ def flag_options(feed: Feed) -> dict[str, str]:
             "which is not data: narrow it"
         )
     return {}
-
-
-def _is_hidden(name: str) -> bool:
-    """Whether Spark's file sources skip that name (source: ``HadoopFSUtils.shouldFilterOutPathName``)."""
-    return (name.startswith("_") and "=" not in name) or name.startswith(".") or name.endswith("._COPYING_")
 
 
 def everything_but(name: str) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from fnmatch import translate
-from urllib.parse import urlsplit
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
@@ -12,6 +11,7 @@ from pyspark.sql.types import StructType
 
 from falcon_assets.errors import WorkflowError
 from falcon_assets.spark.dataset import InputData
+from falcon_assets.spark.paths import path_of, steps_of
 
 _SCHEME = r"^[A-Za-z][A-Za-z0-9+.-]*:(//[^/]*)?/+"
 _HIVE_NULL = "__HIVE_DEFAULT_PARTITION__"
@@ -31,7 +31,7 @@ def with_partitions(frame: DataFrame, data: InputData, schema: StructType | None
     Raises:
         WorkflowError: ``data.partition`` has more levels than the feed.
     """
-    depth = len([part for part in urlsplit(data.urls[0]).path.split("/") if part])
+    depth = len(steps_of(path_of(data.urls[0])))
     folders = sf.split(sf.regexp_replace(sf.col("_metadata.file_path"), _SCHEME, ""), "/+")
     columns = {name: _value(folders, depth + level, name) for level, name in enumerate(data.feed.partitions)}
     for name, wanted in wanted_partitions(data):

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+from itertools import chain
+
 from pyspark.sql import DataFrame, DataFrameReader, SparkSession
 from pyspark.sql.types import StructType
 
@@ -10,7 +13,10 @@ from falcon_assets.model.feed import Feed
 from falcon_assets.spark.dataset import InputData
 from falcon_assets.spark.failures import SPARK_ERRORS, condition_of, explain
 from falcon_assets.spark.flags import flag_options
+from falcon_assets.spark.input_files import listed_by_spark, relative_names, require_counted
+from falcon_assets.spark.layout import layout_options
 from falcon_assets.spark.partitions import wanted_partitions, with_partitions
+from falcon_assets.spark.paths import literal
 from falcon_assets.spark.schemas import FIXED_SCHEMAS, compare_orc, parse_schema
 
 _TEXTUAL = ("json", "csv", "xml")
@@ -22,10 +28,12 @@ def read_input(spark: SparkSession, data: InputData) -> DataFrame:
     A declared schema is enforced: its columns are read, in its order; a column that the files do not have is null
     (CSV knows columns by position, so there it is an error), a value or column of another type is an error. For JSON,
     CSV and XML that means Spark's ``mode: FAILFAST``; the feed's options may say otherwise. The declared partitions
-    of the feed are columns too, whether the folders are named ``US`` or ``country=US``.
+    of the feed are columns too, whether the folders are named ``US`` or ``country=US``. Where the files were counted,
+    it is made sure that Spark reads them all.
 
     Raises:
-        WorkflowError: the data cannot be read as the feed says, or there is none and no schema is declared.
+        WorkflowError: the data cannot be read as the feed says, Spark would leave out a file, or there is no data and
+            no schema is declared.
     """
     try:
         return _read(spark, data)
@@ -38,25 +46,35 @@ def _read(spark: SparkSession, data: InputData) -> DataFrame:
     wanted_partitions(data)
     if not data.urls:
         return _empty(spark, data)
-    reader = spark.read.format(feed.format).options(**_options(feed))
+    layout = layout_options(data, _names(spark, data))
+    reader = spark.read.format(feed.format).options(**_options(feed, layout))
+    paths = [literal(url) for url in data.urls]
+    declared = None
     if feed.schema_ is None:
-        frame = reader.load(list(data.urls))
-        return with_partitions(frame, data, None) if feed.partitions else frame
-    if not feed.partitions and feed.format != "orc":
-        return reader.schema(feed.schema_).load(list(data.urls))  # Spark parses the text: no round trip of ours
-    declared = parse_schema(feed.schema_)
-    in_files = _without(declared, feed.partitions)
-    if feed.format == "orc":
-        _check_orc(reader, data, in_files)
-    frame = reader.schema(in_files).load(list(data.urls))
+        frame = reader.load(paths)
+    elif not feed.partitions and feed.format != "orc":
+        frame = reader.schema(feed.schema_).load(paths)  # Spark parses the text: no round trip of ours
+    else:
+        declared = parse_schema(feed.schema_)
+        in_files = _without(declared, feed.partitions)
+        if feed.format == "orc":
+            _check_orc(reader, data, paths, in_files)
+        frame = reader.schema(in_files).load(paths)
+    require_counted(spark, data, layout, frame)
     return with_partitions(frame, data, declared) if feed.partitions else frame
 
 
-def _options(feed: Feed) -> dict[str, str]:
-    options = {**feed.options, **flag_options(feed)}
+def _names(spark: SparkSession, data: InputData) -> Iterator[str]:
+    """The files of all instances, each relative to its own: as they were counted, else as Spark lists them."""
+    if data.counted:
+        yield from chain.from_iterable(one.sizes for one in data.counted)
+    else:
+        yield from relative_names(data, listed_by_spark(spark, data, {"recursiveFileLookup": "true"}))
+
+
+def _options(feed: Feed, layout: Mapping[str, str]) -> dict[str, str]:
+    options = {**feed.options, **flag_options(feed), **layout}
     own = {key.lower(): value for key, value in feed.options.items()}
-    if feed.partitions:
-        options["recursiveFileLookup"] = "true"
     if feed.schema_ is not None and feed.format in _TEXTUAL and "mode" not in own:
         options["mode"] = "FAILFAST"
     if feed.schema_ is not None and own.get("header", "").lower() == "true" and "enforceschema" not in own:
@@ -85,9 +103,9 @@ def _without(schema: StructType, names: tuple[str, ...]) -> StructType:
     return StructType([field for field in schema if field.name.lower() not in lowered])
 
 
-def _check_orc(reader: DataFrameReader, data: InputData, declared: StructType) -> None:
+def _check_orc(reader: DataFrameReader, data: InputData, paths: list[str], declared: StructType) -> None:
     try:
-        found = reader.load(list(data.urls)).schema
+        found = reader.load(paths).schema
     except SPARK_ERRORS as error:
         if condition_of(error) == "UNABLE_TO_INFER_SCHEMA":  # no file at all: nothing can be wrong
             return

@@ -21,6 +21,7 @@ from falcon_assets.errors import SettingsError
 from falcon_assets.held_signals import held_signals
 from falcon_assets.spark.connect import CREDENTIAL_VARIABLE, is_ready
 from falcon_assets.spark.java import require_java
+from falcon_assets.spark.jvm_environ import utf8_locale
 from falcon_assets.spark.server_state import ServerFiles, ServerProcess
 from falcon_assets.storage.path_lock import path_lock
 
@@ -158,6 +159,7 @@ def _launch(files: ServerFiles, port: int, environ: Mapping[str, str]) -> Server
         "SPARK_HOME": spark_home,
         "SPARK_CONNECT_MODE": "0",  # as Spark's own script for the server has it
         "SPARK_LOCAL_IP": "127.0.0.1",
+        **utf8_locale(),
         CREDENTIAL_VARIABLE: token,  # environments can be read by their user only, command lines by all
     }
     files.log.unlink(missing_ok=True)

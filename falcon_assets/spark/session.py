@@ -20,6 +20,7 @@ from falcon_assets.model.cluster import Cluster
 from falcon_assets.spark.confs import is_connect, session_confs, without_secrets
 from falcon_assets.spark.connect import is_served, leave_connect, start_connect, stop_connect
 from falcon_assets.spark.failures import SPARK_ERRORS, explain
+from falcon_assets.spark.jvm_environ import jvm_starts
 from falcon_assets.spark.reach import REACH_SECONDS, require_reachable
 from falcon_assets.spark.server_state import authenticated
 
@@ -127,7 +128,8 @@ def _start(endpoint: str, confs: dict[str, str]) -> SparkSession:
     builder = SparkSession.builder.master(endpoint)
     for key, value in confs.items():
         builder = builder.config(key, value)
-    session = builder.getOrCreate()
+    with jvm_starts():
+        session = builder.getOrCreate()
     context = session.sparkContext
     declared = confs.get("spark.pyspark.python")
     if declared or context.pythonExec == "python3":  # what PySpark takes where PYSPARK_PYTHON is not set

@@ -12,6 +12,7 @@ from falcon_assets.errors import StorageError
 from falcon_assets.storage.checksum import checksum
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.explain import explained
+from falcon_assets.storage.instance_files import InstanceFiles
 from falcon_assets.storage.listing import files_of
 
 _BLOCK = 1 << 20
@@ -25,7 +26,7 @@ class DataVersion:
     version: str
     """128 bits, hexadecimal: equal exactly where names, sizes and contents of the files are."""
     files: int
-    """How many files; the flag and Hadoop's side files do not count."""
+    """How many files that are data."""
     bytes: int
     """Their total size."""
 
@@ -33,8 +34,9 @@ class DataVersion:
 def fingerprint(store: ClusterStore, path: str, flag: str | None) -> DataVersion:
     """The version of the instance at ``path``: hashed over the sorted (relative name, size, content checksum).
 
-    Modification times, the order of directories and empty folders do not matter. An instance that is replaced
-    while it is read is read again, so that the version is never one of a mixture.
+    The files are those of :mod:`falcon_assets.storage.data_files`. Modification times, the order of directories and
+    empty folders do not matter. An instance that is replaced while it is read is read again, so that the version is
+    never one of a mixture.
 
     Args:
         store: Where it lies.
@@ -44,16 +46,26 @@ def fingerprint(store: ClusterStore, path: str, flag: str | None) -> DataVersion
     Raises:
         StorageError: nothing is there, it cannot be read, a link in it leaves the root, or it keeps changing.
     """
+    return count_files(store, path, flag)[0]
+
+
+def count_files(store: ClusterStore, path: str, flag: str | None) -> tuple[DataVersion, InstanceFiles]:
+    """The version of the instance at ``path``, and the files that it was made of; arguments as :func:`fingerprint`.
+
+    Raises:
+        StorageError: as :func:`fingerprint`.
+    """
     base = store.path(path)
     with explained(store.cluster.name, f"read {path}"):
         for _ in range(_ATTEMPTS):
             before = _identity(store, path, base)
             try:
-                version = version_of(_contents(store, base, flag))
+                contents = list(_contents(store, base, flag))
             except FileNotFoundError:
                 continue
             if _identity(store, path, base) == before:
-                return version
+                sizes = {os.fsdecode(name): size for name, size, _ in contents}
+                return version_of(contents), InstanceFiles(store, path, flag, sizes)
     raise StorageError(f"cluster {store.cluster.name!r}: {path} keeps changing while it is read")
 
 

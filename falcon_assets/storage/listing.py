@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from operator import itemgetter
@@ -12,6 +12,7 @@ from typing import Any
 
 from falcon_assets.errors import StorageError
 from falcon_assets.storage.cluster_store import ClusterStore
+from falcon_assets.storage.data_files import is_hidden
 from falcon_assets.storage.explain import explained
 from falcon_assets.storage.side_files import is_side_file
 
@@ -35,7 +36,7 @@ def signature(store: ClusterStore, path: str, flag: str | None) -> str:
     """A cheap fingerprint of the listing of the instance at ``path``: names, sizes, modification times and etags.
 
     Another signature says that the data version may be another one; the same files copied anew have another signature.
-    The feed's flag and Hadoop's side files do not count, as in a data version.
+    Only data counts, as in a data version: see :mod:`falcon_assets.storage.data_files`.
 
     Args:
         store: Where it lies.
@@ -68,38 +69,51 @@ def list_instance(store: ClusterStore, path: str, flag: str | None) -> Listing:
 
 
 def files_of(store: ClusterStore, base: str, flag: str | None) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """(relative name, fsspec's entry) of each file that counts in the instance at ``base``, in no particular order.
+    """(relative name, fsspec's entry) of each file that is data of the instance at ``base``, in no particular order.
 
     Args:
         store: Where it lies.
         base: Its absolute path, as :meth:`ClusterStore.path` gives it. A single file has the relative name "".
-        flag: Name of the feed's availability flag, which does not count.
+        flag: Name of the feed's availability flag, which is no data.
 
     Raises:
         StorageError: a link in it leaves the root or leads to a folder that it lies in.
         OSError: as the store says.
     """
+    return _files_but(is_hidden, store, base, flag)
+
+
+def all_files_of(store: ClusterStore, base: str, flag: str | None) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """As :func:`files_of`, with hidden files: all but the flag and what Hadoop's committers leave."""
+    return _files_but(is_side_file, store, base, flag)
+
+
+def _files_but(
+    left_out: Callable[[str], bool], store: ClusterStore, base: str, flag: str | None
+) -> Iterator[tuple[str, Mapping[str, Any]]]:
     if store.fs.isfile(base):
         yield "", store.fs.info(base)
         return
-    for entry in _files(store, base, ()):
+    for entry in _files(left_out, store, base, ()):
         relative = str(entry["name"])[len(base) + 1 :]
         if relative != flag:
             yield relative, entry
 
 
-def _files(store: ClusterStore, folder: str, above: tuple[str, ...]) -> Iterator[Mapping[str, Any]]:
+def _files(
+    left_out: Callable[[str], bool], store: ClusterStore, folder: str, above: tuple[str, ...]
+) -> Iterator[Mapping[str, Any]]:
     real = os.path.realpath(folder) if store.is_local else folder
     if real in above:
         raise StorageError(f"cluster {store.cluster.name!r}: {folder} is a symbolic link to a folder that it lies in")
     for entry in store.fs.ls(folder, detail=True):
         name, kind = str(entry["name"]).rstrip("/"), entry["type"]
-        if name == folder or is_side_file(name.rpartition("/")[2]):
+        if name == folder or left_out(name.rpartition("/")[2]):
             continue
         if entry.get("islink"):
             kind = _kind_behind_link(store, name)
         if kind == "directory":
-            yield from _files(store, name, (*above, real))
+            yield from _files(left_out, store, name, (*above, real))
         elif kind == "file":
             yield {**entry, "name": name}
 

@@ -1,4 +1,4 @@
-"""Files that Hadoop's committers leave beside the data: no part of an instance."""
+"""Files that Hadoop's committers leave beside the data: they go when an instance is published."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ def wait_for(condition: Callable[[], bool], child: subprocess.Popen[bytes], log:
 
 
 @contextmanager
-def daemon(folder: Path, name: str, *command: str) -> Iterator[tuple[subprocess.Popen[bytes], Path]]:
+def daemon(folder: Path, name: str, *command: str, **given: str) -> Iterator[tuple[subprocess.Popen[bytes], Path]]:
     """A Spark program in the foreground of a process group of its own, ended with all that it started."""
     log = folder / f"{name}.log"
     environ = {
@@ -43,6 +43,7 @@ def daemon(folder: Path, name: str, *command: str) -> Iterator[tuple[subprocess.
         "SPARK_PID_DIR": str(folder),
         "SPARK_DAEMON_MEMORY": "512m",
         "PYSPARK_PYTHON": sys.executable,
+        **given,
     }
     script = str(Path(_find_spark_home(), command[0]))
     with log.open("wb") as output:
@@ -94,7 +95,8 @@ def standalone_cluster(spark_folder: Path) -> Iterator[Cluster]:
     with daemon(spark_folder, "master", "bin/spark-class", f"{package}.master.Master", *master) as (child, log):
         wait_for(lambda: listens(port), child, log)
         workers = ("bin/spark-class", f"{package}.worker.Worker", *worker, str(spark_folder / "work"), url)
-        with daemon(spark_folder, "worker", *workers) as (second, second_log):
+        # In such a locale a JVM cannot say ü: what we tell its executors has to mend that.
+        with daemon(spark_folder, "worker", *workers, LC_ALL="C") as (second, second_log):
             wait_for(lambda: "Registering worker" in log.read_text(), second, second_log)
             yield cluster_on(
                 url,
@@ -111,11 +113,18 @@ def standalone_cluster(spark_folder: Path) -> Iterator[Cluster]:
 @pytest.fixture(scope="session")
 def connect_cluster(spark_folder: Path) -> Iterator[Cluster]:
     """Spark's own Connect server."""
+    with connect_server(spark_folder, "connect") as cluster:
+        yield cluster
+
+
+@contextmanager
+def connect_server(folder: Path, name: str, **given: str) -> Iterator[Cluster]:
+    """The same in an environment of its own."""
     port = free_port()
     confs = {**CONFS, "spark.connect.grpc.binding.port": str(port), "spark.master": "local[2]"}
-    confs["spark.sql.warehouse.dir"] = str(spark_folder / "connect-warehouse")
+    confs["spark.sql.warehouse.dir"] = str(folder / f"{name}-warehouse")
     flags = [part for key, value in confs.items() for part in ("--conf", f"{key}={value}")]
-    with daemon(spark_folder, "connect", "sbin/start-connect-server.sh", "--wait", *flags) as (child, log):
+    with daemon(folder, name, "sbin/start-connect-server.sh", "--wait", *flags, **given) as (child, log):
         wait_for(lambda: listens(port), child, log)
         yield cluster_on(f"sc://127.0.0.1:{port}")
 

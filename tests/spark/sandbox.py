@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,8 @@ from falcon_assets.model.workflow import Workflow
 from falcon_assets.spark.dataset import InputData, OutputData
 from falcon_assets.spark.engines.task import WorkflowTask
 from falcon_assets.spark.session import session_for
+from falcon_assets.storage.cluster_store import ClusterStore
+from falcon_assets.storage.data_version import count_files
 from tests.builders import make_cluster, make_feed
 
 CONFS = {
@@ -57,6 +59,17 @@ class Sandbox:
     def input(self, name: str, *paths: str, partition: str | None = None, **feed: Any) -> InputData:
         urls = tuple((self.folder / path).as_uri() for path in paths)
         return InputData(name, make_feed(name=f"{name}-feed", **feed), urls, partition)
+
+    def counted(self, name: str, *paths: str, **feed: Any) -> InputData:
+        """An input whose files were counted, as those of every process instance are."""
+        data = self.input(name, **feed)
+        local = {"write": {"endpoint": f"file://{self.folder}"}, "execute": {"endpoint": "local[2]"}}
+        store = ClusterStore(make_cluster(interfaces=local), self.folder, {})
+        return replace(
+            data,
+            urls=tuple(store.url(path) for path in paths),
+            counted=tuple(count_files(store, path, data.feed.availability_flag)[1] for path in paths),
+        )
 
     def output(self, name: str, **feed: Any) -> OutputData:
         return OutputData(

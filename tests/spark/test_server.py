@@ -30,7 +30,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def server(home: Path) -> Iterator[ServerProcess]:
     """One server for the module; the last test stops it."""
     try:
-        yield start(home, free_port(), {**os.environ, "SPARK_DRIVER_MEMORY": "512m"}).server
+        yield start(home, free_port(), {**os.environ, "SPARK_DRIVER_MEMORY": "512m", "LC_ALL": "C"}).server
     finally:
         stop(home)
 
@@ -42,6 +42,10 @@ def test_it_listens_on_loopback_only(server: ServerProcess) -> None:
         if one.status == psutil.CONN_LISTEN
     }
     assert listening == {"127.0.0.1"}
+
+
+def test_its_names_of_files_are_utf_8_whatever_the_shell_says(server: ServerProcess) -> None:
+    assert psutil.Process(server.pid).environ()["LC_ALL"] == "C.UTF-8"
 
 
 def test_it_is_no_part_of_the_terminal(server: ServerProcess) -> None:

@@ -12,6 +12,7 @@ from falcon_assets.errors import StorageError
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.data_version import fingerprint
 from falcon_assets.storage.publication.publishing import OutputTarget, publish_instance
+from falcon_assets.storage.removing import remove_tree
 from tests.builders import make_cluster
 from tests.s3_server import ENVIRON, lake, s3_server
 
@@ -55,6 +56,21 @@ def test_an_output_replaces_the_one_before(store: ClusterStore) -> None:
     assert publish(store, "a", "c") != first
     assert found(store) == ["_SUCCESS", "a", "c"]
     assert store.fs.find(store.staging) == []
+
+
+def test_names_are_no_patterns(store: ClusterStore) -> None:
+    target = OutputTarget("/g[ab]/x*y", "_SUCCESS", None)
+    kept = [store.path(f"{folder}/{name}") for folder in ("ga/xzy", "g[ab]/xzy") for name in ("a1", "a[1]", "_SUCCESS")]
+    for path in kept:
+        store.fs.pipe_file(path, b"")
+    final = store.path(target.path)
+    for names in (("a[1]", "a1", "b*"), ("a1",), ()):
+        with publish_instance(store, "hourly", {"delays": target}) as publication:
+            write(store, publication.staging("delays"), *names, "b")
+            assert publication.commit("delays").files == len(names) + 1
+        assert {str(name)[len(final) + 1 :] for name in store.fs.find(final)} == {*names, "b", "_SUCCESS"}
+    remove_tree(store.fs, final)
+    assert sorted(map(str, store.fs.find(store.path("")))) == sorted(kept)
 
 
 def test_what_is_not_committed_is_dropped(store: ClusterStore) -> None:

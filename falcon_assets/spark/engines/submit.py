@@ -15,13 +15,15 @@ from falcon_assets.errors import ExpressionError, WorkflowError
 from falcon_assets.model.instant import format_instant
 from falcon_assets.model.workflow import SparkSubmitWorkflow
 from falcon_assets.planning.interpolate import interpolate
-from falcon_assets.spark.confs import cluster_confs, is_connect
+from falcon_assets.spark.confs import cluster_confs, executor_environ, is_connect
 from falcon_assets.spark.connect import child_environ, token_of
 from falcon_assets.spark.connect_endpoint import without_token
-from falcon_assets.spark.dataset import OutputData
+from falcon_assets.spark.dataset import InputData, OutputData
 from falcon_assets.spark.engines.programs import run_program
 from falcon_assets.spark.engines.task import WorkflowResult, WorkflowTask
 from falcon_assets.spark.failures import SPARK_ERRORS, condition_of, explain
+from falcon_assets.spark.input_files import require_names, require_visible
+from falcon_assets.spark.paths import literal, utf8
 from falcon_assets.spark.reach import require_reachable
 from falcon_assets.spark.session import application_id
 from falcon_assets.spark.writing import count_records
@@ -35,23 +37,28 @@ def submit(task: WorkflowTask, workflow: SparkSubmitWorkflow) -> WorkflowResult:
     """Runs the program with Spark's own ``spark-submit`` and waits for it.
 
     It gets the cluster's endpoint as master and the cluster's ``spark.*`` properties. In its arguments ``${input}`` is
-    the input's folders, joined by commas, ``${output}`` the folder to write, ``${nominalTime}`` the nominal time, and
-    properties and expressions work as everywhere. Its output goes to a log in the working folder.
+    the input's folders, joined by commas and with what Spark takes for a pattern escaped, ``${output}`` the folder to
+    write, ``${nominalTime}`` the nominal time, and properties and expressions work as everywhere. Its output goes to a
+    log in the working folder.
 
     Raises:
-        WorkflowError: it cannot be started, it failed (with the end of its log), or it left an output out.
+        WorkflowError: it cannot be started, no program could read all files of the inputs, it failed (with the end of
+            its log), or it left an output out.
     """
     path = task.entity_root / workflow.path
     if not path.is_file():
         raise WorkflowError(f"{path}: the workflow's program cannot be read: no such file")
     endpoint = task.cluster.interfaces.execute.endpoint
     require_reachable(task.cluster.name, endpoint)
-    token = token_of(task.session()) if is_connect(endpoint) else None
+    for data in task.inputs:
+        require_names(data)
+    arguments = _arguments(task, workflow, path)
+    token = _checked_token(task) if is_connect(endpoint) else None
     folder = _log_folder(task)
     with tempfile.TemporaryDirectory(prefix="events-", dir=folder) as made:
         events = Path(made)
         log = folder / f"{events.name.replace('events-', 'spark-submit-')}.log"
-        code = run_program(_command(task, workflow, path, events), log, child_environ(token))
+        code = run_program([*_command(task, workflow, events), str(path), *arguments], log, child_environ(token))
         application = _application(events)
     if code != 0:
         ended = f"was ended by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
@@ -78,7 +85,7 @@ def _count(task: WorkflowTask, data: OutputData, ended: str, log: Path) -> int:
         ) from error
 
 
-def _command(task: WorkflowTask, workflow: SparkSubmitWorkflow, path: Path, events: Path) -> list[str]:
+def _command(task: WorkflowTask, workflow: SparkSubmitWorkflow, events: Path) -> list[str]:
     endpoint = task.cluster.interfaces.execute.endpoint
     confs = {
         "spark.sql.session.timeZone": "UTC",
@@ -90,6 +97,7 @@ def _command(task: WorkflowTask, workflow: SparkSubmitWorkflow, path: Path, even
         "spark.eventLog.dir": events.as_uri(),
         "spark.eventLog.rolling.enabled": "false",
         "spark.eventLog.compress": "false",
+        **({} if is_connect(endpoint) else executor_environ()),
         **cluster_confs(task.cluster),
     }
     if is_connect(endpoint):
@@ -102,20 +110,41 @@ def _command(task: WorkflowTask, workflow: SparkSubmitWorkflow, path: Path, even
         command += ["--conf", f"{key}={value}"]
     if workflow.class_:
         command += ["--class", workflow.class_]
-    return [*command, str(path), *_arguments(task, workflow, path)]
+    return command
 
 
 def _arguments(task: WorkflowTask, workflow: SparkSubmitWorkflow, path: Path) -> list[str]:
     values = {
         **task.properties,
         "nominalTime": format_instant(task.nominal),
-        **{data.name: ",".join(data.urls) for data in task.inputs},
-        **{data.name: data.url for data in task.outputs},
+        **{data.name: _folders(data) for data in task.inputs if any(data.name in text for text in workflow.args)},
+        **{data.name: utf8(data.url) for data in task.outputs},
     }
     try:
         return [interpolate(text, values, task.nominal, task.timezone, task.user) for text in workflow.args]
     except ExpressionError as error:
         raise WorkflowError(f"process {task.process!r}: args of {path}: {error}") from error
+
+
+def _folders(data: InputData) -> str:
+    """The folders of an input as one argument: Spark's readers take each for a pattern, so nothing in it may be one."""
+    if wrong := [url for url in data.urls if "," in url]:
+        raise WorkflowError(
+            f"input {data.name!r} (feed {data.feed.name!r}): {wrong[0]} holds a comma, which separates the folders in "
+            f"${{{data.name}}}: rename the folder, or use another engine"
+        )
+    return ",".join(map(literal, data.urls))
+
+
+def _checked_token(task: WorkflowTask) -> str | None:
+    """What the program shows to a Connect server, which sees every file of the inputs."""
+    session = task.session()
+    for data in task.inputs:
+        try:
+            require_visible(session, data)
+        except SPARK_ERRORS as error:
+            raise WorkflowError(f"input {data.name!r} (feed {data.feed.name!r}): {explain(error)}") from error
+    return token_of(session)
 
 
 def _log_folder(task: WorkflowTask) -> Path:

@@ -30,6 +30,7 @@ from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.copying.copy_records import from_lines, read_records, to_lines
 from falcon_assets.storage.copying.file_marks import list_files
 from falcon_assets.storage.publication.output_swap import place_key
+from falcon_assets.storage.removing import remove_files, remove_tree
 
 
 def copies_folder(store: ClusterStore, path: str) -> str:
@@ -110,7 +111,7 @@ class CopyFolders:
             logs = []
         if len(logs) > 1:
             self._fs.pipe_file(f"{folder}/{uuid.uuid4().hex}.jsonl", to_lines(records))
-            self._fs.rm(logs)
+            remove_files(self._fs, logs)
 
     def staged_files(self) -> dict[str, ListedFile]:
         """The files in staging, on stores that can rename."""
@@ -151,7 +152,7 @@ class CopyFolders:
             Path(self.folder).mkdir(parents=True, exist_ok=True)
         self._fs.pipe_file(self._published, to_lines(records))
         if self._fs.exists(self.attempt):
-            self._fs.rm(self.attempt, recursive=True)
+            remove_tree(self._fs, self.attempt)
         with suppress(FileNotFoundError):
             self._fs.rm_file(self._mark)
 

@@ -21,6 +21,7 @@ from falcon_assets.storage.data_version import DataVersion, fingerprint, version
 from falcon_assets.storage.drivers import driver_explained
 from falcon_assets.storage.publication.output_target import OutputTarget
 from falcon_assets.storage.publication.rename_publication import RenamePublication
+from falcon_assets.storage.removing import remove_files
 
 _OUTPUT = "copy"
 
@@ -122,8 +123,7 @@ def _switch(store: ClusterStore, output: OutputTarget, parts: Sequence[_Part]) -
     """On an object store, where the files are in their place: removes what is to go, and sets the flag."""
     final = store.path(output.path)
     gone = sorted({f"{final}/{name}" for part in parts for name in part.delete})
-    if gone:
-        store.fs.rm(gone)
+    remove_files(store.fs, gone)
     store.fs.pipe_file(f"{final}/{output.flag}", b"")
     store.fs.invalidate_cache()
     return fingerprint(store, output.path, output.flag)

@@ -8,16 +8,16 @@ from fsspec import AbstractFileSystem
 
 from falcon_assets.planning.copy_plan import ListedFile
 from falcon_assets.storage.cluster_store import ClusterStore
+from falcon_assets.storage.data_files import is_data, is_hidden
 from falcon_assets.storage.explain import explained
 from falcon_assets.storage.listing import files_of
 from falcon_assets.storage.marks import entry_mark, local_mark, mark_of
-from falcon_assets.storage.side_files import is_side_file
 
 
 def list_files(store: ClusterStore, path: str, flag: str | None) -> dict[str, ListedFile]:
-    """The files that count in the instance at ``path`` by relative name, fresh from the store; "" is a single file.
+    """The files that are data of the instance at ``path`` by relative name, fresh from the store; "" is a single file.
 
-    The flag and Hadoop's side files do not count. Nothing is there: no files.
+    Nothing is there: no files.
 
     Args:
         store: Where it lies.
@@ -54,13 +54,13 @@ def _scanned(base: str, flag: str | None) -> dict[str, ListedFile] | None:
         prefix = folders.pop()
         with os.scandir(f"{base}/{prefix}") as entries:
             for entry in entries:
-                if is_side_file(entry.name) or (not prefix and entry.name == flag):
+                if is_hidden(entry.name):
                     continue
                 if entry.is_symlink():
                     return None
                 if entry.is_dir():
                     folders.append(f"{prefix}{entry.name}/")
-                elif entry.is_file():
+                elif entry.is_file() and is_data(prefix + entry.name, flag):
                     status = entry.stat()
                     found[prefix + entry.name] = ListedFile(status.st_size, local_mark(status))
     return found
@@ -71,6 +71,6 @@ def _found(fs: AbstractFileSystem, base: str, flag: str | None) -> dict[str, Lis
     found: dict[str, ListedFile] = {}
     for name, entry in fs.find(base, detail=True).items():
         relative = str(name)[len(base) + 1 :]
-        if relative != flag and not any(map(is_side_file, relative.split("/"))):
+        if is_data(relative, flag):
             found[relative] = ListedFile(entry["size"], entry_mark(entry))
     return found

@@ -15,7 +15,7 @@ from falcon_assets.storage.copying.throttle import Throttle
 from falcon_assets.storage.durable import make_folders, sync, sync_tree
 from falcon_assets.storage.eviction.unfinished_archive import UnfinishedArchive
 from falcon_assets.storage.file_reading import content_of
-from falcon_assets.storage.listing import files_of, list_instance
+from falcon_assets.storage.listing import all_files_of, list_instance
 
 _Files: TypeAlias = Mapping[str, Mapping[str, Any]]
 """fsspec's entry of each file, by its name relative to the instance; "" for an instance that is a single file."""
@@ -86,7 +86,7 @@ def _has_links(original: str) -> bool:
 
 
 def _files(store: ClusterStore, base: str, flag: str | None) -> _Files:
-    return dict(files_of(store, base, flag))
+    return dict(all_files_of(store, base, flag))
 
 
 def _require_all(source: ClusterStore, path: str, files: _Files, target: ClusterStore, archive_path: str) -> None:

@@ -10,6 +10,7 @@ from falcon_assets.errors import StorageError
 from falcon_assets.planning.eviction import StoredLocation
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.copying.copy_folders import copies_folder
+from falcon_assets.storage.removing import remove_tree
 from falcon_assets.storage.side_files import is_side_file
 
 _STEPS = frozenset(("", ".", ".."))
@@ -57,10 +58,10 @@ class PlainRemoval:
             with suppress(FileNotFoundError):
                 self._fs.rm_file(f"{place}/{self._flag}")
         with suppress(FileNotFoundError):
-            self._fs.rm(place, recursive=True)
+            remove_tree(self._fs, place)
         if location.kind == "data" and self._has_copies:
             with suppress(FileNotFoundError):
-                self._fs.rm(copies_folder(self._store, location.path), recursive=True)
+                remove_tree(self._fs, copies_folder(self._store, location.path))
         folder = place.rpartition("/")[0]
         for _ in range(location.path[len(location.prefix) :].count("/") - 1):
             with suppress(FileNotFoundError):

@@ -14,6 +14,7 @@ from contextlib import suppress
 
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.publication.output_swap import place_key
+from falcon_assets.storage.removing import remove_tree
 
 
 class UnfinishedArchive:
@@ -69,13 +70,13 @@ class UnfinishedArchive:
         """
         if self.store.is_local:
             with suppress(FileNotFoundError):
-                self.store.fs.rm(self._own, recursive=True)
+                remove_tree(self.store.fs, self._own)
             return
         noted = self._noted()
         self._drop(noted)
         if noted and not self._there():
             with suppress(FileNotFoundError):  # the folders, where the store has such
-                self.store.fs.rm(self._place, recursive=True)
+                remove_tree(self.store.fs, self._place)
         self.end()
 
     def _noted(self) -> set[str]:

@@ -24,6 +24,7 @@ from falcon_assets.storage.eviction.rename_removal import RenameRemoval
 from falcon_assets.storage.path_lock import path_lock
 from falcon_assets.storage.publication.output_target import OutputTarget
 from falcon_assets.storage.publication.rename_publication import RenamePublication
+from falcon_assets.storage.removing import remove_tree
 
 
 class UnfinishedCopy(NamedTuple):
@@ -108,7 +109,7 @@ def _removed(store: ClusterStore, copy: UnfinishedCopy) -> bool:
         return False
     for source in copy.sources:
         with suppress(FileNotFoundError):
-            store.fs.rm(CopyFolders(store, copy.path, source).folder, recursive=True)
+            remove_tree(store.fs, CopyFolders(store, copy.path, source).folder)
         with suppress(FileNotFoundError):
             store.fs.rm_file(unfinished_mark(store, copy.path, source))
     return True

@@ -18,6 +18,7 @@ from falcon_assets.storage.data_version import DataVersion, fingerprint
 from falcon_assets.storage.drivers import driver_explained
 from falcon_assets.storage.publication.output_swap import place_key
 from falcon_assets.storage.publication.output_target import OutputTarget
+from falcon_assets.storage.removing import remove_files
 from falcon_assets.storage.side_files import is_side_file
 
 _REQUESTS = 16
@@ -114,6 +115,4 @@ class ObjectPublication:
             return False
 
     def _remove(self, paths: Iterable[str]) -> None:
-        found = list(paths)
-        if found:
-            self._fs.rm(found)
+        remove_files(self._fs, paths)

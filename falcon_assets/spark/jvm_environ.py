@@ -1,0 +1,52 @@
+"""The environment in which every JVM that this package starts runs, whatever the shell says."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import lru_cache
+
+_VARIABLE = "LC_ALL"
+_LOCALES = ("C.UTF-8", "C.utf8", "en_US.UTF-8")
+_LC_CTYPE_MASK = 1
+
+
+@lru_cache(maxsize=1)
+def utf8_locale() -> dict[str, str]:
+    """The variable under which a JVM takes the names of files for UTF-8.
+
+    The JVM reads it once, when it starts (``sun.jnu.encoding``); in the locale ``C`` it does not find ``ü.json``. Empty
+    where the machine has no such locale, and on macOS, where names are UTF-8 in any locale.
+    """
+    if sys.platform != "linux":
+        return {}
+    return next(({_VARIABLE: name} for name in _LOCALES if _exists(name)), {})
+
+
+def _exists(name: str) -> bool:
+    """Whether the machine has that locale; unlike ``setlocale``, it changes nothing in this process."""
+    library = ctypes.CDLL(None)
+    library.newlocale.restype = ctypes.c_void_p
+    library.newlocale.argtypes = (ctypes.c_int, ctypes.c_char_p, ctypes.c_void_p)
+    library.freelocale.argtypes = (ctypes.c_void_p,)
+    found = library.newlocale(_LC_CTYPE_MASK, name.encode(), None)
+    if found:
+        library.freelocale(found)
+    return bool(found)
+
+
+@contextmanager
+def jvm_starts() -> Iterator[None]:
+    """While the block runs, this process has the environment of a JVM, which PySpark hands on to the one it starts."""
+    before = os.environ.get(_VARIABLE)
+    os.environ.update(utf8_locale())
+    try:
+        yield
+    finally:
+        if before is not None:
+            os.environ[_VARIABLE] = before
+        elif utf8_locale():
+            os.environ.pop(_VARIABLE, None)

@@ -1,0 +1,34 @@
+"""The rule that says which files below an instance's path are its data.
+
+Versions, signatures, collectors, copies and Spark follow it: every regular file at any depth, except the feed's flag at
+the top, and what has a hidden name or lies in a folder that has one.
+"""
+
+from __future__ import annotations
+
+import os
+
+
+def is_hidden(name: str) -> bool:
+    """Whether Spark takes no file of that name for data, and looks into no folder of that name.
+
+    Source: Spark's ``HadoopFSUtils.shouldFilterOutPathName`` and ``PartitioningAwareFileIndex.isDataPath``. All that
+    Hadoop's committers leave has such a name: ``_SUCCESS``, ``_temporary``, ``.part-0.crc``.
+    """
+    return (name.startswith("_") and "=" not in name) or name.startswith(".") or name.endswith("._COPYING_")
+
+
+def is_data(relative: str, flag: str | None) -> bool:
+    """Whether the file of that path, relative to the instance, is data of it.
+
+    Args:
+        relative: Steps are separated by ``/``; "" is an instance that is a single file.
+        flag: Name of the feed's availability flag.
+    """
+    return relative != flag and not any(map(is_hidden, relative.split("/")))
+
+
+def shown(name: str) -> str:
+    r"""A file's name as a person can read it, and every log can hold it: what is not UTF-8 is shown as ``\xff``."""
+    text = os.fsencode(name).decode("utf-8", "backslashreplace")
+    return "".join(each if each.isprintable() else each.encode("unicode_escape").decode("ascii") for each in text)
