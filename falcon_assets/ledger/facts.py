@@ -27,6 +27,8 @@ class FeedInstanceAvailable:
     run_id: str | None = None
     late: bool = False
     """Whether a late rerun published it."""
+    looked_before: datetime | None = None
+    """When somebody had looked last, and it was not there yet; None: it was seen as it came."""
 
 
 @dataclass(frozen=True)

@@ -50,6 +50,7 @@ class FeedInstance:
     evicted_at: datetime | None = None
     evicted_by: str | None = None
     evicted_bytes: int | None = None
+    looked_before: datetime | None = None
 
 
 @dataclass(frozen=True)
@@ -120,6 +121,7 @@ class Rows:
             run_id=fact.run_id,
             version_event=fact.event_id,
             late=fact.late,
+            looked_before=fact.looked_before,
         )
         if row is not None and row.version == fact.version:
             new = replace(
@@ -129,6 +131,7 @@ class Rows:
                 late=row.late,
                 # What came back after it was evicted is new, although it is the same.
                 seen_at=fact.at if is_evicted else row.seen_at,
+                looked_before=fact.looked_before if is_evicted else row.looked_before,
                 version_event=fact.event_id if is_evicted else row.version_event,
             )
         elif row is not None:

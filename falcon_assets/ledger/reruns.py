@@ -143,7 +143,7 @@ def changed(connection: Connection, late_inputs: LateInputs) -> dict[ProcessKey,
     read, there, run = CONSUMED.c, FEED_INSTANCES.c, PROCESS_INSTANCES.c
     statement = (
         select(PROCESS_INSTANCES, read.input, read.feed, read.instance, read.version.label("before"))
-        .add_columns(there.version.label("after"), there.seen_at, there.late)
+        .add_columns(there.version.label("after"), there.seen_at, there.late, there.looked_before)
         .join_from(asked, CONSUMED, _late_input(asked))
         .join(
             PROCESS_INSTANCES,
@@ -162,7 +162,7 @@ def changed(connection: Connection, late_inputs: LateInputs) -> dict[ProcessKey,
         key = (row.process, row.cluster, row.nominal)
         records[key] = record_of(row)
         change = LateChange(row.input, row.feed, row.instance, row.before, row.after)
-        arrivals.setdefault(key, []).append(Arrival(change, row.seen_at, row.late))
+        arrivals.setdefault(key, []).append(Arrival(change, row.seen_at, row.late, row.looked_before))
     newest = _newest(connection, late_inputs, arrivals)
     there_already = _requests(connection, arrivals)
     return {

@@ -35,6 +35,7 @@ FEED_INSTANCES = Table(
     Column("evicted_at", _INSTANT, comment="EVICTED: when, on the falcon clock"),
     Column("evicted_by", Text, comment="EVICTED: the run that did it"),
     Column("evicted_bytes", BigInteger, comment="EVICTED: how much it was, statistics and metadata included"),
+    Column("looked_before", _INSTANT, comment="the look before seen_at, where it landed: it came between the two"),
 )
 """One row per feed instance that is available on a cluster, or was until it was evicted."""
 Index("ix_feed_instances_event", FEED_INSTANCES.c.event_id)

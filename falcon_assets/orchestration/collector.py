@@ -22,6 +22,7 @@ from falcon_assets.orchestration.materialization import DATA_VERSION_TAG
 from falcon_assets.orchestration.open_ledger import Ledger
 from falcon_assets.orchestration.partitions import key_of
 from falcon_assets.planning.coordination import timeout_of
+from falcon_assets.planning.lateness import came_after
 from falcon_assets.planning.replication_process import delay_of
 from falcon_assets.planning.timeline import feed_timeline
 from falcon_assets.planning.watch import horizon_of, watch_windows
@@ -87,7 +88,7 @@ class Collector:
             )
             try:
                 for one in found:
-                    ledger.instance.report_runless_asset_event(self._event(feed, one, now))
+                    ledger.instance.report_runless_asset_event(self._event(feed, one, now, looked_at.get(feed.name)))
                     recorded += 1
                     if time.monotonic() > give_up:
                         break
@@ -132,8 +133,11 @@ class Collector:
     def _windows(self, feed: Feed, now: datetime, looked_at: datetime | None) -> tuple[tuple[datetime, datetime], ...]:
         return watch_windows(feed_timeline(feed, self.cluster.name), now, looked_at, self._horizons[feed.name])
 
-    def _event(self, feed: Feed, one: Collected, now: datetime) -> dg.AssetMaterialization:
+    def _event(self, feed: Feed, one: Collected, now: datetime, looked_at: datetime | None) -> dg.AssetMaterialization:
         timeline = feed_timeline(feed, self.cluster.name)
+        is_real = self.settings.clock.origin is None
+        before = came_after(looked_at, one.modified if is_real else None, now)
+        looked_before = {meta.LOOKED_BEFORE: before.isoformat(timespec="milliseconds")} if before else {}
         modified = {"modified_at": one.modified.isoformat(timespec="milliseconds")} if one.modified else {}
         return dg.AssetMaterialization(
             asset_key=names.asset_key(self.cluster.name, feed.name),
@@ -148,6 +152,7 @@ class Collector:
                 meta.SIGNATURE: one.signature,
                 meta.AT: now.isoformat(timespec="milliseconds"),
                 **modified,
+                **looked_before,
             },
             tags={DATA_VERSION_TAG: one.version.version},
         )

@@ -164,6 +164,7 @@ def _asset_facts(
             signature=said.get(meta.SIGNATURE),
             run_id=run,
             late=meta.LATE in said,
+            looked_before=datetime.fromisoformat(before) if (before := said.get(meta.LOOKED_BEFORE)) else None,
         )
     elif not landed and meta.EVICTED in said:
         yield FeedInstanceEvicted(

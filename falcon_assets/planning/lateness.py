@@ -3,6 +3,9 @@
 An input instance that was read has *changed* when another version of it is there now, or one where there was none. It
 *counts* when it came before the cut-off of its feed, or when a late rerun published it: then what set that off came in
 time. What counts is acted on at the next check time of the process; everything else came too late.
+
+Nobody knows when something came while nobody looked. So it is taken to have come as early as it can have: a check, or a
+cut-off, that passed before somebody looked again is made up for when it is seen.
 """
 
 from __future__ import annotations
@@ -26,11 +29,22 @@ class Arrival:
         change: The input instance, the version that was read and the present one.
         seen_at: When the present version was seen, UTC.
         by_late_rerun: Whether a late rerun of its producer published it.
+        looked_before: When somebody had looked last, and it was not there yet; None: it was seen as it came.
     """
 
     change: LateChange
     seen_at: datetime
     by_late_rerun: bool
+    looked_before: datetime | None = None
+
+    @property
+    def came_after(self) -> datetime:
+        """The earliest time at which it may have come."""
+        return self.seen_at if self.looked_before is None else min(self.looked_before, self.seen_at)
+
+    def came_in_time(self, cut_off: datetime) -> bool:
+        """Whether it may have come until then."""
+        return self.seen_at <= cut_off or self.came_after < cut_off
 
 
 @dataclass(frozen=True)
@@ -73,15 +87,28 @@ def judge(
     due: list[datetime] = []
     for one in arrivals:
         cut_off = later(one.change.instance, cut_offs[one.change.input])
-        if one.by_late_rerun or one.seen_at <= cut_off:
+        if one.by_late_rerun or one.came_in_time(cut_off):
             counting.append(one.change)
-            due.append(one.seen_at if one.by_late_rerun else check_time(late, nominal, bound, one.seen_at))
+            check = one.seen_at if one.by_late_rerun else check_time(late, nominal, bound, one.came_after)
+            due.append(max(check, one.seen_at))
         else:
             too_late.append((one.change, one.seen_at - cut_off))
     due_at = min(due, default=None)
     if due_at is None:
         return Verdict((), None, tuple(too_late))
     return Verdict(tuple(counting) if due_at <= now else (), due_at, ())
+
+
+def came_after(looked_at: datetime | None, modified: datetime | None, now: datetime) -> datetime | None:
+    """The earliest time at which what is seen now may have come; None: nobody knows.
+
+    Args:
+        looked_at: When somebody had looked before.
+        modified: When the store says that it was written, on the same clock as the others; None: it does not say.
+        now: The time.
+    """
+    known = [min(moment, now) for moment in (looked_at, modified) if moment is not None]
+    return max(known) if looked_at is not None else None
 
 
 def last_check(cut_offs: Mapping[str, timedelta], newest: Mapping[str, datetime]) -> datetime:
@@ -92,8 +119,8 @@ def last_check(cut_offs: Mapping[str, timedelta], newest: Mapping[str, datetime]
     return max(later(instance, cut_offs[name]) for name, instance in newest.items())
 
 
-def check_time(late: LateProcess, nominal: datetime, bound: datetime, seen_at: datetime) -> datetime:
-    """The first check at or after ``seen_at``; the bound where no other check is left before it.
+def check_time(late: LateProcess, nominal: datetime, bound: datetime, came_at: datetime) -> datetime:
+    """The first check at or after ``came_at``; the bound where no other check is left before it.
 
     ``backoff`` checks at ``nominal + k * delay``, ``exp-backoff`` at ``nominal + delay * (2**k - 1)``, k = 1, 2 ...,
     ``final`` not at all; and each once more at the bound, after which there is none. A month is 30 days long.
@@ -101,7 +128,7 @@ def check_time(late: LateProcess, nominal: datetime, bound: datetime, seen_at: d
     if late.policy == "final":
         return bound
     delay = late.delay.length
-    steps = max(-((nominal - seen_at) // delay), 1)  # rounded up
+    steps = max(-((nominal - came_at) // delay), 1)  # rounded up
     if late.policy == "exp-backoff":
         steps = (1 << steps.bit_length()) - 1
     return min(later(nominal, delay, steps), bound)

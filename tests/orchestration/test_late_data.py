@@ -60,12 +60,14 @@ LATE = "SELECT 1000 + coalesce(sum(n), 0) AS n FROM rows WHERE IF(n > 900, raise
 
 def entities() -> str:
     texts = [CLUSTER]
-    for name in ("simple", "gone", "failing", "optional", "waits", "asleep"):
+    for name in ("simple", "gone", "failing", "optional", "waits", "asleep", "away"):
         texts += [FEED % (f"{name}-in", 4, f"{name}-in"), FEED % (f"{name}-out", 4, f"{name}-out")]
         own = ROWS % (f"{name}-in", 0)
         more = f"late_process: {{policy: backoff, delay: hours(1), inputs: [{LATE_WORKFLOW}]}}\n"
         if name == "gone":
             more = "late_process: {policy: final, inputs: [{input: rows}]}\n"
+        if name == "away":
+            more = "late_process: {policy: exp-backoff, delay: hours(1), inputs: [{input: rows}]}\n"
         if name == "optional":
             own = own.replace("}", ", optional: true}")
         if name == "failing":
@@ -230,11 +232,27 @@ def test_what_was_seen_in_time_is_due_however_late_somebody_looks(world: World) 
     assert world.step("23:00", "asleep") == ["asleep on primary, 2013-01-01T00:00Z, attempt 2"]
 
 
+def test_a_check_that_nobody_could_make_is_made_at_the_next_look(world: World) -> None:
+    for number in (0, 1):
+        world.write("away-in", number, 1)
+    assert len(world.step("01:10", "away")) == 1
+    for number in (0, 1):
+        world.write("away-in", number, 1, 1)
+    # Nobody has looked at 03:00 and at 02:00; the next checks are both at 04:00.
+    assert world.step("03:30", "away") == ["away on primary, 2013-01-01T00:00Z to 2013-01-01T01:00Z, attempt 2"]
+    assert world.late("03:30", "away") == LateOutlook()
+    for number in (0, 1):
+        world.write("away-in", number, 1, 1, 1)
+    # Nor does anybody at the cut-offs.
+    assert world.step("09:00", "away") == ["away on primary, 2013-01-01T00:00Z to 2013-01-01T01:00Z, attempt 3"]
+    assert world.too_late("away-out") == []
+
+
 def test_a_change_after_the_cut_off_is_said_once_and_not_run(world: World) -> None:
     for number in (0, 1):
         world.write("gone-in", number, 1)
     assert len(world.step("01:10", "gone")) == 1
-    world.collect("03:59")
+    world.collect("04:00")
     for number in (0, 1):
         world.write("gone-in", number, 1, 1)
     said = "gone-in 2013-01-01T00:00Z changed 0:30:00 after its cut-off: gone 2013-01-01T00:00Z is not run again"

@@ -13,6 +13,7 @@ from falcon_assets.planning.instance_record import LateChange
 from falcon_assets.planning.lateness import (
     Arrival,
     Verdict,
+    came_after,
     check_time,
     judge,
     last_check,
@@ -39,8 +40,12 @@ def change(number: float = 0, name: str = FLIGHTS, before: str | None = "v1", af
     return LateChange(name, f"raw-{name}", hour(number), before, after)
 
 
-def arrival(seen: float, number: float = 0, name: str = FLIGHTS, by_late_rerun: bool = False) -> Arrival:
-    return Arrival(change(number, name), hour(seen), by_late_rerun)
+def arrival(
+    seen: float, number: float = 0, name: str = FLIGHTS, by_late_rerun: bool = False, unseen: float | None = None
+) -> Arrival:
+    """Seen at that hour; ``unseen``: looked at hours before, when it was not there."""
+    before = None if unseen is None else hour(seen - unseen)
+    return Arrival(change(number, name), hour(seen), by_late_rerun, before)
 
 
 @pytest.mark.parametrize(
@@ -84,7 +89,14 @@ def test_the_check_is_the_first_one_at_or_after_what_was_seen(policy: str, delay
 
 
 ARRIVALS = st.lists(
-    st.builds(arrival, st.integers(-3, 40), st.integers(-3, 3), st.sampled_from([FLIGHTS, WEATHER]), st.booleans()),
+    st.builds(
+        arrival,
+        st.integers(-3, 40),
+        st.integers(-3, 3),
+        st.sampled_from([FLIGHTS, WEATHER]),
+        st.booleans(),
+        st.none() | st.integers(0, 20),
+    ),
     max_size=5,
 )
 POLICIES = st.builds(
@@ -92,12 +104,20 @@ POLICIES = st.builds(
 )
 
 
+def any_check(declared: LateProcess, cut_offs: dict, newest: dict, one: Arrival) -> bool:
+    """Whether a check passed between the look before and the one that saw it."""
+    bound = last_check(cut_offs, newest)
+    checks = [*all_checks(declared.policy, declared.delay.length, bound), bound]
+    return any(one.came_after <= check <= one.seen_at for check in checks)
+
+
 @given(POLICIES, st.integers(1, 20), st.integers(1, 20), ARRIVALS, st.integers(-3, 60))
 def test_laws(declared: LateProcess, flights: int, weather: int, arrivals: list[Arrival], now: int) -> None:
     cut_offs = {FLIGHTS: flights * HOUR, WEATHER: weather * HOUR}
     newest = {FLIGHTS: hour(3), WEATHER: hour(3)}
     verdict = judge(declared, T, cut_offs, newest, arrivals, hour(now))
-    in_time = [one for one in arrivals if one.seen_at <= one.change.instance + cut_offs[one.change.input]]
+    ends = {one: one.change.instance + cut_offs[one.change.input] for one in arrivals}
+    in_time = [one for one in arrivals if one.seen_at <= ends[one] or one.came_after < ends[one]]
     counting = [one for one in arrivals if one in in_time or one.by_late_rerun]
     if counting:
         assert verdict.too_late == ()
@@ -110,7 +130,10 @@ def test_laws(declared: LateProcess, flights: int, weather: int, arrivals: list[
         assert all(after > timedelta() for _, after in verdict.too_late)
     if in_time and in_time == counting:
         assert verdict.due_at is not None
-        assert verdict.due_at <= last_check(cut_offs, newest), "no check after the bound"
+        seen = min(one.seen_at for one in counting)
+        assert verdict.due_at <= max(last_check(cut_offs, newest), seen), "no check after the bound"
+        missed = [one for one in counting if any_check(declared, cut_offs, newest, one)]
+        assert not missed or verdict.due_at <= min(one.seen_at for one in missed), "it is made up for at once"
     # What is due stays due, and the clock alone makes nothing too late.
     later = judge(declared, T, cut_offs, newest, arrivals, hour(now + 100))
     assert (later.due_at, later.too_late) == (verdict.due_at, verdict.too_late)
@@ -135,6 +158,39 @@ def test_a_change_after_the_cut_off_of_its_own_feed_is_too_late() -> None:
 
 def test_nothing_is_said_to_be_too_late_that_a_rerun_will_read() -> None:
     assert verdict(arrival(2.5, name=WEATHER), arrival(5), now=5.5, policy="final") == Verdict((), hour(6), ())
+
+
+@pytest.mark.parametrize(
+    ("seen", "unseen", "policy", "due"),
+    [
+        pytest.param(5, None, "exp-backoff", 6, id="seen as it came: the next check"),
+        pytest.param(5, 1, "exp-backoff", 6, id="looked at after the last check"),
+        pytest.param(5, 3, "exp-backoff", 5, id="nobody made the check at 3"),
+        pytest.param(5, 2, "exp-backoff", 5, id="it may have come at 3"),
+        pytest.param(3, 1, "exp-backoff", 3, id="seen at a check"),
+        pytest.param(9, 5, "backoff", 9, id="nobody looked at the cut-off"),
+        pytest.param(9, 5, "final", 9, id="nobody made the only check"),
+        pytest.param(9, 3, "final", None, id="looked at when the cut-off was passed"),
+    ],
+)
+def test_a_check_that_nobody_made_is_made_up_for(
+    seen: float, unseen: float | None, policy: str, due: float | None
+) -> None:
+    one = arrival(seen, unseen=unseen)
+    found = verdict(one, now=30, policy=policy)
+    if due is None:
+        assert found == Verdict((), None, ((one.change, (seen - 6) * HOUR),))
+    else:
+        assert found == Verdict((one.change,), hour(due), ())
+
+
+@pytest.mark.parametrize(
+    ("looked", "modified", "expected"),
+    [(None, None, None), (None, 2, None), (3, None, 3), (3, 2, 3), (3, 4, 4), (3, 9, 6), (9, None, 6)],
+)
+def test_since_when_it_may_be_there(looked: float | None, modified: float | None, expected: float | None) -> None:
+    times = [None if one is None else hour(one) for one in (looked, modified, expected)]
+    assert came_after(*times[:2], hour(6)) == times[2]
 
 
 def test_what_a_late_rerun_published_counts_at_once_and_always() -> None:
