@@ -23,6 +23,7 @@ from falcon_assets.planning.instance_rules import (
     timeout_text,
 )
 from falcon_assets.planning.instance_set import InstanceSet
+from falcon_assets.planning.own_chain import OwnChain
 from falcon_assets.planning.readiness import Readiness
 from falcon_assets.planning.replication_process import delay_of
 from falcon_assets.planning.rerun_holds import RerunHolds
@@ -163,9 +164,11 @@ class _Look:
     retries: set[datetime] = field(default_factory=set)
     records: Mapping[datetime, InstanceRecord] = field(init=False)
     available: Mapping[str, InstanceSet] = field(init=False)
+    chain: OwnChain | None = field(init=False)
 
     def __post_init__(self) -> None:
         at = self.at
+        self.chain = OwnChain.of(at.readiness)
         self.available = {feed: InstanceSet.of(there) for feed, there in at.available.items()}
         pending = ((T, at.records.get(T) or InstanceRecord(T, InstanceState.WAITING)) for T in at.requests)
         self.records = {**at.records, **{T: reopened(at.requests[T], record) for T, record in pending}}
@@ -297,11 +300,15 @@ class _Look:
         free, budget, taken = at.process.parallel - at.slots_in_use, at.budget, 0
         launches = []
         while taken < len(ready) and free > 0 and budget > 0:
-            stretch = self._stretch(ready, taken, min(LONGEST_LAUNCH, budget))
-            launches.append(Launch(tuple(sorted(stretch)), min(free, len(stretch)), self._is_late(stretch[0])))
-            free -= launches[-1].slots
-            budget -= len(stretch)
+            longest = min(LONGEST_LAUNCH, budget)
+            stretch = self._stretch(ready, taken, longest)
             taken += len(stretch)
+            slots = min(free, len(stretch))
+            if self.chain:  # in a run they go one after the other
+                stretch, slots = [*stretch, *self._following(self.chain, stretch, longest)], 1
+            launches.append(Launch(tuple(sorted(stretch)), slots, self._is_late(stretch[0])))
+            free -= slots
+            budget -= len(stretch)
         reason = f"waits for a free slot (parallel: {at.process.parallel})"
         if free > 0:
             reason = f"waits for its turn (at most {at.budget} instances are launched at once)"
@@ -340,6 +347,27 @@ class _Look:
             last += 1
         return [nominal for _, nominal in ready[first : last + 1]]
 
+    def _following(self, chain: OwnChain, stretch: Sequence[datetime], longest: int) -> list[datetime]:
+        """The instances after a stretch that are ready once those before them in the run are done."""
+        at, found = self.at, list[datetime]()
+        said = {nominal for _, nominal in self.ready} | {nominal for nominal, _ in self.timed_out}
+        written = chain.written(stretch)
+        first = at.timeline.index_at_or_before(max(stretch)) + 1
+        for nominal in map(at.timeline.instance, range(first, min(self.due(), first + longest - len(stretch)))):
+            record = self.records.get(nominal)
+            opens = self._opens(record) if record else None
+            if nominal in said or nominal in at.requests or self.is_settled(nominal) or self._held(record):
+                break
+            if (opens and opens > at.now) or not chain.may_follow(nominal, written, self.available):
+                break
+            feeds = at.readiness.feeds
+            if at.holds.reason(at.process, at.readiness.cluster_name, feeds, nominal, self.available):
+                break
+            written |= chain.written([nominal])
+            found.append(nominal)
+            self.waiting.pop(nominal, None)
+        return found
+
     def _opens(self, record: InstanceRecord) -> datetime | None:
         """When the instance is tried again: somebody may want to know while that lies ahead."""
         opens = opens_at(record, self.at.process)
@@ -356,7 +384,10 @@ class _Look:
             self.timed_out.append((nominal, f"does not wait: {gone}"))
             return
         gives_up = self._gives_up_at(nominal, opens)
-        if at.now >= gives_up:
+        if self.chain and self.chain.waits_for_own(nominal, self.available):
+            # Its turn has not come: however long those before it take, nothing is wrong with it.
+            self.waiting[nominal] = f"waits for {', '.join(missing)}"
+        elif at.now >= gives_up:
             self.timed_out.append((nominal, f"missing after {timeout_text(at.process)}: {', '.join(missing)}"))
         else:
             self.alarms.add(gives_up)

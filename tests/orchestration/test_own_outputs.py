@@ -224,3 +224,38 @@ def test_what_needs_an_instance_that_failed_is_left_alone(world: World) -> None:
         8: None,
         9: None,
     }
+
+
+def test_coordinators_go_on_where_a_person_has_mended_it(world: World) -> None:
+    (retried,) = world.step("10:30", "carry")
+    assert retried.startswith("carry, 07:00Z to 09:00Z, attempts ")
+    states = world.states("carry")
+    assert {number: states[number] for number in (7, 8, 9)} == {
+        7: ("FAILED", 2, 2),
+        8: ("WAITING", 1, 0),
+        9: ("WAITING", 1, 0),
+    }
+    assert world.step("20:00", "carry") == [], "nobody times out behind it"
+    world.land("raw", 7, 1)
+    assert world.materialize("primary__carry_job", 7, 7)
+    assert world.step("20:10", "carry") == ["carry, 08:00Z to 09:00Z, attempt 2"]
+    assert [world.result("state", number) for number in (7, 8, 9)] == [[23], [24], [25]]
+
+
+def test_late_data_goes_through_to_the_end_of_the_chain(world: World) -> None:
+    for number in range(4):
+        world.land("late-raw", number, 1)
+    assert world.step("04:00", "carry-late") == ["carry-late, 00:00Z to 03:00Z, attempt 1"]
+    world.land("late-raw", 1, 1, 100)
+    assert world.step("04:10", "carry-late") == []
+    world.land("late-raw", 4, 1)
+    # The newest waits until all that it is made from is there anew.
+    assert world.step("05:00", "carry-late") == [
+        "carry-late, 01:00Z, attempt 2",
+        "carry-late, 02:00Z, attempt 2",
+        "carry-late, 03:00Z, attempt 2",
+        "carry-late, 04:00Z, attempt 1",
+    ]
+    assert [world.result("late-state", number) for number in range(5)] == [[1], [102], [103], [104], [105]]
+    assert {state for state, _, _ in world.states("carry-late").values()} == {"SUCCEEDED"}
+    assert world.step("06:00", "carry-late") == []
