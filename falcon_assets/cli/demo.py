@@ -3,23 +3,28 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from pathlib import Path
 
 import click
+from dagster import DagsterInstance
 from rich.console import Console
 from rich.filesize import decimal
 from rich.table import Table
 
 from falcon_assets.catalog.store import EntityStore, load_entities
-from falcon_assets.cli.demo_live import land_live
+from falcon_assets.cli.demo_live import again_in_words, land_live
 from falcon_assets.cli.quiet import errors_to
 from falcon_assets.cli.run_display import progress_on, shown_on, tell
-from falcon_assets.demo.landing import first_landing, land
+from falcon_assets.demo.landing import Landed, first_landing, land
+from falcon_assets.demo.late_flights import CORRECTED
 from falcon_assets.demo.report import feed_reports
+from falcon_assets.model.cluster import Cluster
+from falcon_assets.model.instant import format_instant
 from falcon_assets.orchestration.code_location import build_definitions
-from falcon_assets.orchestration.foreground import Foreground, Outcome
+from falcon_assets.orchestration.coordinator import Outlook
+from falcon_assets.orchestration.foreground import Foreground
 from falcon_assets.orchestration.instance import open_instance
 from falcon_assets.orchestration.open_ledger import Ledger, open_ledger
 from falcon_assets.orchestration.postgres import require_space
@@ -28,6 +33,12 @@ from falcon_assets.settings import Settings, load_settings
 from falcon_assets.spark.java import require_java
 from falcon_assets.spark.own_server import own_server
 from falcon_assets.spark.session import stop_sessions
+
+_BEFORE_LATE_FLIGHTS = timedelta(minutes=119)
+"""At 22:00 of the last day the flights of 20:00 are computed, without those that come late."""
+_AFTER_LATE_FLIGHTS = timedelta(minutes=89)
+"""At 22:30 they are there, and the flights of 16:00 are corrected, after their cut-off."""
+_LANDS_BACK = CORRECTED + timedelta(hours=1)
 
 
 @click.command()
@@ -47,19 +58,24 @@ def demo(days: int, live: bool) -> None:
     require_space(settings.home)
     store = load_entities(settings.entity_defs).in_colo(settings.colo)
     first = first_landing(store)
-    last = first + timedelta(days=days, minutes=-1)
-    # All data of these days is there, and nothing is due after them: on the real clock, which is years ahead,
-    # instances would time out that nobody wants to see.
-    shown = Demo(replace(settings, clock=Clock(origin=last)), store, Console())
-    landed = shown.land(first, last)
-    outcome = shown.compute(last)
-    if outcome.trouble:
+    shown = Demo(settings, store, Console())
+    done = shown.run(first, first + timedelta(days=days, minutes=-1))
+    if done.trouble:
         sys.exit(1)
-    if landed or outcome.succeeded:
-        done = f"{landed} instances landed, {outcome.succeeded} were computed or copied"
-        shown.console.print(f"{done}. Look at them: make up")
+    if done.landed or done.succeeded:
+        said = f"{done.landed} instances landed, {done.succeeded} were computed or copied"
+        shown.console.print(f"{said}. Look at them: make up")
     else:
         shown.console.print("Everything was there already: nothing landed, nothing was computed or copied again.")
+
+
+@dataclass
+class Done:
+    """What the demo did: how many instances landed, and how those of processes and replications ended."""
+
+    landed: int = 0
+    succeeded: int = 0
+    trouble: int = 0
 
 
 @dataclass(frozen=True)
@@ -70,43 +86,67 @@ class Demo:
     store: EntityStore
     console: Console
 
-    def land(self, first: datetime, last: datetime) -> int:
-        """Lands files; the number of instances that were not there."""
-        count = 0
-        with progress_on(self.console) as progress:
-            task = progress.add_task("landing flights and weather", total=None)
-            for landed in land(self.store, self.settings, first, last):
-                count += landed is not None
-                progress.advance(task)
-            progress.update(task, total=progress.tasks[task].completed)
-        return count
+    def run(self, first: datetime, last: datetime) -> Done:
+        """Lands and computes what is not there, and shows what there is then.
 
-    def compute(self, last: datetime) -> Outcome:
-        """Runs what is ready up to ``last``, as ``falcon run`` does, and shows what there is then."""
-        settings = self.settings
-        with open_instance(settings) as instance:
-            ledger = open_ledger(settings, instance)
-            outcome = self._run(ledger, settings.home / "demo.log", last)
-            tell(self.console, outcome)
-            self.console.print(self._table(ledger))
-        return outcome
-
-    def _run(self, ledger: Ledger, log: Path, last: datetime) -> Outcome:
-        settings = self.settings
+        All data up to ``last`` is there, and nothing is due after it: on the real clock, which is years ahead,
+        instances would time out that nobody wants to see. The clock stands still at ``last``, and a while before: some
+        flights come late on the last evening, after their hours were computed, as they do on every day.
+        """
+        done = Done()
         with (
-            errors_to(log),
-            own_server(settings.home, settings.environ) as serve,
-            shown_on(self.console) as display,
+            open_instance(self.settings) as instance,
+            errors_to(self.settings.home / "demo.log"),
+            own_server(self.settings.home, self.settings.environ) as serve,
         ):
-            definitions = build_definitions(self.store, settings, display.copying)
-            foreground = Foreground(self.store, settings, definitions, ledger, display, serve)
             try:
-                return foreground.run(list(self.store.coordinated), last)
+                for now in (last - _BEFORE_LATE_FLIGHTS, last - _AFTER_LATE_FLIGHTS, last):
+                    landed = self._land(first, last, now)
+                    done.landed += landed
+                    first = max(first, now - _LANDS_BACK)
+                    if landed or now == last:
+                        settings = replace(self.settings, clock=Clock(origin=now))
+                        self._compute(settings, instance, serve, done, is_last=now == last)
             except KeyboardInterrupt:
                 self.console.print("Interrupted: what was finished is recorded, the rest runs the next time.")
                 sys.exit(130)
             finally:
                 stop_sessions()
+            self.console.print(self._table(open_ledger(self.settings, instance)))
+        return done
+
+    def _land(self, first: datetime, last: datetime, now: datetime) -> int:
+        """Lands files as they are at ``now``; the number of instances that were not there, or not like this."""
+        found = list[Landed]()
+        with progress_on(self.console) as progress:
+            task = progress.add_task("landing flights and weather", total=None)
+            for landed in land(self.store, self.settings, first, last, now):
+                found += [landed] if landed else []
+                progress.advance(task)
+            progress.update(task, total=progress.tasks[task].completed)
+        for one in found:
+            if one.again:
+                self.console.print(f"{format_instant(now)}: {again_in_words(one)}")
+        return len(found)
+
+    def _compute(
+        self,
+        settings: Settings,
+        instance: DagsterInstance,
+        serve: Callable[[Cluster], None],
+        done: Done,
+        *,
+        is_last: bool,
+    ) -> None:
+        """Runs what is ready by the clock of the settings, as ``falcon run`` does; says at last what waits."""
+        ledger = open_ledger(settings, instance)
+        with shown_on(self.console) as display:
+            definitions = build_definitions(self.store, settings, display.copying)
+            foreground = Foreground(self.store, settings, definitions, ledger, display, serve)
+            outcome = foreground.run(list(self.store.coordinated), settings.now())
+        done.succeeded += outcome.succeeded
+        done.trouble += len(outcome.trouble)
+        tell(self.console, outcome if is_last else replace(outcome, outlook=Outlook((), {}, {})))
 
     def _table(self, ledger: Ledger) -> Table:
         table = Table("feed", "cluster", title="Produced", title_justify="left")

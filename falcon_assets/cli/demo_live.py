@@ -10,7 +10,8 @@ from datetime import datetime, timedelta
 import click
 
 from falcon_assets.catalog.store import EntityStore, load_entities
-from falcon_assets.demo.landing import land, landing_places, next_landing
+from falcon_assets.demo.landing import Landed, land, landing_places, next_landing
+from falcon_assets.demo.late_flights import CORRECTED, LATE, second_after
 from falcon_assets.errors import SettingsError
 from falcon_assets.model.instant import format_instant
 from falcon_assets.orchestration.postgres import require_space
@@ -52,13 +53,17 @@ def land_until_the_end(
 ) -> None:
     """The same without the checks; ``sleep`` is called with how many seconds to wait, and may end it by an error."""
     now = settings.now()
-    landed_until = now - back
+    landed_until = first = now - back
     click.echo(f"The clock shows {format_instant(now)}; Ctrl-C stops.")
     while True:
-        found = Counter(one.feed.name for one in land(store, settings, landed_until, now) if one)
-        if found:
-            counts = ", ".join(f"{name} {count}" for name, count in found.items())
-            click.echo(f"{format_instant(now)}: landed {counts}")
+        found = [one for one in land(store, settings, max(landed_until - CORRECTED, first), now) if one]
+        counts = Counter(one.feed.name for one in found if not one.again)
+        if counts:
+            said = ", ".join(f"{name} {count}" for name, count in counts.items())
+            click.echo(f"{format_instant(now)}: landed {said}")
+        for one in found:
+            if one.again:
+                click.echo(f"{format_instant(now)}: {again_in_words(one)}")
         following = next_landing(store, now)
         if following is None:
             click.echo(f"At {format_instant(now)} nothing is left to land.")
@@ -72,3 +77,10 @@ def _wait_for(moment: datetime, settings: Settings, sleep: Callable[[float], obj
     while (now := settings.now()) < moment:
         sleep(min((moment - now) / settings.clock.speed, _LONGEST_NAP).total_seconds())
     return now
+
+
+def again_in_words(one: Landed) -> str:
+    """What came late, and what that means for who has read it before."""
+    late = second_after(one.instance) == LATE
+    what = "flights came late" if late else "flights were corrected, after the cut-off"
+    return f"{what}: {one.feed.name} {format_instant(one.instance)}"

@@ -12,6 +12,14 @@ from pathlib import Path
 import pandas as pd
 
 from falcon_assets.catalog.store import EntityStore
+from falcon_assets.demo.late_flights import (
+    CORRECTED,
+    FIRST_FILE,
+    SECOND_FILE,
+    Deliveries,
+    deliveries,
+    second_after,
+)
 from falcon_assets.errors import SettingsError
 from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.feed import Feed
@@ -35,11 +43,12 @@ _WEATHER_COLUMNS = [
 
 @dataclass(frozen=True)
 class Landed:
-    """An instance that landed just now."""
+    """An instance that landed just now; ``again``: flights that came late, or were corrected."""
 
     cluster: Cluster
     feed: Feed
     instance: datetime
+    again: bool = False
 
 
 @dataclass(frozen=True)
@@ -48,30 +57,38 @@ class Source:
 
     Attributes:
         rows: All rows, by their scheduled hour.
-        write: Writes the rows of one hour into a folder.
+        write: Writes rows into a file.
+        file: The name of an hour's file.
         gaps: Whether hours without rows do not land at all; else they land empty.
+        deliveries: How the rows of an hour come, where not at once.
     """
 
     rows: Callable[[], dict[pd.Timestamp, pd.DataFrame]]
     write: Callable[[pd.DataFrame, Path], None]
+    file: str
     gaps: bool
+    deliveries: Callable[[datetime, pd.DataFrame], Deliveries | None] = lambda *_: None
 
 
-def land(store: EntityStore, settings: Settings, first: datetime, last: datetime) -> Iterator[Landed | None]:
+def land(
+    store: EntityStore, settings: Settings, first: datetime, last: datetime, now: datetime | None = None
+) -> Iterator[Landed | None]:
     """Lands every hour from ``first`` to ``last`` on every cluster of the two feeds; it only writes files.
 
     Hours without a flight land as empty instances; hours without an observation do not land: those gaps are real.
-    What is there is left as it is: for such an hour this yields None.
+    Flights that have still to come, or to be corrected, at ``now`` are what a later call lands. Everything else that is
+    there is left as it is: for such an hour this yields None.
 
     Args:
         store: Says where the feeds land.
         settings: Whose clusters these are.
         first: Earliest instance.
         last: Latest instance.
+        now: How far the outside world is; None: at ``last``.
     """
     for feed, cluster in landing_places(store):
         files = ClusterStore(cluster, settings.home, settings.environ)
-        yield from _land_feed(feed, cluster, files, first, last)
+        yield from _land_feed(feed, cluster, files, (first, last), now or last)
 
 
 def landing_places(store: EntityStore) -> list[tuple[Feed, Cluster]]:
@@ -114,34 +131,51 @@ def _first_missing(feed: Feed, cluster: Cluster, settings: Settings) -> datetime
 
 
 def next_landing(store: EntityStore, now: datetime) -> datetime | None:
-    """The earliest instance after ``now`` that is to land; None where there is none any more."""
-    timelines = [feed_timeline(feed, cluster.name) for feed, cluster in landing_places(store)]
-    following = [line.instance(max(line.index_at_or_before(now) + 1, 0)) for line in timelines]
-    return min((one for one, line in zip(following, timelines, strict=True) if line.contains(one)), default=None)
+    """When something is to land after ``now`` for the first time; None where there is nothing any more."""
+    found: list[datetime] = []
+    for feed, cluster in landing_places(store):
+        line = feed_timeline(feed, cluster.name)
+        following = line.instance(max(line.index_at_or_before(now) + 1, 0))
+        found += [following] if line.contains(following) else []
+        if feed.name == FLIGHTS:
+            seconds = ((one, second_after(one)) for one in line.between(now - CORRECTED, now))
+            found += (one + after for one, after in seconds if after and one + after > now)
+    return min(found, default=None)
 
 
 def _land_feed(
-    feed: Feed, cluster: Cluster, files: ClusterStore, first: datetime, last: datetime
+    feed: Feed, cluster: Cluster, files: ClusterStore, span: tuple[datetime, datetime], now: datetime
 ) -> Iterator[Landed | None]:
     source = SOURCES[feed.name]
     rows = source.rows()
     paths = InstancePaths(feed, cluster)
-    for instance in feed_timeline(feed, cluster.name).between(first, last):
+    for instance in feed_timeline(feed, cluster.name).between(*span):
         hour = rows.get(pd.Timestamp(instance))
         if hour is None and source.gaps:
             continue
         path = paths.data(instance)
-        if is_available(files, feed, path):
+        coming = None if hour is None else source.deliveries(instance, hour)
+        is_there = is_available(files, feed, path)
+        if is_there and not (coming and coming.second_at <= now and _has_first_only(files, path)):
             yield None
             continue
+        contents = {} if hour is None else {source.file: hour}
+        if coming is not None:
+            contents = coming.second if coming.second_at <= now else coming.first
         target = OutputTarget(path, feed.availability_flag)
         with publish_instance(files, f"{feed.name} {format_instant(instance)}", {feed.name: target}) as publication:
             folder = Path(publication.staging(feed.name))
             folder.mkdir(parents=True)
-            if hour is not None:
-                source.write(hour, folder)
+            for name, content in contents.items():
+                source.write(content, folder / name)
             publication.commit(feed.name)
-        yield Landed(cluster, feed, instance)
+        yield Landed(cluster, feed, instance, again=is_there)
+
+
+def _has_first_only(files: ClusterStore, path: str) -> bool:
+    """Whether the first delivery of the hour is there, as it landed, and the second one is not."""
+    has_first, has_second = (files.fs.exists(files.path(f"{path}/{name}")) for name in (FIRST_FILE, SECOND_FILE))
+    return has_first and not has_second
 
 
 @cache
@@ -168,16 +202,17 @@ def _data_file(name: str) -> Path:
     return next(Path(str(file.locate())) for file in files if file.name == name)
 
 
-def _write_json(rows: pd.DataFrame, folder: Path) -> None:
-    rows.to_json(folder / "flights.json", orient="records", lines=True)
+def _write_json(rows: pd.DataFrame, file: Path) -> None:
+    rows.to_json(file, orient="records", lines=True)
 
 
-def _write_csv(rows: pd.DataFrame, folder: Path) -> None:
-    rows.to_csv(folder / "observations.csv", index=False)
+def _write_csv(rows: pd.DataFrame, file: Path) -> None:
+    rows.to_csv(file, index=False)
 
 
+FLIGHTS = "raw-flights"
 SOURCES = {
-    "raw-flights": Source(_flights, _write_json, gaps=False),
-    "raw-weather": Source(_weather, _write_csv, gaps=True),
+    FLIGHTS: Source(_flights, _write_json, FIRST_FILE, gaps=False, deliveries=deliveries),
+    "raw-weather": Source(_weather, _write_csv, "observations.csv", gaps=True),
 }
 """The feeds of the demo that land from outside."""

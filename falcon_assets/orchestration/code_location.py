@@ -83,6 +83,17 @@ def _job(process: Process, cluster: Cluster) -> dg.UnresolvedAssetJobDefinition:
     return dg.define_asset_job(
         name=job_name(cluster.name, work_name(process)),
         selection=dg.AssetSelection.assets(*names.process_keys(process, cluster.name)),
-        description=process.description or None,
+        description=_described(process, cluster),
         tags=names.tags({f"falcon/{kind}": name, "falcon/cluster": cluster.name}),
     )
+
+
+def _described(process: Process, cluster: Cluster) -> str:
+    """What people wrote, and what the job does."""
+    if isinstance(process, Replication):  # one job for all sources
+        return f"Copies {process.feed} to {cluster.name}, every {process.frequency}"
+    reads = ", ".join(dict.fromkeys(one.feed for one in process.inputs))
+    writes = ", ".join(one.feed for one in process.outputs)
+    does = [f"reads {reads}"] * bool(reads) + [f"writes {writes}"] * bool(writes)
+    said = f"{process.name} on {cluster.name}, every {process.frequency}: {' and '.join(does) or 'reads nothing'}"
+    return f"{process.description}\n\n{said}" if process.description else said

@@ -46,7 +46,8 @@ def instance_state(
         asset_key=key,
         partition=partition,
         description=f"{process} {format_instant(nominal)}: {state.value}" + (f": {reason}" if reason else ""),
-        metadata=state_metadata(process, nominal, state, at) | ({REASON: reason} if reason else {}),
+        # The UI shows it in this order.
+        metadata=({STATE: state.value, REASON: reason} if reason else {}) | state_metadata(process, nominal, state, at),
     )
 
 

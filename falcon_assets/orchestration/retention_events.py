@@ -50,9 +50,9 @@ class EvictionEvents:
             partition=self._partition(one),
             description=f"{one.feed} {format_instant(one.instance)} was evicted ({done}): {verdict.reason}",
             metadata={
-                meta.INSTANCE: format_instant(one.instance),
                 meta.EVICTED: verdict.action,
                 meta.REASON: verdict.reason,
+                meta.INSTANCE: format_instant(one.instance),
                 "bytes": one.bytes,
                 "files": one.files,
                 meta.AT: at.isoformat(timespec="milliseconds"),

@@ -62,7 +62,29 @@ def test_it_lands_computes_and_tells(outputs: list[subprocess.CompletedProcess[s
         ("weather-daily", "backup"): "1",
     }
     assert table["weather-daily", "primary"][1] == "3"
-    assert first.stdout.splitlines()[-1] == "60 instances landed, 51 were computed or copied. Look at them: make up"
+    assert "2013-01-01T22:30Z: flights came late: raw-flights 2013-01-01T20:00Z" in first.stdout
+    assert "2013-01-01T22:30Z: flights were corrected, after the cut-off: raw-flights 2013-01-01T16:00Z" in first.stdout
+    assert first.stdout.splitlines()[-1] == "62 instances landed, 53 were computed or copied. Look at them: make up"
+
+
+def test_late_flights_are_computed_again_and_what_comes_after_the_cut_off_is_noted(
+    outputs: list[subprocess.CompletedProcess[str]], instance: dg.DagsterInstance
+) -> None:
+    assert [one.returncode for one in outputs] == [0, 0]
+    key = dg.AssetKey(["primary", "delays-hourly"])
+
+    def of(hour: str) -> dg.AssetRecordsFilter:
+        return dg.AssetRecordsFilter(key, asset_partitions=[f"2013-01-01T{hour}:00Z"])
+
+    late, first = instance.fetch_materializations(of("20"), limit=10).records
+    assert late.asset_materialization and first.asset_materialization
+    (cause,) = late.asset_materialization.metadata["late"].value
+    assert (cause["input"], cause["instance"]) == ("flights", "2013-01-01T20:00Z")
+    rows = [one.asset_materialization.metadata["data_version"].value for one in (late, first)]
+    assert rows[0] != rows[1]
+    noted = [one.asset_observation for one in instance.fetch_observations(of("16"), limit=10).records]
+    assert noted[0] and "after its cut-off" in (noted[0].description or "")
+    assert len(instance.fetch_materializations(of("16"), limit=10).records) == 1
 
 
 def test_again_it_does_no_work_twice_and_says_so(
@@ -75,7 +97,7 @@ def test_again_it_does_no_work_twice_and_says_so(
     )
     assert rows(again.stdout) == rows(first.stdout)
     key = dg.AssetKey(["primary", "delays-hourly"])
-    assert len(instance.fetch_materializations(key, limit=100).records) == 24
+    assert len(instance.fetch_materializations(key, limit=100).records) == 25  # one hour for late flights
 
 
 def test_nothing_timed_out_and_nothing_else_is_known(

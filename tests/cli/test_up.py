@@ -31,6 +31,7 @@ with open_instance(load_settings()) as instance:
 SAID = re.compile(
     r"The clock shows 2013-\S+; Ctrl-C stops\.$"
     r"|2013-\S+: landed raw-flights \d+(, raw-weather \d+)?$"
+    r"|2013-\S+: flights (came late|were corrected, after the cut-off): raw-flights \S+$"
     r"|2013-\S+: [a-z-]+( from primary)? on (primary|backup) .* succeeded( \(not for the first time\))?$"
 )
 """Everything that is said while all is well."""

@@ -308,6 +308,15 @@ def test_feeds_that_nobody_produces_are_external(definitions: dg.Definitions) ->
     assert external == {"primary/raw"}
 
 
+def test_jobs_and_schedules_say_what_they_are_for(definitions: dg.Definitions) -> None:
+    repository = definitions.get_repository_def()
+    assert repository.get_job("primary__sum_up_job").description == (
+        "sum-up on primary, every hours(1): reads raw and writes hourly"
+    )
+    assert all(repository.get_job(name).description for name in repository.job_names if not name.startswith("__"))
+    assert all(one.description for one in (*repository.schedule_defs, *repository.sensor_defs))
+
+
 def test_everything_that_exists_is_listed(definitions: dg.Definitions) -> None:
     repository = definitions.get_repository_def()
     keys = sorted(key.to_user_string() for key in repository.asset_graph.get_all_asset_keys())
