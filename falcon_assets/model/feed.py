@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, Field, StrictBool, StringConstraints, model_validator
 
 from falcon_assets.model.base import Declaration, EntityName, NonEmpty
-from falcon_assets.model.frequency import Frequency
+from falcon_assets.model.frequency import Frequency, Step
 from falcon_assets.model.path_template import PathTemplate
 from falcon_assets.model.shared import Acl, Properties, Tags, TimeZoneName, Validity
 
@@ -138,7 +138,7 @@ class Feed(Declaration):
     """Free ``name: "value"`` pairs for search; they become tags of the assets."""
     groups: tuple[EntityName, ...] = ()
     """The first is the asset group."""
-    frequency: Frequency
+    frequency: Step
     """Step from one instance to the next."""
     timezone: TimeZoneName = "UTC"
     """Steps of days and months follow the calendar of this zone."""

@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from datetime import timedelta
 from enum import Enum
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
+
+from pydantic import AfterValidator
 
 from falcon_assets.errors import ExpressionError
 from falcon_assets.model.text_value import TextValue
@@ -77,3 +79,16 @@ class Frequency(TextValue):
 
     def __str__(self) -> str:
         return f"{self.unit.value}({self.count})"
+
+
+_CENTURY = timedelta(days=36525)
+
+
+def _at_most_a_century(step: Frequency) -> Frequency:
+    if step.length > _CENTURY:
+        raise ExpressionError(f"{str(step)!r} is not legal: a step from one instance to the next is a century at most")
+    return step
+
+
+Step = Annotated[Frequency, AfterValidator(_at_most_a_century)]
+"""The frequency of an entity. Durations may be longer: of them a thousand years mean *for ever*."""

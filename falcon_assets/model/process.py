@@ -8,7 +8,7 @@ from pydantic import Field, StrictBool, model_validator
 
 from falcon_assets.model.base import Declaration, EntityName, NonEmpty
 from falcon_assets.model.expression import InstanceExpression, Kind
-from falcon_assets.model.frequency import Frequency, TimeUnit
+from falcon_assets.model.frequency import Frequency, Step, TimeUnit
 from falcon_assets.model.shared import Acl, Properties, Tags, TimeZoneName, Validity
 from falcon_assets.model.workflow import Workflow
 
@@ -142,7 +142,7 @@ class Process(Declaration):
     """Which ready instance runs first; LAST_ONLY drops all but the newest."""
     timeout: Frequency | None = None
     """How long an instance may wait for inputs; omitted: 6 x frequency, 30 minutes at least."""
-    frequency: Frequency
+    frequency: Step
     """Step from one instance to the next."""
     timezone: TimeZoneName = "UTC"
     """Steps of days and months, and all expressions, follow the calendar of this zone."""

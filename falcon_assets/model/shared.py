@@ -26,13 +26,25 @@ class Acl(Declaration):
     """Octal mode of what is written, in quotes (``"0755"``), or ``*`` to leave it alone."""
 
 
+FIRST_YEAR, LAST_YEAR = 1000, 9000
+"""Of the first instance; the last one may be in any year after it."""
+
+
+def _can_be_named(start: datetime) -> datetime:
+    """Dagster names partitions by four digits of a year, and looks some steps beyond the first one."""
+    if not FIRST_YEAR <= start.year <= LAST_YEAR:
+        years = f"the years {FIRST_YEAR} to {LAST_YEAR}"
+        raise ExpressionError(f"{format_instant(start)!r} is not legal: the first instance must be in {years}")
+    return start
+
+
 class Validity(Declaration):
     """The half-open span ``start <= T < end`` in which instances exist."""
 
-    start: Instant
+    start: Annotated[Instant, AfterValidator(_can_be_named)]
     """Nominal time of the first instance; every other is a whole number of frequencies later."""
     end: Instant
-    """No instance at or after it."""
+    """No instance at or after it; ``9999-12-31T23:59Z`` means for ever."""
 
     @model_validator(mode="after")
     def _ordered(self) -> Validity:

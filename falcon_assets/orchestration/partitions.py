@@ -6,7 +6,7 @@ partitions whose name says the timeline and whose keys the instance storage comp
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import MAXYEAR, datetime
 from functools import lru_cache
 
 import dagster as dg
@@ -30,17 +30,28 @@ def partitions_of(timeline: Timeline) -> dg.PartitionsDefinition[str]:
     if cron is None:
         return dg.DynamicPartitionsDefinition(name=_dynamic_name(timeline))
     local = zone(cron.timezone)
-    # The last window must end inside Dagster's bounds, so they reach to the end of the last step.
-    end = timeline.instance(timeline.count)
+    end = _end(timeline)
     return dg.TimeWindowPartitionsDefinition(
         start=timeline.start.astimezone(local).strftime(_format(cron.timezone)),
-        end=end.astimezone(local).strftime(_format(cron.timezone)),
+        end=end.astimezone(local).strftime(_format(cron.timezone)) if end else None,
         fmt=_format(cron.timezone),
         timezone=cron.timezone,
         cron_schedule=cron.schedule,
         exclusions=list(cron.exclusions) or None,
         end_offset=1,
     )
+
+
+def _end(timeline: Timeline) -> datetime | None:
+    """Where the last step ends: the last window must end inside Dagster's bounds. None: in the calendar's last year.
+
+    Dagster looks steps beyond an end, and fails beyond the year 9999. Without an end it has the partitions up to now.
+    """
+    try:
+        end = timeline.instance(timeline.count)
+    except OverflowError:
+        return None
+    return end if end.year < MAXYEAR else None
 
 
 def key_of(timeline: Timeline, instant: datetime) -> str:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import lru_cache
-from zoneinfo import ZoneInfo
 
 from falcon_assets.model.frequency import Frequency, TimeUnit
-from falcon_assets.model.shared import zone
 from falcon_assets.planning.timeline import Timeline
+from falcon_assets.planning.wall_clock import start_of_day
+from falcon_assets.planning.zone_changes import OffsetChange, offset_changes
 
 _HOUR, _DAY = 60, 24 * 60
 
@@ -31,18 +31,16 @@ def cron_of(timeline: Timeline) -> CronTimeline | None:
     tick in the timeline's own zone, where they are the same. Days are daily or weekly, months divide a year; a wall
     time that daylight saving skips or repeats, and the days 29 to 31 of a month, have no cron line.
     """
+    local = timeline.local_start
     if timeline.frequency.is_absolute:
         minutes = timeline.frequency.length // timedelta(minutes=1)
-        if _HOUR % minutes == 0 and _shifts_by_whole_hours(timeline.timezone, timeline.start.year, timeline.end.year):
-            return _daily(timeline.start.astimezone(zone(timeline.timezone)), minutes, timeline.timezone)
+        if _HOUR % minutes == 0 and not local.second and _shifts_by_whole_hours(timeline):
+            return _daily(local, minutes, timeline.timezone)
         return _daily(timeline.start, minutes, "UTC") if _DAY % minutes == 0 else None
-    local = timeline.start.astimezone(zone(timeline.timezone))
     schedule = _calendar(local, timeline.frequency)
-    if schedule is None or not _wall_time_is_plain(
-        timeline.timezone, local.hour, local.minute, local.year, timeline.end.year
-    ):
-        return None
-    return CronTimeline(schedule, timeline.timezone)
+    clock = local - start_of_day(local)
+    plain = not local.second and not any(change.touches(clock, clock) for change in _changes(timeline))
+    return CronTimeline(schedule, timeline.timezone) if schedule and plain else None
 
 
 def _daily(anchor: datetime, step: int, timezone: str) -> CronTimeline:
@@ -75,29 +73,10 @@ def _list(numbers: set[int]) -> str:
     return ",".join(map(str, sorted(numbers)))
 
 
-@lru_cache(maxsize=1024)
-def _shifts_by_whole_hours(timezone: str, first: int, last: int) -> bool:
-    offsets = {_offset(zone(timezone), day) for day in _days(first, last)}
-    return all(offset % timedelta(hours=1) == min(offsets) % timedelta(hours=1) for offset in offsets)
+def _shifts_by_whole_hours(timeline: Timeline) -> bool:
+    return all(change.shift % timedelta(hours=1) == timedelta() for change in _changes(timeline))
 
 
-@lru_cache(maxsize=1024)
-def _wall_time_is_plain(timezone: str, hour: int, minute: int, first: int, last: int) -> bool:
-    """Whether that wall-clock time exists exactly once on every day of the years ``first`` to ``last``."""
-    if timezone == "UTC":
-        return True
-    local = zone(timezone)
-    for day in _days(first, last):
-        wall = day.replace(hour=hour, minute=minute)
-        if _offset(local, wall) != _offset(local, wall.replace(fold=1)):
-            return False
-    return True
-
-
-def _offset(local: ZoneInfo, wall: datetime) -> timedelta:
-    return wall.replace(tzinfo=local).utcoffset() or timedelta()
-
-
-def _days(first: int, last: int) -> list[datetime]:
-    start = datetime(first, 1, 1)
-    return [start + timedelta(days=day) for day in range((datetime(min(last, 9998) + 1, 1, 1) - start).days)]
+def _changes(timeline: Timeline) -> frozenset[OffsetChange]:
+    """What the zone does from a day before the first instance to the year after the last one."""
+    return offset_changes(timeline.timezone, (timeline.start - timedelta(days=1)).year, timeline.end.year)

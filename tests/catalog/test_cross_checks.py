@@ -503,7 +503,7 @@ CASES = {
         INPUT,
         '{name: flights, feed: raw, start: "lastYear(-99999,0,0,0)", end: "now(0,0)"}',
         [
-            "processes.yaml:8: inputs[0].start: input 'flights' has no value everywhere: lastYear(...) at "
+            "processes.yaml:8: inputs[0].start: input 'flights' has no value: lastYear(...) at "
             "2013-01-01T00:00Z lies outside the years 1 to 9999"
         ],
     ),

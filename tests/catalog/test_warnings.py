@@ -41,6 +41,17 @@ def warnings(root: Path, store: EntityStore) -> list[str]:
 CASES = {
     "none": ([], []),
     "sla_beyond_retention": ([SLA], [SLA_WARNING]),
+    "sla_of_a_cluster_beyond_retention": (
+        [
+            SLA,
+            (
+                "feeds.yaml",
+                "    retention: {limit: days(90)}\n",
+                "    retention: {limit: days(90)}\n    sla: {low: days(1), high: days(92)}\n",
+            ),
+        ],
+        [SLA_WARNING.replace("yaml:3", "yaml:14").replace("sla.high", "clusters[0].sla.high").replace("91", "92")],
+    ),
     "sla_equal_to_retention": ([(*SLA[:2], SLA[2].replace("days(91)", "days(90)"))], []),
     "start_beyond_the_timeout": ([START], [START_WARNING]),
     "start_beyond_a_declared_timeout": (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from falcon_assets.catalog.checks.calendars import check_calendars
 from falcon_assets.catalog.checks.cycles import check_cycles
 from falcon_assets.catalog.checks.dagster_names import check_dagster_names
 from falcon_assets.catalog.checks.deadlines import check_deadlines
@@ -37,6 +38,7 @@ CHECKS = (
     check_retention,
     check_deadlines,
     check_producers,
+    check_calendars,
     check_windows,
     check_variables,
     check_workflows,

@@ -22,8 +22,8 @@ def check_deadlines(definitions: Definitions) -> Iterator[Problem]:
 
 
 def _evicted_first(feed: Declared[Feed]) -> Iterator[Problem]:
-    for entry in feed.entity.clusters:
-        limit, sla = entry.retention.limit if entry.retention else None, feed.entity.sla
+    for index, entry in enumerate(feed.entity.clusters):
+        limit, sla = entry.retention.limit if entry.retention else None, entry.sla or feed.entity.sla
         if sla is not None and limit is not None and sla.high.length > limit.length:
             rule = f"is longer than retention.limit on cluster {entry.name!r}, {limit}: an instance is evicted before"
-            yield feed.warning(("sla", "high"), f"{sla.high} {rule}")
+            yield feed.warning((*(("clusters", index) if entry.sla else ()), "sla", "high"), f"{sla.high} {rule}")

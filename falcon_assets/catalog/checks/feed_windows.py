@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import datetime, timezone
 
+from falcon_assets.errors import ExpressionError
 from falcon_assets.model.expression import Call
 from falcon_assets.model.instant import format_instant
 from falcon_assets.planning.evaluate import evaluate_time
 from falcon_assets.planning.timeline import Timeline
 
 _SAMPLES = 200
+_DOOMSDAY = datetime.max.replace(tzinfo=timezone.utc)
 
 
 @dataclass(frozen=True)
@@ -30,11 +33,18 @@ class FeedWindows:
         """The first start and the last end.
 
         Raises:
-            ExpressionError: one of them is beyond the years 1 to 9999.
+            ExpressionError: the first start is beyond the years 1 to 9999.
         """
-        first = evaluate_time(self.start, self.process.instance(0), self.timezone)
-        last = evaluate_time(self.end, self.process.instance(self.process.count - 1), self.timezone)
+        first, last = self._starts(0), self._ends(self.process.count - 1)
         return f"{format_instant(first)} to {format_instant(last)}"
+
+    def size(self) -> int:
+        """How many feed instances the window at the first process instance holds, existing ones or not.
+
+        Raises:
+            ExpressionError: one of its ends is beyond the years 1 to 9999.
+        """
+        return self.feed.index_at_or_before(self._ends(0)) - self.feed.index_at_or_before(self._starts(0)) + 1
 
     def holds_some(self, k: int) -> bool:
         """Whether the window at process instance ``k`` holds an existing feed instance."""
@@ -42,16 +52,15 @@ class FeedWindows:
 
     def is_ordered(self, k: int) -> bool:
         """Whether the window does not end before it starts."""
-        at = self.process.instance(k)
-        return evaluate_time(self.start, at, self.timezone) <= evaluate_time(self.end, at, self.timezone)
+        return self._starts(k) <= self._ends(k)
 
     def reaches_first(self, k: int) -> bool:
         """Whether the window ends at or after the feed's first instance."""
-        return evaluate_time(self.end, self.process.instance(k), self.timezone) >= self.feed.start
+        return self._ends(k) >= self.feed.start
 
     def is_past_last(self, k: int) -> bool:
         """Whether the window starts after the feed's last instance, floored to the feed's grid as all times are."""
-        start = evaluate_time(self.start, self.process.instance(k), self.timezone)
+        start = self._starts(k)
         return start >= self.feed.end and self.feed.index_at_or_before(start) >= self.feed.count
 
     def is_always_inverted(self, among: range) -> bool:
@@ -66,6 +75,21 @@ class FeedWindows:
         """The process instances whose window meets the feed's validity, as far as its two ends say."""
         everything = self.process.count
         return range(_first(everything, self.reaches_first), _first(everything, self.is_past_last))
+
+    def _starts(self, k: int) -> datetime:
+        return self._value(self.start, k)
+
+    def _ends(self, k: int) -> datetime:
+        return self._value(self.end, k)
+
+    def _value(self, call: Call, k: int) -> datetime:
+        """What has a value at first has one until it leaves the year 9999: a validity may go on for ever."""
+        try:
+            return evaluate_time(call, self.process.instance(k), self.timezone)
+        except ExpressionError:
+            if not k:
+                raise
+            return _DOOMSDAY
 
 
 def _first(count: int, condition: Callable[[int], bool]) -> int:

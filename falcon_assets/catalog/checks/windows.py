@@ -14,6 +14,9 @@ from falcon_assets.model.instant import format_instant
 from falcon_assets.model.process import Process
 from falcon_assets.planning.timeline import Timeline, feed_timeline, process_timeline
 
+_LARGEST = 1_000_000
+"""Each of them is a path that is looked at, recorded and read."""
+
 
 def check_windows(definitions: Definitions) -> Iterator[Problem]:
     """Windows that can never hold an instance of their feed, on each cluster of the process."""
@@ -59,12 +62,14 @@ def _problem(definitions: Definitions, process: Process, window: _Window, cluste
     windows = FeedWindows(window.start.call, end, timeline, instances, process.timezone)
     try:
         reach = windows.reach()
+        if min(windows.size(), instances.count) > _LARGEST:
+            return f"holds {windows.size()} instances of feed {window.feed!r}: {_LARGEST} at most"
         if windows.holds_some(0) or windows.holds_some(timeline.count - 1):
             return None
         met = windows.candidates()
         return f"{never} reaches from {reach}" if not met else inverted if windows.is_always_inverted(met) else None
     except ExpressionError as error:
-        return f"has no value everywhere: {error}"
+        return f"has no value: {error}"
 
 
 def _looks_past(call: Call, timeline: Timeline, instances: Timeline) -> str | None:
