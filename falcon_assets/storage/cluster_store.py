@@ -106,7 +106,14 @@ def _open(cluster: str, what: str, url: str, shown: str, options: Mapping[str, A
     if "::" not in url and scheme not in fsspec.available_protocols():
         raise StorageError(f"cluster {cluster!r}: {scheme!r} of {what} {shown} is not a known file system")
     try:
-        fs, root = fsspec.core.url_to_fs(url, **options)
+        if scheme in (
+            "file",
+            "local",
+        ):  # url_to_fs would take a "::" in the path for two file systems, one in the other
+            fs = fsspec.filesystem("file", **options)
+            root = fs._strip_protocol(url)
+        else:
+            fs, root = fsspec.core.url_to_fs(url, **options)
     except ImportError as error:
         raise StorageError(f"cluster {cluster!r}: cannot use {shown}: {error}{_extra(scheme)}") from error
     except Exception as error:
