@@ -138,5 +138,9 @@ class StorageError(FalconError):
     """A cluster's file system cannot do what is asked: unreachable, outside its root, busy or full."""
 
 
+class UnreachableError(StorageError):
+    """A store does not answer, or not in a way that says anything about what was asked for."""
+
+
 class WorkflowError(FalconError):
     """A user's workflow is missing, malformed, or failed while it ran."""

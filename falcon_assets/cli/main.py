@@ -16,6 +16,7 @@ COMMANDS = {
     "explain": "Show what one process instance reads, writes and is told.",
     "run": "Run everything whose time and inputs have come, until nothing is ready any more.",
     "entity": "List feeds and processes; schedule, suspend and resume them.",
+    "instance": "Look for instances of a feed now.",
     "retention": "Show what would go from the clusters, what stays and why.",
     "ledger": "Show how far the ledger is; make it anew.",
     "demo": "Land real flights, run the demo processes over them, show what was produced.",

@@ -29,6 +29,32 @@ class FeedInstanceAvailable:
     """Whether a late rerun published it."""
     looked_before: datetime | None = None
     """When somebody had looked last, and it was not there yet; None: it was seen as it came."""
+    pushed: tuple[str, int] | None = None
+    """The partition whose push it answers, and the event of that push."""
+
+
+@dataclass(frozen=True)
+class PartitionPushed:
+    """Somebody else says that a partition is there: nothing is known about it until a collector has looked.
+
+    ``partition`` is what they said, the key of an instance or not; empty: nothing.
+    """
+
+    event_id: int
+    cluster: str
+    feed: str
+    partition: str
+
+
+@dataclass(frozen=True)
+class PushRefused:
+    """A collector has looked at what was pushed, up to the event ``pushed``, and there is no instance to record."""
+
+    event_id: int
+    cluster: str
+    feed: str
+    partition: str
+    pushed: int
 
 
 @dataclass(frozen=True)
@@ -121,4 +147,13 @@ class CameTooLate:
     version: str
 
 
-Fact: TypeAlias = FeedInstanceAvailable | FeedInstanceEvicted | InstanceChanged | RunQueued | RunEnded | CameTooLate
+Fact: TypeAlias = (
+    FeedInstanceAvailable
+    | FeedInstanceEvicted
+    | PartitionPushed
+    | PushRefused
+    | InstanceChanged
+    | RunQueued
+    | RunEnded
+    | CameTooLate
+)

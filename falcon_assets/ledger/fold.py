@@ -14,13 +14,15 @@ from falcon_assets.ledger.facts import (
     FeedInstanceAvailable,
     FeedInstanceEvicted,
     InstanceChanged,
+    PartitionPushed,
+    PushRefused,
     RunEnded,
     RunQueued,
 )
 from falcon_assets.ledger.locks import LEDGER_LOCK, lock_in_transaction
-from falcon_assets.ledger.reduce import Consumed, FeedInstance, FeedKey, ProcessKey, Rows
+from falcon_assets.ledger.reduce import Consumed, FeedInstance, FeedKey, ProcessKey, PushKey, Rows
 from falcon_assets.ledger.staleness import mark_stale
-from falcon_assets.ledger.tables import CONSUMED, FEED_INSTANCES, FOLD, PROCESS_INSTANCES, PROJECTION
+from falcon_assets.ledger.tables import CONSUMED, FEED_INSTANCES, FOLD, PROCESS_INSTANCES, PROJECTION, PUSHED
 from falcon_assets.ledger.upsert import parts, upsert
 from falcon_assets.planning.instance_record import FeedState, InstanceRecord, InstanceState
 
@@ -101,7 +103,23 @@ def _load(connection: Connection, facts: Sequence[Fact]) -> Rows:
             if row.started_event is not None:
                 rows.started[process] = row.started_event
     _load_consumed(connection, rows, {(one.process, one.cluster, one.nominal) for one in too_late})
+    _load_pushed(connection, rows, {push for one in facts if (push := _push_of(one))})
     return rows
+
+
+def _load_pushed(connection: Connection, rows: Rows, keys: set[PushKey]) -> None:
+    for part in parts(keys):
+        for row in connection.execute(select(*_PUSH, PUSHED.c.event_id).where(tuple_(*_PUSH).in_(part))):
+            rows.pushed[row[0], row[1], row[2]] = row[3]
+
+
+def _push_of(fact: Fact) -> PushKey | None:
+    """The push that a fact is about."""
+    if isinstance(fact, PartitionPushed | PushRefused):
+        return fact.cluster, fact.feed, fact.partition
+    if isinstance(fact, FeedInstanceAvailable) and fact.pushed:
+        return fact.cluster, fact.feed, fact.pushed[0]
+    return None
 
 
 def _load_consumed(connection: Connection, rows: Rows, keys: set[ProcessKey]) -> None:
@@ -120,6 +138,7 @@ def record_of(row: Any) -> InstanceRecord:
 
 
 _RECORD = [one.name for one in fields(InstanceRecord)]
+_PUSH = (PUSHED.c.cluster, PUSHED.c.feed, PUSHED.c.partition)
 _READER = (CONSUMED.c.process, CONSUMED.c.cluster, CONSUMED.c.nominal)
 
 
@@ -139,6 +158,11 @@ def _store(connection: Connection, rows: Rows) -> None:
     ]
     upsert(connection, CONSUMED, values)
     mark_stale(connection, rows.feeds, rows.consumed)
+    waiting = [(key, event) for key, event in rows.pushed.items() if event is not None]
+    names = [column.name for column in _PUSH]
+    upsert(connection, PUSHED, [{**dict(zip(names, key, strict=True)), "event_id": event} for key, event in waiting])
+    for answered in parts({key for key, event in rows.pushed.items() if event is None}):
+        connection.execute(delete(PUSHED).where(tuple_(*_PUSH).in_(answered)))
 
 
 def _feed_values(key: FeedKey, row: FeedInstance) -> dict[str, Any]:

@@ -14,6 +14,8 @@ from falcon_assets.ledger.facts import (
     FeedInstanceAvailable,
     FeedInstanceEvicted,
     InstanceChanged,
+    PartitionPushed,
+    PushRefused,
     RunEnded,
     RunEnding,
     RunQueued,
@@ -22,6 +24,8 @@ from falcon_assets.planning.instance_record import FeedState, InstanceRecord, In
 
 FeedKey: TypeAlias = tuple[str, str, datetime]
 """Cluster, feed, instance."""
+PushKey: TypeAlias = tuple[str, str, str]
+"""Cluster, feed, partition."""
 ProcessKey: TypeAlias = tuple[str, str, datetime]
 """Process, cluster, nominal time."""
 
@@ -77,6 +81,7 @@ class Rows:
             something came too late for.
         events: The latest event about each process instance of these facts.
         started: The event by which each process instance started last.
+        pushed: The event that pushed a partition last; None: it has its answer.
     """
 
     feeds: dict[FeedKey, FeedInstance] = field(default_factory=dict)
@@ -84,12 +89,19 @@ class Rows:
     consumed: dict[ProcessKey, tuple[Consumed, ...]] = field(default_factory=dict)
     events: dict[ProcessKey, int] = field(default_factory=dict)
     started: dict[ProcessKey, int] = field(default_factory=dict)
+    pushed: dict[PushKey, int | None] = field(default_factory=dict)
 
     def apply(self, facts: Iterable[Fact]) -> None:
         """Changes the rows by the facts, which come in the order of history."""
         for fact in facts:
             if isinstance(fact, FeedInstanceAvailable):
                 self._available(fact)
+                if fact.pushed:
+                    self._answered((fact.cluster, fact.feed, fact.pushed[0]), fact.pushed[1])
+            elif isinstance(fact, PartitionPushed):
+                self.pushed[fact.cluster, fact.feed, fact.partition] = fact.event_id
+            elif isinstance(fact, PushRefused):
+                self._answered((fact.cluster, fact.feed, fact.partition), fact.pushed)
             elif isinstance(fact, FeedInstanceEvicted):
                 self._evicted(fact)
             elif isinstance(fact, InstanceChanged):
@@ -137,6 +149,11 @@ class Rows:
         elif row is not None:
             new = replace(new, previous_version=row.version, changes=row.changes + 1)
         self.feeds[key] = new
+
+    def _answered(self, key: PushKey, pushed: int) -> None:
+        last = self.pushed.get(key)
+        if last is not None and last <= pushed:  # what was pushed again meanwhile is looked at again
+            self.pushed[key] = None
 
     def _evicted(self, fact: FeedInstanceEvicted) -> None:
         key = (fact.cluster, fact.feed, fact.instance)

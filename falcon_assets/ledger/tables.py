@@ -1,7 +1,7 @@
 """The tables of the ledger, in the PostgreSQL schema ``falcon``; the migrations create them.
 
-Everything but ``entity_status``, ``reruns``, ``evictions`` and ``collected`` is a projection of Dagster's history:
-``falcon ledger rebuild`` makes it anew.
+Everything but ``entity_status``, ``reruns``, ``evictions``, ``collected``, ``passes`` and ``incomplete`` is a
+projection of Dagster's history: ``falcon ledger rebuild`` makes it anew.
 """
 
 from __future__ import annotations
@@ -153,6 +153,39 @@ COLLECTED = Table(
 )
 """Where the collectors are. Nothing depends on it but how much is looked at again."""
 
+PASSES = Table(
+    "passes",
+    METADATA,
+    Column("cluster", Text, primary_key=True),
+    Column("feed", Text, primary_key=True),
+    Column("template", Text, nullable=False, comment="of the paths: another one is looked through anew"),
+    Column("began", _INSTANT, comment="when the present pass began, in real time; null: none is under way"),
+    Column("folder", Text, nullable=False, comment="the last one that the present pass looked through"),
+    Column("lists_all", Boolean, nullable=False, comment="whether the present pass lists unchanged ones too"),
+    Column("before", _INSTANT, comment="when the last complete pass began, in real time"),
+    Column("all_before", _INSTANT, comment="when the last complete pass that listed all began, in real time"),
+)
+"""Where the collectors' passes over old instances are. Nothing depends on it but how much is looked at again."""
+
+INCOMPLETE = Table(
+    "incomplete",
+    METADATA,
+    Column("cluster", Text, primary_key=True),
+    Column("feed", Text, primary_key=True),
+    Column("instance", _INSTANT, primary_key=True),
+)
+"""Instances that were seen and were not complete: their flag may come without a trace in the folder above them."""
+
+PUSHED = Table(
+    "pushed",
+    METADATA,
+    Column("cluster", Text, primary_key=True),
+    Column("feed", Text, primary_key=True),
+    Column("partition", Text, primary_key=True, comment="as it was pushed; empty: none was named"),
+    Column("event_id", BigInteger, nullable=False, comment="of Dagster's latest event that pushed it"),
+)
+"""Partitions that somebody else reported, and that a collector has to look at."""
+
 PROGRESS = Table(
     "progress",
     METADATA,
@@ -163,5 +196,5 @@ PROGRESS = Table(
 )
 """How far the coordinators are. Nothing depends on it but how much they look at again."""
 
-PROJECTION = (FEED_INSTANCES, PROCESS_INSTANCES, CONSUMED, FOLD, PROGRESS)
+PROJECTION = (FEED_INSTANCES, PROCESS_INSTANCES, CONSUMED, PUSHED, FOLD, PROGRESS)
 """What a rebuild makes anew."""

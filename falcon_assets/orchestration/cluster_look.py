@@ -131,6 +131,14 @@ class ClusterLook:
             },
         )
 
+    def waited_for(self) -> dict[queries.Name, tuple[datetime, datetime]]:
+        """(cluster, feed) -> between which times it matters to instances that are not settled what of it is there."""
+        members = self._members.values()
+        spans = self._spans(members, self._first, self._horizon)
+        for key, (first, last) in self._earlier_spans(members).items():
+            spans[key] = (min(first, spans[key][0]), max(last, spans[key][1])) if key in spans else (first, last)
+        return spans
+
     def remember(self, decisions: Mapping[tuple[str, str], Decision]) -> None:
         """Writes down up to where everything is settled."""
         moved = {}

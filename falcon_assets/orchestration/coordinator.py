@@ -11,6 +11,7 @@ import dagster as dg
 
 from falcon_assets.catalog.store import EntityStore
 from falcon_assets.errors import FalconError
+from falcon_assets.ledger.queries import Name
 from falcon_assets.ledger.status import statuses
 from falcon_assets.model.instant import format_instant
 from falcon_assets.model.process import Process
@@ -128,6 +129,24 @@ class Coordinator:
                     decision = decisions[member.process.name, cluster]
                     self._record(ledger.instance, member, decision, now)
         return Outlook(tuple(runs), decisions, problems)
+
+    def waited_for(self, ledger: Ledger, until: datetime | None) -> dict[Name, tuple[datetime, datetime]]:
+        """(cluster, feed) -> between which times it matters to instances that are not settled what of it is there.
+
+        Args:
+            ledger: Is brought up to date first.
+            until: No instance after it is due.
+        """
+        ledger.catch_up()
+        now = self.settings.now()
+        spans: dict[Name, tuple[datetime, datetime]] = {}
+        for cluster, members in self._members.items():
+            with ledger.engine.begin() as connection:
+                reruns = look_at_reruns(connection, self.store, cluster, [one.process.name for one in members], now)
+                look = ClusterLook(connection, self.store, cluster, members, {}, (), now, until, reruns)
+            for key, (first, last) in look.waited_for().items():
+                spans[key] = (min(first, spans[key][0]), max(last, spans[key][1])) if key in spans else (first, last)
+        return spans
 
     def _planned(self, member: Member, launch: Launch, records: Mapping[datetime, InstanceRecord]) -> PlannedRun:
         process, cluster = member.process.name, member.cluster.name

@@ -31,6 +31,9 @@ FEED = "feed"
 EVICTED = "evicted"
 """What retention did with the instance: ``delete`` or ``archive``."""
 
+PUSHED, PUSH = "pushed", "pushed_event"
+"""On a collector's answer to a push: the partition as it was pushed, and the event that pushed it."""
+
 
 def instance_state(
     key: dg.AssetKey,

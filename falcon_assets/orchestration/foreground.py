@@ -124,9 +124,13 @@ class Foreground:
         with self._alone(sorted({process.pipelines[0] for process in processes})):
             DeadRuns(processes, foreground=True).end_all(self.ledger)
             free_instances_of_deleted_runs(self.ledger, self.store, self.settings, processes)
+            # Once: what lands in the past while this goes on is found the next time.
+            waited_for = coordinator.waited_for(self.ledger, until)
             while True:
                 for collector in collectors:
-                    self._collect(collector)
+                    own = {feed: span for (name, feed), span in waited_for.items() if name == collector.cluster.name}
+                    self._collect(collector, own)
+                waited_for = {}
                 late_arrival.decide(self.ledger)
                 outlook = coordinator.decide(self.ledger, until=until, budget=_ADMITTED_AT_ONCE)
                 if outlook.problems:
@@ -153,10 +157,10 @@ class Foreground:
                     trouble.append(Trouble(process, cluster, nominal, record.state, record.reason))
         return Outcome(outlook, succeeded, tuple(trouble))
 
-    def _collect(self, collector: Collector) -> None:
+    def _collect(self, collector: Collector, waited_for: Mapping[str, tuple[datetime, datetime]]) -> None:
         left = True
         while left:
-            found = collector.collect(self.ledger, _COLLECT_SECONDS)
+            found = collector.collect(self.ledger, _COLLECT_SECONDS, waited_for)
             if found.problems:
                 raise FalconError("\n".join(f"{feed}: {why}" for feed, why in found.problems.items()))
             self.display.collected(found.recorded)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
+from typing import Any
 
 import dagster as dg
 from sqlalchemy import Connection, text
 
+from falcon_assets.errors import FalconError
 from falcon_assets.ledger.facts import (
     CameTooLate,
     Consumption,
@@ -17,6 +19,8 @@ from falcon_assets.ledger.facts import (
     FeedInstanceAvailable,
     FeedInstanceEvicted,
     InstanceChanged,
+    PartitionPushed,
+    PushRefused,
     RunEnded,
     RunEnding,
     RunQueued,
@@ -26,7 +30,6 @@ from falcon_assets.orchestration import event_metadata as meta
 from falcon_assets.orchestration import run_tags
 from falcon_assets.orchestration.dagster_internals import deserialize_value
 from falcon_assets.orchestration.materialization import DATA_VERSION_TAG
-from falcon_assets.orchestration.partitions import instant_of_key
 from falcon_assets.planning.clock import Clock
 from falcon_assets.planning.instance_record import InstanceState
 
@@ -134,49 +137,76 @@ def _clock(tags: Mapping[str, str]) -> Clock:
 
 def _asset_facts(
     event_id: int, event: dg.AssetMaterialization | dg.AssetObservation, run_id: str, seen: datetime, *, landed: bool
-) -> Iterator[Fact]:
+) -> Iterable[Fact]:
     """What an event about ``[cluster, feed]`` says; nothing where it is about something else."""
     if len(event.asset_key.path) != 2:
-        return
-    cluster, feed = event.asset_key.path
+        return ()
     said = meta.plain(event.metadata)
-    at = datetime.fromisoformat(said[meta.AT]) if meta.AT in said else seen
-    # Events without a run carry an empty run id of Dagster's.
-    run = run_id if meta.NOMINAL_TIME in said and run_id and meta.PROCESS in said else None
-    is_effect = meta.NOMINAL_TIME in said and meta.INSTANCE not in said  # the asset of a process without outputs
-    if landed and not is_effect:
-        instance = (
-            parse_instant(said[meta.INSTANCE]) if meta.INSTANCE in said else instant_of_key(event.partition or "")
-        )
-        if instance is None:
-            return
-        version = (event.tags or {}).get(DATA_VERSION_TAG) or said.get("data_version") or f"event-{event_id}"
-        yield FeedInstanceAvailable(
-            event_id=event_id,
-            cluster=cluster,
-            feed=feed,
-            instance=instance,
-            version=version,
-            at=at,
-            bytes=said.get("bytes"),
-            records=said.get("records"),
-            files=said.get("files"),
-            signature=said.get(meta.SIGNATURE),
-            run_id=run,
-            late=meta.LATE in said,
-            looked_before=datetime.fromisoformat(before) if (before := said.get(meta.LOOKED_BEFORE)) else None,
-        )
-    elif not landed and meta.EVICTED in said:
+    # Others may write about these assets, and whatever they like: what is not ours must not stop the fold.
+    try:
+        if landed and meta.INSTANCE in said:
+            return tuple(_landed(event_id, event, said, run_id, seen))
+        if landed and meta.NOMINAL_TIME in said:  # the asset of a process without outputs
+            return tuple(_changed(event_id, event.asset_key.path[0], said, run_id, seen))
+        if not landed:
+            return tuple(_observed(event_id, event, said, run_id, seen))
+    except (FalconError, KeyError, TypeError, ValueError):
+        pass
+    cluster, feed = event.asset_key.path
+    return (PartitionPushed(event_id, cluster, feed, event.partition or ""),) if landed else ()
+
+
+def _landed(
+    event_id: int,
+    event: dg.AssetMaterialization | dg.AssetObservation,
+    said: Mapping[str, Any],
+    run_id: str,
+    seen: datetime,
+) -> Iterator[Fact]:
+    """What a materialization of ours says."""
+    cluster, feed = event.asset_key.path
+    version = (event.tags or {}).get(DATA_VERSION_TAG) or said.get("data_version") or f"event-{event_id}"
+    yield FeedInstanceAvailable(
+        event_id=event_id,
+        cluster=cluster,
+        feed=feed,
+        instance=parse_instant(said[meta.INSTANCE]),
+        version=version,
+        at=_at(said, seen),
+        bytes=_whole(said.get("bytes")),
+        records=_whole(said.get("records")),
+        files=_whole(said.get("files")),
+        signature=said.get(meta.SIGNATURE),
+        run_id=_run(said, run_id),
+        late=meta.LATE in said,
+        looked_before=datetime.fromisoformat(before) if (before := said.get(meta.LOOKED_BEFORE)) else None,
+        pushed=(said[meta.PUSHED], int(said[meta.PUSH])) if meta.PUSHED in said else None,
+    )
+    yield from _changed(event_id, cluster, said, run_id, seen)
+
+
+def _observed(
+    event_id: int,
+    event: dg.AssetMaterialization | dg.AssetObservation,
+    said: Mapping[str, Any],
+    run_id: str,
+    seen: datetime,
+) -> Iterator[Fact]:
+    """What an observation of ours says."""
+    cluster, feed = event.asset_key.path
+    if meta.PUSHED in said:
+        yield PushRefused(event_id, cluster, feed, said[meta.PUSHED], int(said[meta.PUSH]))
+    elif meta.EVICTED in said:
         yield FeedInstanceEvicted(
             event_id=event_id,
             cluster=cluster,
             feed=feed,
             instance=parse_instant(said[meta.INSTANCE]),
-            at=at,
+            at=_at(said, seen),
             bytes=said.get("bytes"),
             run_id=run_id or None,
         )
-    elif not landed and meta.TOO_LATE in said:
+    elif meta.TOO_LATE in said:
         yield CameTooLate(
             event_id=event_id,
             process=said[meta.PROCESS],
@@ -186,6 +216,13 @@ def _asset_facts(
             instance=parse_instant(said[meta.INSTANCE]),
             version=said[meta.TOO_LATE],
         )
+    yield from _changed(event_id, cluster, said, run_id, seen)
+
+
+def _changed(
+    event_id: int, cluster: str, said: Mapping[str, Any], run_id: str, seen: datetime
+) -> Iterator[InstanceChanged]:
+    """The state that a process instance came to by an event."""
     if meta.STATE in said:
         yield InstanceChanged(
             event_id=event_id,
@@ -193,11 +230,24 @@ def _asset_facts(
             cluster=cluster,
             nominal=parse_instant(said[meta.NOMINAL_TIME]),
             state=InstanceState(said[meta.STATE]),
-            at=at,
-            run_id=run,
+            at=_at(said, seen),
+            run_id=_run(said, run_id),
             reason=said.get(meta.REASON, ""),
             consumed=tuple(_consumed(said.get(meta.INPUTS, {}))),
         )
+
+
+def _at(said: Mapping[str, Any], seen: datetime) -> datetime:
+    return datetime.fromisoformat(said[meta.AT]) if meta.AT in said else seen
+
+
+def _run(said: Mapping[str, Any], run_id: str) -> str | None:
+    # Events without a run carry an empty run id of Dagster's.
+    return run_id if meta.NOMINAL_TIME in said and run_id and meta.PROCESS in said else None
+
+
+def _whole(value: Any) -> int | None:
+    return value if isinstance(value, int) else None
 
 
 def _consumed(inputs: Mapping[str, Sequence[Mapping[str, str]]]) -> Iterator[Consumption]:

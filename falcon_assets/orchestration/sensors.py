@@ -8,14 +8,15 @@ import dagster as dg
 
 from falcon_assets.catalog.store import EntityStore
 from falcon_assets.ledger.locks import try_lock, unlock
-from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.process import Process
-from falcon_assets.orchestration.collector import Collector
+from falcon_assets.orchestration.breakers import Breakers
+from falcon_assets.orchestration.collector import Collection, Collector
 from falcon_assets.orchestration.coordinator import Coordinator, coordinator_lock, pipelines
 from falcon_assets.orchestration.dead_runs import DeadRuns
 from falcon_assets.orchestration.deleted_runs import free_instances_of_deleted_runs
 from falcon_assets.orchestration.late_arrival import late_arrival_sensors
 from falcon_assets.orchestration.looking import INTERVAL_SECONDS, looks
+from falcon_assets.orchestration.old_instances import OldInstances
 from falcon_assets.orchestration.open_ledger import open_ledger
 from falcon_assets.orchestration.tick_words import Waiting, done, nothing_started
 from falcon_assets.planning.dagster_names import job_name, op_name, work_name
@@ -29,33 +30,45 @@ def sensors(
     store: EntityStore, settings: Settings, jobs: Mapping[str, dg.UnresolvedAssetJobDefinition]
 ) -> Iterator[dg.SensorDefinition]:
     """All sensors of the code location, which start runs of ``jobs``; they run unless somebody turns them off."""
+    breakers = Breakers()
     for cluster in store.clusters.values():
-        yield _collector(store, cluster, settings)
+        yield _collector(Collector(store, cluster, settings, breakers), settings)
     for pipeline, processes in pipelines(store).items():
         yield _coordinator(store, pipeline, processes, settings, jobs)
     yield from late_arrival_sensors(store, settings)
 
 
-def _collector(store: EntityStore, cluster: Cluster, settings: Settings) -> dg.SensorDefinition:
-    collector = Collector(store, cluster, settings)
+def _collector(collector: Collector, settings: Settings) -> dg.SensorDefinition:
+    old_instances = OldInstances(collector)
 
     @dg.sensor(
-        name=op_name(cluster.name, "collector"),
-        description=f"Records what lands from outside on {cluster.name}",
+        name=op_name(collector.cluster.name, "collector"),
+        description=f"Records what lands from outside on {collector.cluster.name}",
         minimum_interval_seconds=INTERVAL_SECONDS,
         default_status=dg.DefaultSensorStatus.RUNNING,
     )
     def evaluate(context):  # type: ignore[no-untyped-def]  # Dagster cannot resolve postponed annotations
-        recorded = 0
+        recorded, passed = 0, False
         for _ in looks(settings.clock):
-            found = collector.collect(open_ledger(settings, context.instance), _COLLECT_SECONDS)
-            recorded += found.recorded
-            if found.problems:
-                raise dg.Failure("\n".join(f"{feed}: {problem}" for feed, problem in found.problems.items()))
-        more = f", {found.left} feeds are left for the next tick" if found.left else ""
-        return dg.SkipReason(f"{recorded} instances landed{more}")
+            ledger = open_ledger(settings, context.instance)
+            found = collector.collect(ledger, _COLLECT_SECONDS)
+            recorded, problems = recorded + found.recorded, found.problems
+            if not passed:  # once in a tick is enough: old data waits for minutes
+                old, passed = old_instances.look(ledger), True
+                recorded, problems = recorded + old.recorded, old.problems | problems
+            if problems:
+                raise dg.Failure("\n".join([*(f"{feed}: {why}" for feed, why in problems.items()), *_left(found)]))
+        return dg.SkipReason("; ".join([f"{recorded} instances landed", *_left(found)]))
 
     return evaluate
+
+
+def _left(found: Collection) -> Iterator[str]:
+    """What was not looked at."""
+    if found.left:
+        yield f"{found.left} feeds are left for the next tick"
+    for why, feeds in found.left_out.items():
+        yield f"{feeds} feeds are left out: {why}"
 
 
 def _coordinator(

@@ -1,8 +1,8 @@
-"""Which missing instances are looked for now: young ones in every tick, old ones less and less often."""
+"""Which missing instances are looked for in every tick: the young ones. Passes find the old ones, see ``patrol``."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Iterator
 from datetime import datetime, timedelta
 
 from falcon_assets.model.feed import Feed
@@ -13,51 +13,60 @@ _AT_LEAST = timedelta(hours=24)
 _INSTANCES_AT_LEAST = 24
 
 
-def watch_windows(
+def watch_window(
     timeline: Timeline, now: datetime, looked_at: datetime | None, horizon: timedelta
-) -> tuple[tuple[datetime, datetime], ...]:
-    """The spans of nominal times in which missing instances are looked for in this tick, latest first.
+) -> tuple[datetime, datetime] | None:
+    """The span of nominal times in which missing instances are looked for in this tick.
 
-    An instance is looked for in every tick until it is ``horizon`` old, then once as it gets ``horizon * 2**k`` old,
-    k = 0, 1, 2 ... So one that lands at some age is found before it is twice as old, plus the time between two ticks;
-    and the number of spans grows with the logarithm of the history only.
+    An instance is looked for in every tick until it is ``horizon`` old. After a pause longer than that, what came up in
+    the pause was never looked for, and is looked for once.
 
     Args:
         timeline: The instances that exist.
         now: The time of this tick.
-        looked_at: The time of the last tick whose spans were looked through to the end; None: there was none, so
+        looked_at: The time of the last tick whose span was looked through to the end; None: there was none, so
             everything is looked through.
         horizon: More than zero; see :func:`horizon_of`.
 
     Returns:
-        Spans from an existing instance to an existing instance, both included; they do not overlap.
+        From an existing instance to an existing instance, both included; None where there is none to look for.
     """
-    if looked_at is None:
-        spans = [timeline.indexes(timeline.start, now)]
-    else:
-        spans = _spans(timeline, now, min(looked_at, now - MICROSECOND), horizon)
-    return tuple((timeline.instance(span[0]), timeline.instance(span[-1])) for span in spans if span)
+    first = timeline.start
+    if looked_at is not None:
+        looked_at = min(looked_at, now - MICROSECOND)
+        if looked_at - timeline.start >= horizon:
+            first = looked_at - horizon + MICROSECOND
+    span = timeline.indexes(first, now)
+    return (timeline.instance(span[0]), timeline.instance(span[-1])) if span else None
 
 
-def _spans(timeline: Timeline, now: datetime, looked_at: datetime, horizon: timedelta) -> list[range]:
-    """Indexes of the instances that were younger than ``horizon * 2**k`` at ``looked_at`` and no longer are."""
-    history = now - timeline.start
-    # After a pause longer than the horizon, what came up in the pause was never looked for: so not from now - horizon.
-    spans = [timeline.indexes(_after(looked_at, horizon, timeline), now)]
-    age = horizon
-    while age <= history:
-        span = timeline.indexes(_after(looked_at, age, timeline), now - age)
-        if span and spans[-1] and span.stop >= spans[-1].start:
-            spans[-1] = range(min(span.start, spans[-1].start), spans[-1].stop)
-        elif span:
-            spans.append(span)
-        age *= 2
-    return spans
+def missing_windows(
+    timeline: Timeline, first: datetime, last: datetime, known: Collection[datetime]
+) -> Iterator[tuple[datetime, datetime]]:
+    """The spans of the instances from ``first`` to ``last`` that are not known, oldest first.
 
+    Spans that are less than a few instances apart are one.
 
-def _after(looked_at: datetime, age: timedelta, timeline: Timeline) -> datetime:
-    """Just after the nominal time that is ``age`` before ``looked_at``, but not before the timeline's start."""
-    return looked_at - age + MICROSECOND if looked_at - timeline.start >= age else timeline.start
+    Args:
+        timeline: The instances that exist.
+        first: A time.
+        last: A time.
+        known: A set, for speed.
+    """
+    span: tuple[datetime, datetime] | None = None
+    apart = 0
+    for index in timeline.indexes(first, last):
+        instance = timeline.instance(index)
+        if instance in known:
+            apart += 1
+        elif span and apart <= _INSTANCES_AT_LEAST:
+            span, apart = (span[0], instance), 0
+        else:
+            if span:
+                yield span
+            span, apart = (instance, instance), 0
+    if span:
+        yield span
 
 
 def horizon_of(feed: Feed, consumers_timeouts: Iterable[timedelta]) -> timedelta:

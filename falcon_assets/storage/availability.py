@@ -21,13 +21,13 @@ _SPAN = {
     "HOUR": timedelta(hours=1),
     "MINUTE": timedelta(minutes=1),
 }
-_CLOCKS_APART = timedelta(days=2)
+CLOCKS_APART = timedelta(days=2)
 """More than any zone's wall clock is away from UTC, a day that a zone skipped included. Paths of minutes and hours show
 UTC: there no folder beside those of the span is listed."""
 
 _DAY = timedelta(days=1)
 _FEW_DAYS, _FEW_SPANS = timedelta(days=7), 7
-_STEPS = (_FEW_DAYS + 2 * _CLOCKS_APART) // _DAY + 1
+_STEPS = (_FEW_DAYS + 2 * CLOCKS_APART) // _DAY + 1
 """So many days reach from the beginning of a span to its end at least."""
 
 
@@ -90,8 +90,8 @@ def listed_instances(
     paths = InstancePaths(feed, cluster)
     if not spans:
         return
-    apart = timedelta(0) if feed.frequency.is_absolute else _CLOCKS_APART
-    for path in _existing(store, paths.template, [(_wall(first), _wall(last)) for first, last in spans], apart):
+    apart = timedelta(0) if feed.frequency.is_absolute else CLOCKS_APART
+    for path in _existing(store, paths.template, [(utc_wall(first), utc_wall(last)) for first, last in spans], apart):
         instance = paths.instance(path)
         if instance and any(first <= instance <= last for first, last in spans):
             yield instance, path
@@ -117,7 +117,7 @@ def _existing(store: ClusterStore, template: PathTemplate, spans: _Spans, apart:
             named = _named(levels[depth], spans, apart) if depth + 1 < len(steps) else None
             paths = [f"{folder}/{name}" for name in _names(store, folder)] if named is None else named
             for path in sorted(paths):
-                if path.startswith(f"{folder}/") and _may_hold(levels[depth], path, spans, apart):
+                if path.startswith(f"{folder}/") and may_hold(levels[depth], path, spans, apart):
                     yield from below(path, depth + 1)
 
     return below("", 0)
@@ -152,7 +152,7 @@ def _names(store: ClusterStore, folder: str) -> list[str]:
     return [str(name).rstrip("/").rpartition("/")[2] for name in listed if str(name).rstrip("/") != path]
 
 
-def _may_hold(level: PathTemplate, path: str, spans: _Spans, apart: timedelta) -> bool:
+def may_hold(level: PathTemplate, path: str, spans: _Spans, apart: timedelta) -> bool:
     """Whether ``path`` matches, and the times that it leaves open may reach into one of ``spans``."""
     if "YEAR" not in level.variables:
         return True  # ${MONTH} above ${YEAR}: nothing can be said yet
@@ -164,5 +164,6 @@ def _may_hold(level: PathTemplate, path: str, spans: _Spans, apart: timedelta) -
     return any(earliest - last <= apart and first - earliest < _SPAN[finest] + apart for first, last in spans)
 
 
-def _wall(moment: datetime) -> datetime:
+def utc_wall(moment: datetime) -> datetime:
+    """The moment in UTC, naive."""
     return moment.astimezone(timezone.utc).replace(tzinfo=None)

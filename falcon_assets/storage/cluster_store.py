@@ -80,6 +80,12 @@ class ClusterStore:
         return str(self.fs.unstrip_protocol(self.path(relative)))
 
     @property
+    def endpoint(self) -> str:
+        """What answers, or does not, for all that lies here: the folder of a mounted store, the host of another one."""
+        split = urlsplit(self._shown)
+        return self._shown if self.is_local else f"{split.scheme}://{split.netloc}"
+
+    @property
     def staging(self) -> str:
         """Absolute path of the staging location: where outputs are written before they are published."""
         return self.path(self.cluster.locations.staging)
@@ -133,6 +139,7 @@ def _extra(scheme: str) -> str:
 def _without_credentials(url: str) -> str:
     try:
         split = urlsplit(url)
+        port = f":{split.port}" if split.port else ""
     except ValueError:
         return f"{url.partition('://')[0]}://..."
-    return f"{split.scheme}://{split.hostname or ''}{split.path}"
+    return f"{split.scheme}://{split.hostname or ''}{port}{split.path}"

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from typing import NamedTuple
 
-from falcon_assets.errors import FalconError, StorageError
+from falcon_assets.errors import FalconError, StorageError, UnreachableError
 from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.feed import Feed
 from falcon_assets.storage.availability import is_available, listed_instances
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.data_version import DataVersion, fingerprint
+from falcon_assets.storage.explain import explained
 from falcon_assets.storage.listing import list_instance
 
 
@@ -38,6 +39,7 @@ def collect(
     windows: Sequence[tuple[datetime, datetime]],
     known: Mapping[datetime, str | None],
     cut_off_from: datetime | None,
+    incomplete: Callable[[datetime], None] = lambda instance: None,
 ) -> Iterator[Collected]:
     """The complete instances of ``feed`` that are new or whose files changed, oldest first, read as they are asked for.
 
@@ -54,6 +56,7 @@ def collect(
         known: The signatures of the instances that are recorded already; None where one is known but not its signature,
             so that it is read once more.
         cut_off_from: Known instances from this nominal time on may still change; None: no known one is looked at.
+        incomplete: Told the instances that are listed, are not known, and cannot be recorded as they are.
 
     Raises:
         StorageError: the feed is a table there or the store cannot be read. Where permission to read one instance is
@@ -61,11 +64,30 @@ def collect(
         ExpressionError: the path template names an unknown variable.
         UnknownEntityError: the feed is not on ``cluster``.
     """
+    with _drivers_explained(store):
+        found = (
+            one
+            for one in listed_instances(store, feed, cluster, windows)
+            if one[0] not in known or (cut_off_from is not None and one[0] >= cut_off_from)
+        )
+        yield from read(store, feed, found, known, incomplete)
+
+
+def read(
+    store: ClusterStore,
+    feed: Feed,
+    found: Iterable[tuple[datetime, str]],
+    known: Mapping[datetime, str | None],
+    incomplete: Callable[[datetime], None],
+) -> Iterator[Collected]:
+    """Those of the instances at these paths that are complete, and new or changed; arguments as of :func:`collect`.
+
+    Raises:
+        StorageError: the store cannot be read. Where permission to read one instance is missing, the others come first.
+    """
     refused: StorageError | None = None
     with _drivers_explained(store):
-        for instance, path in listed_instances(store, feed, cluster, windows):
-            if instance in known and (cut_off_from is None or instance < cut_off_from):
-                continue
+        for instance, path in found:
             try:
                 collected = _read(store, feed, instance, path, known.get(instance))
             except StorageError as error:
@@ -74,11 +96,37 @@ def collect(
                 elif error.__cause__ is not None:
                     raise
                 # Without a cause it is not the store that failed: the instance went, keeps changing or has bad links.
-                continue
+                collected = None
             if collected:
                 yield collected
+            elif instance not in known:
+                incomplete(instance)
     if refused:
         raise refused
+
+
+def why_unavailable(store: ClusterStore, feed: Feed, path: str) -> tuple[bool, str]:
+    """Whether anything is at the path of an instance that could not be read as a complete one, and what it lacks.
+
+    Raises:
+        StorageError: the store cannot be asked.
+    """
+    where = store.path(path)
+    with _drivers_explained(store), explained(store.cluster.name, f"look at {path}"):
+        # Not fs.exists(): it says of what cannot be asked that it is not there.
+        if not _is_there(store, where):
+            return False, f"there is nothing at {where}"
+        if feed.availability_flag and not _is_there(store, f"{where}/{feed.availability_flag}"):
+            return True, f"there is no {feed.availability_flag} in {where}"
+    return True, f"{where} changes while it is read, or has links that leave the store"
+
+
+def _is_there(store: ClusterStore, path: str) -> bool:
+    try:
+        store.fs.info(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    return True
 
 
 def _read(store: ClusterStore, feed: Feed, instance: datetime, path: str, seen: str | None) -> Collected | None:
@@ -104,7 +152,7 @@ def _drivers_explained(store: ClusterStore) -> Iterator[None]:
         raise
     except Exception as error:
         # Drivers raise anything, and may quote their options: neither the text nor the cause is passed on.
-        raise StorageError(
+        raise UnreachableError(
             f"cluster {store.cluster.name!r}: cannot look for instances ({type(error).__name__}); "
             "check that its endpoint can be reached"
         ) from None

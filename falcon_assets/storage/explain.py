@@ -6,7 +6,7 @@ import errno
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from falcon_assets.errors import StorageError
+from falcon_assets.errors import StorageError, UnreachableError
 
 _REASONS = {
     errno.ENOSPC: "the disk is full: free some space and run it again",
@@ -21,6 +21,10 @@ _REASONS = {
     errno.ENOLCK: "the file system offers no locks: mount it with locking",
 }
 _NOT_A_FOLDER = (errno.ENOTDIR, errno.EEXIST)
+_ABOUT_PATHS = {
+    *(errno.EACCES, errno.EPERM, errno.ELOOP, errno.ENOTDIR, errno.EISDIR, errno.ENOENT),
+    *(errno.ENAMETOOLONG, errno.EEXIST, errno.EINVAL, errno.EILSEQ),
+}
 
 
 @contextmanager
@@ -47,3 +51,14 @@ def explanation(cluster: str, doing: str, error: OSError) -> StorageError:
         reason = "something that is not a folder is where a folder is needed: move it away"
     where = f" ({error.filename})" if error.filename else ""
     return StorageError(f"cluster {cluster!r}: cannot {doing}: {reason}{where}")
+
+
+def is_about_path(error: StorageError) -> bool:
+    """Whether a store refused something of one path, so that others on it may well be looked at.
+
+    An error without a cause is: it is what we say ourselves of a path. Anything else that a driver raised is not.
+    """
+    cause = error.__cause__
+    if cause is None:
+        return not isinstance(error, UnreachableError)
+    return isinstance(cause, PermissionError) or (isinstance(cause, OSError) and cause.errno in _ABOUT_PATHS)

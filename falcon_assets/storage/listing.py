@@ -65,7 +65,7 @@ def list_instance(store: ClusterStore, path: str, flag: str | None) -> Listing:
     for name, entry in files:
         marks = repr([entry.get("size"), *(str(entry.get(mark)) for mark in _MARKS)]).encode()
         digest.update(len(name).to_bytes(8, "big") + name + len(marks).to_bytes(8, "big") + marks)
-    return Listing(digest.hexdigest(), max(filter(None, (_modified(entry) for _, entry in files)), default=None))
+    return Listing(digest.hexdigest(), max(filter(None, (modified_at(entry) for _, entry in files)), default=None))
 
 
 def files_of(store: ClusterStore, base: str, flag: str | None) -> Iterator[tuple[str, Mapping[str, Any]]]:
@@ -128,7 +128,8 @@ def _followed(store: ClusterStore, entry: Mapping[str, Any]) -> Mapping[str, Any
     return store.fs.info(entry["name"]) if entry.get("islink") else entry
 
 
-def _modified(entry: Mapping[str, Any]) -> datetime | None:
+def modified_at(entry: Mapping[str, Any]) -> datetime | None:
+    """When a listing says that what it lists was modified, UTC; None where it does not say."""
     value = next((entry[key] for key in _MODIFIED if entry.get(key) is not None), None)
     try:
         if isinstance(value, int | float):

@@ -154,13 +154,18 @@ def run_section(project: Path, environ: dict[str, str]) -> Callable[[str], str]:
 
 
 @pytest.fixture(scope="module")
-def graphql(project: Path, environ: dict[str, str]) -> Iterator[Callable[..., Any]]:
+def address() -> str:
+    """Where the webserver listens here."""
+    return f"127.0.0.1:{free_port()}"
+
+
+@pytest.fixture(scope="module")
+def graphql(project: Path, environ: dict[str, str], address: str) -> Iterator[Callable[..., Any]]:
     """The README's function, with ``dagster dev`` behind it."""
-    port = free_port()
     (block,) = [block for block in SECTIONS["GraphQL"] if block.language == "python"]
     assert ADDRESS in block.text
     names: dict[str, Any] = {}
-    exec(block.text.replace(ADDRESS, f"127.0.0.1:{port}"), names)
+    exec(block.text.replace(ADDRESS, address), names)
 
     def locations() -> list[Any] | None:
         try:
@@ -169,7 +174,7 @@ def graphql(project: Path, environ: dict[str, str]) -> Iterator[Callable[..., An
             return None
         return answer["assetNodes"] or None
 
-    command = (str(BIN / "dagster"), "dev", "--host", "127.0.0.1", "--port", str(port))
+    command = (str(BIN / "dagster"), "dev", "--host", *address.replace(":", " --port ").split())
     with _running(project / "dev.log", *command, cwd=project, env=environ):
         wait_until(locations, 120, f"the webserver; see {project / 'dev.log'}")
         yield names["graphql"]
@@ -243,6 +248,7 @@ def test_all_executable_blocks_are_executed_here() -> None:
         "Materialize one partition",
         "Materialize a range of partitions in one run",
         "Queue a backfill",
+        "Report what has landed",
         "GraphQL",
         "Assets and their groups",
         "Launch a run of one partition",
@@ -314,6 +320,35 @@ def test_materialize_a_range_of_partitions_in_one_run(
     run_section("Materialize a range of partitions in one run")
     for day in ("2013-01-01T00:00Z", "2013-01-02T00:00Z"):
         assert recorded(["primary", "weather-daily"], day)["instance"] == day
+
+
+def test_report_what_has_landed(
+    graphql: Callable[..., Any],
+    recorded: Callable[..., dict[str, Any]],
+    address: str,
+    project: Path,
+    environ: dict[str, str],
+    settings: Settings,
+    instance: dg.DagsterInstance,
+) -> None:
+    missing, there = (f"2013-01-02T{hour}:00Z" for hour in (14, 15))
+    blocks = {block.language: block.text for block in SECTIONS["Report what has landed"]}
+    assert missing in blocks["bash"]
+    assert there in blocks["python"]
+    assert any(land(load_entities(project / "entity_defs"), settings, parse_instant(there), parse_instant(there)))
+    own = {**environ, "DAGSTER_HOME": str(project)}
+    for command in (["bash", "-euc", blocks["bash"].replace(ADDRESS, address)], ["python", "-c", blocks["python"]]):
+        subprocess.run(command, cwd=project, env=own, check=True, capture_output=True, timeout=60)
+    key = dg.AssetKey(["primary", "raw-flights"])
+
+    def refusal() -> str | None:
+        records = instance.fetch_observations(key, limit=10).records
+        said = [event for record in records if (event := record.asset_observation) and event.partition == missing]
+        return said[0].description if said else None
+
+    said = wait_until(refusal, 60, "the answer to what is not there")
+    assert f"raw-flights {missing} was reported and is not recorded: there is nothing at " in said
+    wait_until(lambda: "files" in recorded(list(key.path), there), 60, "the record of what is there")
 
 
 def test_a_run_of_one_partition_and_what_it_records(

@@ -15,6 +15,8 @@ from falcon_assets.ledger.facts import (
     FeedInstanceAvailable,
     FeedInstanceEvicted,
     InstanceChanged,
+    PartitionPushed,
+    PushRefused,
     RunEnded,
     RunEnding,
     RunQueued,
@@ -312,10 +314,41 @@ def test_feed_instance(facts: list[Fact], row: FeedInstance) -> None:
     assert rows.processes == {}
 
 
+def pushed(event_id: int, partition: str = "p0") -> PartitionPushed:
+    return PartitionPushed(event_id, "primary", "raw", partition)
+
+
+def refused(event_id: int, push: int) -> PushRefused:
+    return PushRefused(event_id, "primary", "raw", "p0", push)
+
+
+@pytest.mark.parametrize(
+    ("facts", "waiting"),
+    [
+        pytest.param([pushed(1)], {"p0": 1}, id="pushed"),
+        pytest.param([pushed(1), pushed(2), pushed(3, "p1")], {"p0": 2, "p1": 3}, id="pushed-twice"),
+        pytest.param([pushed(1), replace(LANDED, event_id=2, pushed=("p0", 1))], {}, id="recorded"),
+        pytest.param([pushed(1), refused(2, 1)], {}, id="refused"),
+        pytest.param([pushed(1), replace(LANDED, event_id=2)], {"p0": 1}, id="recorded-by-another-look"),
+        pytest.param(
+            [pushed(1), pushed(2), replace(LANDED, event_id=3, pushed=("p0", 1))], {"p0": 2}, id="pushed-while-looking"
+        ),
+        pytest.param([pushed(1), refused(2, 1), pushed(3)], {"p0": 3}, id="pushed-again"),
+        pytest.param([refused(2, 1)], {}, id="answer-to-nothing"),
+    ],
+)
+def test_what_was_pushed_waits_for_its_answer(facts: list[Fact], waiting: dict[str, int]) -> None:
+    rows = after(*facts)
+    assert {key[2]: event for key, event in rows.pushed.items() if event is not None} == waiting
+    is_recorded = any(isinstance(fact, FeedInstanceAvailable) for fact in facts)
+    assert bool(rows.feeds) == is_recorded  # what is pushed is not there before somebody has looked
+
+
 NOMINALS = st.integers(0, 3).map(hour)
 RUNS = st.sampled_from(["a", "b", "c"])
 CLUSTERS = st.sampled_from(["primary", "backup"])
 VERSIONS = st.sampled_from(["v1", "v2"])
+PARTITIONS = st.sampled_from(["", "p0", "p1"])
 CONSUMED = st.lists(
     st.builds(Consumption, st.sampled_from(["x", "y"]), st.just("raw"), NOMINALS, st.none() | VERSIONS),
     max_size=3,
@@ -334,6 +367,16 @@ FACT: st.SearchStrategy[Fact] = st.one_of(
         signature=st.none() | VERSIONS,
         run_id=st.none() | RUNS,
         late=st.booleans(),
+        pushed=st.none() | st.tuples(PARTITIONS, st.integers(0, 60)),
+    ),
+    st.builds(PartitionPushed, event_id=st.just(0), cluster=CLUSTERS, feed=st.just("raw"), partition=PARTITIONS),
+    st.builds(
+        PushRefused,
+        event_id=st.just(0),
+        cluster=CLUSTERS,
+        feed=st.just("raw"),
+        partition=PARTITIONS,
+        pushed=st.integers(0, 60),
     ),
     st.builds(
         FeedInstanceEvicted,
@@ -392,7 +435,13 @@ def test_any_chunking_gives_the_same_rows(facts: list[Fact], sizes: list[int]) -
         chunk, last = following(place, 1000)
         if last is None:
             break
-        part = Rows(in_chunks.feeds, in_chunks.processes, in_chunks.consumed, started=in_chunks.started)
+        part = Rows(
+            in_chunks.feeds,
+            in_chunks.processes,
+            in_chunks.consumed,
+            started=in_chunks.started,
+            pushed=in_chunks.pushed,
+        )
         part.apply(chunk)
         in_chunks.events.update(part.events)
         place = last
@@ -444,6 +493,11 @@ def expected_content(rows: Rows, cursor: int | None) -> dict[str, list[tuple[obj
             }
             for key, consumed in rows.consumed.items()
             for one in consumed
+        ],
+        "pushed": [
+            {"cluster": key[0], "feed": key[1], "partition": key[2], "event_id": event}
+            for key, event in rows.pushed.items()
+            if event is not None
         ],
         "fold": [] if cursor is None else [{"only": True, "event_id": cursor}],
         "progress": [],

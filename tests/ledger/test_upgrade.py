@@ -140,7 +140,7 @@ def test_down_and_up_again(engine: Engine) -> None:
 def test_an_upgrade_that_fails_leaves_nothing(engine: Engine) -> None:
     with engine.begin() as connection:
         connection.execute(text("CREATE SCHEMA falcon"))
-        connection.execute(text("CREATE TABLE falcon.evictions (in_the_way text)"))  # the last one of the migrations
-    with pytest.raises(Exception, match='relation "evictions" already exists'):
+        connection.execute(text("CREATE TABLE falcon.pushed (in_the_way text)"))  # the last one of the migrations
+    with pytest.raises(Exception, match='relation "pushed" already exists'):
         upgrade(engine)
-    assert schemas(engine)[SCHEMA] == {"evictions"}
+    assert schemas(engine)[SCHEMA] == {"pushed"}

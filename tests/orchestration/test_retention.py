@@ -227,7 +227,9 @@ def test_the_collector_does_not_bring_it_back_but_what_is_published_anew_is_ther
     world.land("again", 1, text="another row\n")
     world.collect("04:30")
     assert world.states("again") == {0: "EVICTED", 1: "EVICTED"}  # after the cut-off no collector looks there
-    event = dg.AssetMaterialization(dg.AssetKey(["primary", "again"]), partition="2013-01-01T01:00Z")
+    event = dg.AssetMaterialization(
+        dg.AssetKey(["primary", "again"]), partition="2013-01-01T01:00Z", metadata={"instance": "2013-01-01T01:00Z"}
+    )
     world.instance.report_runless_asset_event(event)
     world.ledger.catch_up()
     assert world.states("again") == {0: "EVICTED", 1: "AVAILABLE"}

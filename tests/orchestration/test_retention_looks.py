@@ -107,7 +107,8 @@ def world(settings: Settings, instance: dg.DagsterInstance, write_entities: Call
     for name in NAMES[:2]:
         for number in (0, 1):
             made.land("backup", name, number, a=number)
-            done = dg.AssetMaterialization(dg.AssetKey(["backup", name]), partition=f"2013-01-01T0{number}:00Z")
+            key, said = dg.AssetKey(["backup", name]), f"2013-01-01T0{number}:00Z"
+            done = dg.AssetMaterialization(key, partition=said, metadata={"instance": said})
             instance.report_runless_asset_event(done)
         made.begin_copy(name, 2)
     made.collect("07:00")

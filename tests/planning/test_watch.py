@@ -2,7 +2,6 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta, timezone
 from itertools import pairwise
-from math import log2
 
 import pytest
 from hypothesis import given, settings
@@ -10,7 +9,7 @@ from hypothesis import strategies as st
 
 from falcon_assets.model.frequency import Frequency
 from falcon_assets.planning.timeline import Timeline
-from falcon_assets.planning.watch import horizon_of, watch_windows
+from falcon_assets.planning.watch import horizon_of, missing_windows, watch_window
 from tests.builders import make_feed
 
 UTC = timezone.utc
@@ -26,107 +25,86 @@ timelines = st.builds(
 horizons = st.integers(1, 200).map(lambda hours: hours * HOUR)
 
 
-def watched(timeline: Timeline, now: datetime, looked_at: datetime | None, horizon: timedelta) -> list[list[datetime]]:
-    return [timeline.between(*window) for window in watch_windows(timeline, now, looked_at, horizon)]
-
-
 def at(hours: float) -> datetime:
     return START + hours * HOUR
 
 
-def test_an_ordinary_tick_looks_at_the_horizon_and_at_what_gets_twice_as_old() -> None:
-    windows = watch_windows(HOURLY, at(1000), at(999), DAY)
-    assert windows == (
-        (at(976), at(1000)),  # what got a day old in this tick, too
-        (at(952), at(952)),
-        (at(904), at(904)),
-        (at(808), at(808)),
-        (at(616), at(616)),
-        (at(232), at(232)),
-    )
-
-
-def test_a_tick_between_two_instances_looks_at_the_horizon_only() -> None:
-    assert watch_windows(HOURLY, at(1000.5), at(1000.25), DAY) == ((at(977), at(1000)),)
-
-
-def test_the_first_look_is_at_everything() -> None:
-    assert watch_windows(HOURLY, at(1000.5), None, DAY) == ((START, at(1000)),)
-
-
-def test_after_a_pause_nothing_is_left_out() -> None:
-    windows = watch_windows(HOURLY, at(1000), at(900), DAY)
-    assert windows == ((at(709), at(1000)), (at(517), at(616)), (at(133), at(232)))
-    assert watch_windows(HOURLY, at(1000), at(500), DAY) == ((START, at(1000)),)
+@pytest.mark.parametrize(
+    ("now", "looked_at", "window"),
+    [
+        pytest.param(at(1000), at(999), (at(976), at(1000)), id="what got a day old in this tick, too"),
+        pytest.param(at(1000.5), at(1000.25), (at(977), at(1000)), id="between two instances"),
+        pytest.param(at(1000.5), None, (START, at(1000)), id="the first look is at everything"),
+        pytest.param(at(1000), at(900), (at(877), at(1000)), id="after a pause nothing of it is left out"),
+        pytest.param(at(20), at(19), (START, at(20)), id="younger than the horizon"),
+        pytest.param(at(50), at(80), (at(26), at(50)), id="the clock was put back"),
+        pytest.param(at(50), at(50), (at(26), at(50)), id="twice at the same time"),
+        pytest.param(at(-1), None, None, id="before the first instance, first look"),
+        pytest.param(at(-1), at(-2), None, id="before the first instance"),
+    ],
+)
+def test_the_window_of_a_tick(
+    now: datetime, looked_at: datetime | None, window: tuple[datetime, datetime] | None
+) -> None:
+    assert watch_window(HOURLY, now, looked_at, DAY) == window
 
 
 @pytest.mark.parametrize(
-    ("timeline", "now", "looked_at"),
+    "timeline",
     [
-        pytest.param(HOURLY, at(-1), None, id="before the first instance, first look"),
-        pytest.param(HOURLY, at(-1), at(-2), id="before the first instance"),
-        pytest.param(Timeline(START, START, HOURLY.frequency, "UTC"), at(9), at(0), id="empty validity"),
-        pytest.param(Timeline(START, at(3), HOURLY.frequency, "UTC"), at(33), at(32), id="ended long ago"),
+        pytest.param(Timeline(START, START, HOURLY.frequency, "UTC"), id="empty validity"),
+        pytest.param(Timeline(START, at(3), HOURLY.frequency, "UTC"), id="ended long ago"),
     ],
 )
-def test_no_instance_no_window(timeline: Timeline, now: datetime, looked_at: datetime | None) -> None:
-    assert watch_windows(timeline, now, looked_at, DAY) == ()
+def test_no_instance_no_window(timeline: Timeline) -> None:
+    assert watch_window(timeline, at(33), at(32), DAY) is None
 
 
-def test_a_clock_that_was_set_back_and_the_edges_of_time_do_no_harm() -> None:
-    assert watch_windows(HOURLY, at(50), at(80), DAY) == watch_windows(HOURLY, at(50), at(50), DAY)
-    assert watch_windows(HOURLY, at(50), at(50), DAY) == ((at(26), at(50)), (at(2), at(2)))
-    ages = Timeline(
-        datetime(1, 1, 1, tzinfo=UTC), datetime(9999, 12, 31, tzinfo=UTC), Frequency.parse("hours(1)"), "UTC"
-    )
-    now = datetime(9999, 12, 30, tzinfo=UTC)
-    assert len(watch_windows(ages, now, now - HOUR, DAY)) == 22
-    assert watch_windows(ages, now, now - HOUR, timedelta.max) == ((ages.start, now),)
-    assert watch_windows(ages, now, datetime.min.replace(tzinfo=UTC), timedelta.max) == ((ages.start, now),)
+def test_the_ends_of_the_calendar() -> None:
+    ages = Timeline(datetime(1, 1, 1, tzinfo=UTC), datetime(9999, 12, 31, tzinfo=UTC), HOURLY.frequency, "UTC")
+    now = datetime(2026, 1, 1, tzinfo=UTC)
+    assert watch_window(ages, now, now - HOUR, timedelta.max) == (ages.start, now)
+    assert watch_window(ages, now, datetime.min.replace(tzinfo=UTC), timedelta.max) == (ages.start, now)
 
 
 @given(data=st.data(), timeline=timelines, horizon=horizons)
 @settings(max_examples=200)
-def test_what_lands_is_found_before_it_is_twice_as_old_plus_a_tick(
+def test_what_is_young_at_a_look_or_came_up_since_the_last_one_is_looked_for(
     data: st.DataObject, timeline: Timeline, horizon: timedelta
 ) -> None:
-    instance = timeline.instance(data.draw(st.integers(0, timeline.count - 1)))
-    landed = instance + timedelta(minutes=data.draw(st.integers(-3000, 300_000)))
-    tick = timedelta(minutes=data.draw(st.integers(1, 20_000)))
-    looked_at = landed - timedelta(minutes=data.draw(st.integers(0, 20_000)))
-    deadline = instance + 2 * max(landed - instance, timedelta())
-    while True:
-        now = max(looked_at + tick, landed)
-        if any(instance in window for window in watched(timeline, now, looked_at, horizon)):
-            break
-        assert now < deadline
-        looked_at = now
-        tick = max(tick, (deadline - now) / 50)  # fewer ticks than 50 or so keep the test fast
-
-
-@given(data=st.data(), timeline=timelines, horizon=horizons)
-@settings(max_examples=200)
-def test_windows_are_few_disjoint_and_existing(data: st.DataObject, timeline: Timeline, horizon: timedelta) -> None:
     now = START + timedelta(minutes=data.draw(st.integers(0, 2_000_000)))
     looked_at = now - timedelta(minutes=data.draw(st.integers(1, 50_000)))
-    windows = watch_windows(timeline, now, looked_at, horizon)
-    assert len(windows) <= 2 + max(0.0, log2(max((now - START) / horizon, 1)))
-    assert all(timeline.contains(first) and timeline.contains(last) and first <= last for first, last in windows)
-    assert all(older[1] < newer[0] for newer, older in pairwise(windows))
-    looked_for = {one for window in windows for one in timeline.between(*window)}
-    assert looked_for >= set(timeline.between(now - horizon, now))
-    # Everything that got horizon * 2**k old, and nothing else.
-    for one in timeline.until(now):
-        before, after = (looked_at - one) / horizon, (now - one) / horizon
-        k = max(0, int(log2(after))) if after >= 1 else 0
-        assert (one in looked_for) == (after <= 1 or before < 2**k <= after)
+    window = watch_window(timeline, now, looked_at, horizon)
+    looked_for = set(timeline.between(*window)) if window else set()
+    assert looked_for == {one for one in timeline.until(now) if one > looked_at - horizon}
+    assert not window or (timeline.contains(window[0]) and timeline.contains(window[1]))
 
 
 def test_a_tick_costs_the_same_whatever_the_history() -> None:
     for years in (1, 10, 80):
         now = START + years * timedelta(days=365)
-        windows = watch_windows(HOURLY, now, now - HOUR, DAY)
-        assert sum(len(HOURLY.indexes(*window)) for window in windows) <= 25 + log2(years * 365)
+        window = watch_window(HOURLY, now, now - HOUR, DAY)
+        assert window
+        assert len(HOURLY.indexes(*window)) == 25
+
+
+@given(data=st.data(), timeline=timelines)
+@settings(max_examples=200)
+def test_the_windows_of_what_is_missing(data: st.DataObject, timeline: Timeline) -> None:
+    first, last = (START + timedelta(minutes=data.draw(st.integers(-3000, 600_000))) for _ in range(2))
+    asked = timeline.between(first, last)
+    known = set(data.draw(st.lists(st.sampled_from(asked), max_size=200))) if asked else set()
+    windows = list(missing_windows(timeline, first, last, known))
+    looked_for = {one for window in windows for one in timeline.between(*window)}
+    assert set(asked) - known <= looked_for <= set(asked)
+    assert all(end not in known for window in windows for end in window)
+    assert all(before[1] < after[0] for before, after in pairwise(windows))
+
+
+def test_windows_that_are_a_day_apart_are_two() -> None:
+    known = set(HOURLY.between(at(1), at(25))) | set(HOURLY.between(at(40), at(62)))
+    assert list(missing_windows(HOURLY, START, at(70), known)) == [(START, START), (at(26), at(70))]
+    assert list(missing_windows(HOURLY, START, at(70), set(HOURLY.until(at(70))))) == []
 
 
 @pytest.mark.parametrize(

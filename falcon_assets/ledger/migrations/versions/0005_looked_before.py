@@ -6,7 +6,7 @@ import sqlalchemy as sa
 from alembic import op
 
 revision = "0005"
-down_revision = "0004"
+down_revision = "0004b"
 
 SCHEMA = "falcon"
 COMMENT = "the look before seen_at, where it landed: it came between the two"

@@ -1,0 +1,91 @@
+"""What collectors remember between two looks, and what they are asked to look at."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, fields
+from datetime import datetime
+
+from sqlalchemy import ARRAY, Connection, Text, any_, delete, literal, select, tuple_
+from sqlalchemy.dialects.postgresql import insert
+
+from falcon_assets.ledger.tables import FEED_INSTANCES, INCOMPLETE, PASSES, PUSHED
+from falcon_assets.ledger.upsert import parts, upsert
+from falcon_assets.planning.patrol import Patrol
+
+_PATROL = [one.name for one in fields(Patrol)]
+
+
+@dataclass(frozen=True)
+class Push:
+    """A partition of a feed that somebody reported.
+
+    Attributes:
+        feed: The feed.
+        partition: As it was reported; empty: none was named.
+        event_id: Of Dagster's latest event that said so.
+    """
+
+    feed: str
+    partition: str
+    event_id: int
+
+
+def passes(connection: Connection, cluster: str) -> dict[str, Patrol]:
+    """Feed -> how far the passes over its old instances are."""
+    table = PASSES.c
+    found = connection.execute(select(table.feed, *(table[name] for name in _PATROL)).where(table.cluster == cluster))
+    return {row.feed: Patrol(**{name: row._mapping[name] for name in _PATROL}) for row in found}
+
+
+def set_passes(connection: Connection, cluster: str, patrols: Mapping[str, Patrol]) -> None:
+    """Remembers it."""
+    rows = [
+        {"cluster": cluster, "feed": feed, **{name: getattr(one, name) for name in _PATROL}}
+        for feed, one in patrols.items()
+    ]
+    upsert(connection, PASSES, rows)
+
+
+def incomplete(connection: Connection, cluster: str) -> dict[str, set[datetime]]:
+    """Feed -> its instances that were seen and were not complete."""
+    table = INCOMPLETE.c
+    found: dict[str, set[datetime]] = {}
+    for feed, instance in connection.execute(select(table.feed, table.instance).where(table.cluster == cluster)):
+        found.setdefault(feed, set()).add(instance)
+    return found
+
+
+def set_incomplete(
+    connection: Connection,
+    cluster: str,
+    came: Collection[tuple[str, datetime]],
+    went: Collection[tuple[str, datetime]],
+) -> None:
+    """Remembers instances, by feed and nominal time, and forgets others: they are complete now, or gone."""
+    rows = [{"cluster": cluster, "feed": feed, "instance": instance} for feed, instance in came]
+    if rows:
+        connection.execute(insert(INCOMPLETE).on_conflict_do_nothing(), rows)
+    table = INCOMPLETE.c
+    for part in parts(set(went)):
+        statement = delete(INCOMPLETE).where(table.cluster == cluster, tuple_(table.feed, table.instance).in_(part))
+        connection.execute(statement)
+
+
+def known(connection: Connection, cluster: str, feed: str, instances: Iterable[datetime]) -> set[datetime]:
+    """Those of the instances that the ledger has, evicted ones too."""
+    table = FEED_INSTANCES.c
+    found: set[datetime] = set()
+    for part in parts(set(instances)):
+        own = (table.cluster == cluster, table.feed == feed, table.instance.in_(part))
+        found.update(connection.execute(select(table.instance).where(*own)).scalars())
+    return found
+
+
+def pushes(connection: Connection, cluster: str, feeds: Collection[str], limit: int) -> list[Push]:
+    """What was reported of these feeds and has no answer, the oldest first, no more than ``limit``."""
+    table = PUSHED.c
+    own = (table.cluster == cluster, table.feed == any_(literal(list(feeds), ARRAY(Text))))
+    statement = select(table.feed, table.partition, table.event_id).where(*own)
+    rows = connection.execute(statement.order_by(table.event_id).limit(limit))
+    return [Push(row.feed, row.partition, row.event_id) for row in rows]

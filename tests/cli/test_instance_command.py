@@ -1,0 +1,166 @@
+"""``falcon instance collect``: what landed in the past is recorded now."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from falcon_assets.cli.instance import instance
+from falcon_assets.cli.main import main
+from falcon_assets.settings import Settings
+
+CLUSTER = """
+kind: cluster
+name: {name}
+interfaces: {{write: {{endpoint: {endpoint}}}, execute: {{endpoint: "local[1]"}}}}
+---
+"""
+ENTITIES = (
+    CLUSTER.format(name="primary", endpoint="data/primary")
+    + CLUSTER.format(name="short", endpoint="data/short")
+    + CLUSTER.format(name="away", endpoint='"s3://lake/data"')
+    + """
+kind: feed
+name: raw
+frequency: hours(1)
+availability_flag: _SUCCESS
+locations: {data: "/raw/${YEAR}-${MONTH}-${DAY}/${HOUR}"}
+clusters:
+  - {name: primary, validity: {start: 2012-01-01T00:00Z, end: 2014-01-01T00:00Z}}
+  - {name: short, validity: {start: 2012-06-01T00:00Z, end: 2014-01-01T00:00Z}}
+---
+kind: feed
+name: made
+frequency: hours(1)
+locations: {data: "/made/${YEAR}-${MONTH}-${DAY}/${HOUR}"}
+clusters: [{name: primary, validity: {start: 2012-01-01T00:00Z, end: 2014-01-01T00:00Z}}]
+---
+kind: feed
+name: remote
+frequency: hours(1)
+locations: {data: "/remote/${YEAR}-${MONTH}-${DAY}/${HOUR}"}
+clusters: [{name: away, validity: {start: 2012-01-01T00:00Z, end: 2014-01-01T00:00Z}}]
+---
+kind: process
+name: make
+clusters: [{name: primary, validity: {start: 2012-01-01T00:00Z, end: 2014-01-01T00:00Z}}]
+frequency: hours(1)
+inputs: [{name: rows, feed: raw, start: "now(0,0)", end: "now(0,0)"}]
+outputs: [{name: out, feed: made, instance: "now(0,0)"}]
+workflow: {engine: spark-sql, path: all.sql}
+"""
+)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def entities(settings: Settings, write_entities: Callable[[dict[str, str]], Path]) -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as environment:
+        environment.setenv("FALCON_CLOCK", "2013-01-01T05:30Z")
+        environment.setenv("AWS_ACCESS_KEY_ID", "x")
+        environment.chdir(settings.home)
+        write_entities({"all.yaml": ENTITIES, "all.sql": "SELECT * FROM rows"})
+        yield
+
+
+@pytest.fixture(scope="module")
+def raw(settings: Settings) -> Path:
+    return settings.home / "data/primary/raw/2012-03-01"
+
+
+def land(folder: Path, hour: int, text: str = "a,1\n", *, complete: bool = True) -> None:
+    (folder / f"{hour:02}").mkdir(parents=True, exist_ok=True)
+    (folder / f"{hour:02}" / "part.csv").write_text(text)
+    if complete:
+        (folder / f"{hour:02}" / "_SUCCESS").touch()
+
+
+def collect(feed: str, start: str, end: str, *more: str) -> Result:
+    return CliRunner().invoke(instance, ["collect", feed, "--start", start, "--end", end, *more])
+
+
+def test_what_landed_is_recorded_and_what_is_missing_is_said(raw: Path) -> None:
+    land(raw, 0)
+    land(raw, 1)
+    land(raw, 2, complete=False)
+    done = collect("raw", "2012-03-01T00:00Z", "2012-03-01T03:00Z")
+    assert done.exit_code == 0
+    assert done.stdout.splitlines() == [
+        "raw on primary: 2 recorded, 0 known already, 2 missing",
+        "  new      2012-03-01T00:00Z  1 file, 4 bytes",
+        "  new      2012-03-01T01:00Z  1 file, 4 bytes",
+        f"  missing  2012-03-01T02:00Z  there is no _SUCCESS in {raw}/02",
+        f"  missing  2012-03-01T03:00Z  there is nothing at {raw}/03",
+    ]
+
+
+def test_once_more_there_is_nothing_new(raw: Path) -> None:
+    done = collect("raw", "2012-03-01T00:00Z", "2012-03-01T01:00Z", "--cluster", "primary")
+    assert (done.exit_code, done.stdout) == (0, "raw on primary: nothing new, 2 known already, 0 missing\n")
+
+
+def test_what_changed_is_recorded_as_another_version(raw: Path) -> None:
+    land(raw, 0, "a,1\nb,2\n")
+    done = collect("raw", "2012-03-01T00:00Z", "2012-03-01T00:00Z")
+    assert done.stdout.splitlines() == [
+        "raw on primary: 1 recorded, 0 known already, 0 missing",
+        "  changed  2012-03-01T00:00Z  1 file, 8 bytes",
+    ]
+
+
+def test_of_many_that_are_missing_the_first_are_listed(raw: Path) -> None:
+    done = collect("raw", "2012-04-01T00:00Z", "2012-04-30T00:00Z")
+    lines = done.stdout.splitlines()
+    assert lines[0] == "raw on primary: nothing new, 0 known already, 697 missing"
+    assert lines[-1] == "  missing  ... and 677 more, the last one 2012-04-30T00:00Z"
+    assert len(lines) == 22
+
+
+@pytest.mark.parametrize(
+    ("args", "said"),
+    [
+        pytest.param(["nobody"], "there is no feed 'nobody'; there is: raw, made, remote", id="unknown feed"),
+        pytest.param(["made"], "process 'make' writes it on cluster 'primary': materialize", id="produced"),
+        pytest.param(["raw", "--cluster", "away"], "feed 'raw' is not on cluster 'away'", id="another cluster"),
+        pytest.param(["raw", "--end", "soon"], "'soon' is not an instant", id="no instant"),
+        pytest.param(
+            ["raw", "--start", "2013-02-01T00:00Z", "--end", "2013-03-01T00:00Z"],
+            "feed 'raw' on cluster 'primary' has no instance from 2013-02-01T00:00Z to 2013-03-01T00:00Z at "
+            "2013-01-01T05:30Z: its validity is 2012-01-01T00:00Z to 2014-01-01T00:00Z, its frequency hours(1)",
+            id="to come",
+        ),
+    ],
+)
+def test_mistakes_are_said_in_a_sentence(
+    args: list[str], said: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given = dict(zip(args[1::2], args[2::2], strict=True))
+    span = {"--start": "2012-03-01T00:00Z", "--end": "2012-03-01T01:00Z", **given}
+    monkeypatch.setattr(
+        sys, "argv", ["falcon", "instance", "collect", args[0], *(x for one in span.items() for x in one)]
+    )
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 1
+    printed = capsys.readouterr()
+    assert said in printed.err
+    assert "Traceback" not in printed.err
+
+
+def test_an_end_before_the_start_is_misuse() -> None:
+    done = collect("raw", "2012-03-02T00:00Z", "2012-03-01T00:00Z")
+    assert done.exit_code == 2
+    assert "--end: it is before --start 2012-03-02T00:00Z" in done.output
+
+
+def test_a_store_that_cannot_be_reached_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9")  # nobody listens there
+    monkeypatch.setenv("AWS_MAX_ATTEMPTS", "1")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret")
+    done = collect("remote", "2012-03-01T00:00Z", "2012-03-01T01:00Z")
+    assert done.exit_code == 1
+    assert done.stderr.startswith("Error: remote on away: cluster 'away': cannot ")
+    assert "secret" not in done.output
