@@ -52,4 +52,10 @@ bench: $(INSTALLED) ## Run the benchmarks; they print ratios
 
 clean: ## Remove what was installed and produced
 	@if [ -x $(BIN)/falcon ]; then $(BIN)/falcon spark stop; fi
-	rm -rf $(VENV) .falcon .env .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) .falcon .tmp_dagster_home_* .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf *.egg-info build dist spark-warehouse metastore_db derby.log artifacts
+	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
+	@rmdir logs .logs_queue 2>/dev/null || true  # Dagster makes them beside dagster.yaml, and leaves them empty
+	@# What else is in .env is not ours.
+	@if [ -f .env ]; then grep -v '^DAGSTER_HOME=$(CURDIR)$$' .env > .env.rest || true; \
+	  if [ -s .env.rest ]; then mv .env.rest .env; else rm -f .env .env.rest; fi; fi

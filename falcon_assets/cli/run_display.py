@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime
@@ -17,6 +18,8 @@ from falcon_assets.planning.instance_record import InstanceState
 from falcon_assets.storage.copying.copy_progress import CopyProgress
 
 _SHOWN = 5
+_SAID_EVERY_SECONDS = 20.0
+_LOOKING = "looking for data, and for what is ready"
 
 
 def progress_on(console: Console) -> Progress:
@@ -27,35 +30,88 @@ def progress_on(console: Console) -> Progress:
 
 @contextmanager
 def shown_on(console: Console) -> Iterator[Display]:
-    """One progress bar per run, and one per copy that takes longer than a moment."""
+    """What goes on, as it goes on: bars on a terminal, a line now and then elsewhere."""
+    if not console.is_terminal:
+        yield _lines(console)
+        return
+    with progress_on(console) as progress:
+        yield _bars(progress)
+
+
+def _bars(progress: Progress) -> Display:
+    """One progress bar per run, and one per copy that takes longer than a moment; one that moves while none runs."""
     tasks: dict[str, TaskID] = {}
     copies: dict[str, TaskID] = {}
-    with progress_on(console) as progress:
+    idle = progress.add_task(_LOOKING, total=None)
 
-        def collected(count: int) -> None:
-            if count:
-                progress.console.print(f"{count} instances landed")
+    def collected(count: int) -> None:
+        if count:
+            progress.console.print(_landed(count))
 
-        def started(one: PlannedRun) -> None:
-            times = " to ".join(map(format_instant, dict.fromkeys((one.launch.nominals[0], one.launch.nominals[-1]))))
-            name = f"{one.member.process.name} on {one.member.cluster.name} {times}"
-            tasks[one.run_key] = progress.add_task(name, total=len(one.launch.nominals))
+    def started(one: PlannedRun) -> None:
+        tasks[one.run_key] = progress.add_task(_name(one), total=len(one.launch.nominals))
+        progress.update(idle, visible=False)
 
-        def moved(one: PlannedRun, count: int) -> None:
-            progress.update(tasks[one.run_key], completed=count)
+    def moved(one: PlannedRun, count: int) -> None:
+        progress.update(tasks[one.run_key], completed=count)
+        progress.update(idle, visible=count >= len(one.launch.nominals))
 
-        def waits(at: datetime) -> None:
-            progress.console.print(f"waiting for a retry at {at:%Y-%m-%dT%H:%M:%SZ}")
+    def waits(at: datetime) -> None:
+        progress.console.print(_waits(at))
 
-        def copying(name: str, now: CopyProgress) -> None:
-            if now.files < now.of_files:
-                if name not in copies:
-                    copies[name] = progress.add_task(name, total=now.of_files)
-                progress.update(copies[name], completed=now.files, description=f"{name}: {in_words(now)}")
-            elif name in copies:
-                progress.remove_task(copies.pop(name))
+    def copying(name: str, now: CopyProgress) -> None:
+        if now.files < now.of_files:
+            if name not in copies:
+                copies[name] = progress.add_task(name, total=now.of_files)
+            progress.update(copies[name], completed=now.files, description=f"{name}: {in_words(now)}")
+        elif name in copies:
+            progress.remove_task(copies.pop(name))
 
-        yield Display(collected, started, moved, waits, copying)
+    return Display(collected, started, moved, waits, copying)
+
+
+def _lines(console: Console) -> Display:
+    """The same for logs and pipes: a line when something begins, and one at least every so often."""
+    said: dict[str, float] = {}
+
+    def say(name: str, text: str, *, always: bool = True) -> None:
+        now = time.monotonic()
+        if always or now - said.get(name, now) >= _SAID_EVERY_SECONDS:
+            said[name] = now
+            console.print(text, soft_wrap=True)
+
+    def collected(count: int) -> None:
+        if count:
+            say("", _landed(count))
+
+    def started(one: PlannedRun) -> None:
+        say(one.run_key, f"runs {_name(one)}")
+
+    def moved(one: PlannedRun, count: int) -> None:
+        say(one.run_key, f"runs {_name(one)}: {count} of {len(one.launch.nominals)} are over", always=False)
+
+    def waits(at: datetime) -> None:
+        say("", _waits(at))
+
+    def copying(name: str, now: CopyProgress) -> None:
+        said.setdefault(name, time.monotonic())
+        say(name, f"{name}: {in_words(now)}", always=False)
+
+    say("", _LOOKING)
+    return Display(collected, started, moved, waits, copying)
+
+
+def _name(one: PlannedRun) -> str:
+    times = " to ".join(map(format_instant, dict.fromkeys((one.launch.nominals[0], one.launch.nominals[-1]))))
+    return f"{one.member.process.name} on {one.member.cluster.name} {times}"
+
+
+def _landed(count: int) -> str:
+    return f"{count} instances landed"
+
+
+def _waits(at: datetime) -> str:
+    return f"waiting for a retry at {at:%Y-%m-%dT%H:%M:%SZ}"
 
 
 def tell(console: Console, outcome: Outcome) -> None:

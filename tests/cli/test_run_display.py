@@ -24,3 +24,13 @@ def test_a_copy_is_shown_from_its_first_second_to_its_end() -> None:
     assert "3/4" in last
     assert "over" not in last
     assert "quick" not in console.file.getvalue()
+
+
+def test_a_log_has_a_line_when_something_begins() -> None:
+    console = Console(file=io.StringIO(), force_terminal=False, width=160)
+    with shown_on(console) as display:
+        display.collected(0)
+        display.collected(3)
+        display.copying("quick", CopyProgress(1, 4, 1_000_000, 4_000_000, 0.5))
+    assert isinstance(console.file, io.StringIO)
+    assert console.file.getvalue().splitlines() == ["looking for data, and for what is ready", "3 instances landed"]

@@ -283,7 +283,8 @@ def test_assets_and_their_groups(graphql: Callable[..., Any], launched: Launched
 def test_your_first_feed_and_process(run_section: Callable[[str], str], project: Path) -> None:
     shown = run_section("Your first feed and process")
     assert "2024-05-01T09:00Z" in shown  # of falcon explain
-    assert (project / ".falcon/data/lab/totals/2024-05-01/10/_SUCCESS").is_file()
+    for hour in ("09", "10"):
+        assert (project / f".falcon/hello/data/lab/totals/2024-05-01/{hour}/_SUCCESS").is_file()
 
 
 def test_check_that_the_code_location_loads(run_section: Callable[[str], str]) -> None:

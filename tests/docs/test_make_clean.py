@@ -1,0 +1,30 @@
+"""``make clean`` removes what was made in the checkout, and nothing else."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+from tests.processes import CHECKOUT
+
+MADE = (
+    *(".falcon/postgres", ".venv/bin", ".pytest_cache", ".tmp_dagster_home_1", "falcon_assets.egg-info", "build"),
+    *("spark-warehouse", "package/__pycache__", "logs", ".logs_queue"),
+)
+
+
+def test_make_clean(tmp_path: Path) -> None:
+    shutil.copy(CHECKOUT / "Makefile", tmp_path)
+    for folder in (*MADE, "hello"):
+        (tmp_path / folder).mkdir(parents=True)
+    (tmp_path / "derby.log").touch()
+    (tmp_path / "package" / "mine.py").touch()
+    (tmp_path / ".env").write_text(f"MINE=1\nDAGSTER_HOME={tmp_path}\n")
+    subprocess.run(["make", "clean"], cwd=tmp_path, check=True, capture_output=True)
+    assert sorted(one.name for one in tmp_path.iterdir()) == [".env", "Makefile", "hello", "package"]
+    assert [one.name for one in (tmp_path / "package").iterdir()] == ["mine.py"]
+    assert (tmp_path / ".env").read_text() == "MINE=1\n"
+    (tmp_path / ".env").write_text(f"DAGSTER_HOME={tmp_path}\n")
+    subprocess.run(["make", "clean"], cwd=tmp_path, check=True, capture_output=True)
+    assert not (tmp_path / ".env").exists()
