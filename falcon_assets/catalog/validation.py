@@ -45,10 +45,11 @@ def validation_problems(document: Document, model: type[BaseModel], error: Valid
     secrets: set[KeyPath] = set()
     for detail in details:
         path = _key_path(document, detail)
-        if path[:1] == (SECRET_KEY,):
-            if path[:2] not in secrets:
-                secrets.add(path[:2])
-                yield document.problem(path[:2], SECRET_RULES[len(path) > 1])
+        depth = _secret_depth(path)
+        if depth:
+            if path[: depth + 1] not in secrets:
+                secrets.add(path[: depth + 1])
+                yield document.problem(path[: depth + 1], SECRET_RULES[len(path) > depth])
         elif detail["type"] == "extra_forbidden":
             keys = legal_keys(model, detail["loc"][:-1])
             yield document.problem(path, unknown_word("key", str(path[-1]), keys), at_key=True)
@@ -61,6 +62,14 @@ def validation_problems(document: Document, model: type[BaseModel], error: Valid
             # A list that is too short only because its items are wrong is no problem of its own.
             message = _message(detail, path, document.node(path))
             yield document.problem(path, message, at_key=detail["loc"][-1] == "[key]")
+
+
+def _secret_depth(path: KeyPath) -> int:
+    """How many keys lead to storage options, of a cluster or of locations; 0 where none are on the way."""
+    for depth, key in enumerate(path, start=1):
+        if key == SECRET_KEY and (depth == 1 or path[depth - 2] == "locations"):
+            return depth
+    return 0
 
 
 def unknown_word(what: str, word: str, legal: tuple[str, ...]) -> str:

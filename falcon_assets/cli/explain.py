@@ -20,7 +20,7 @@ from falcon_assets.planning.paths import InstancePaths
 from falcon_assets.planning.process_instance import ProcessInstance, plan_process_instance
 from falcon_assets.settings import load_settings
 from falcon_assets.storage.availability import is_available
-from falcon_assets.storage.cluster_store import ClusterStore
+from falcon_assets.storage.feed_store import StoresOf
 
 
 @click.command()
@@ -37,10 +37,10 @@ def explain(process: str, instance: str, cluster: str | None, as_json: bool) -> 
     store = load_entities(settings.entity_defs).in_colo(settings.colo)
     entity = store.process(process)
     where = _cluster(store, entity, cluster)
-    files = ClusterStore(where, settings.home, settings.environ)
+    files = StoresOf(where, settings.home, settings.environ)
 
     def available(feed: Feed, moment: Any) -> bool:
-        return is_available(files, feed, InstancePaths(feed, where).data(moment))
+        return is_available(files(feed), feed, InstancePaths(feed, where).data(moment))
 
     plan = plan_process_instance(
         entity,
@@ -59,10 +59,10 @@ def explain(process: str, instance: str, cluster: str | None, as_json: bool) -> 
 
 @dataclass(frozen=True)
 class Explanation:
-    """A planned instance beside the state of its cluster's file system."""
+    """A planned instance beside the state of the stores of its feeds."""
 
     plan: ProcessInstance
-    files: ClusterStore
+    files: StoresOf
 
     def as_dict(self) -> dict[str, Any]:
         """What ``--json`` prints; ``available`` has one truth value per instance, in the same order."""
@@ -75,8 +75,8 @@ class Explanation:
                     "name": one.name,
                     "feed": one.feed.name,
                     "instances": [format_instant(instance) for instance in one.instances],
-                    "paths": [self.files.path(path) for path in one.paths],
-                    "available": [is_available(self.files, one.feed, path) for path in one.paths],
+                    "paths": [self.files(one.feed).shown(path) for path in one.paths],
+                    "available": [is_available(self.files(one.feed), one.feed, path) for path in one.paths],
                 }
                 for one in self.plan.inputs
             ],
@@ -85,7 +85,7 @@ class Explanation:
                     "name": one.name,
                     "feed": one.feed.name,
                     "instance": format_instant(one.instance),
-                    "path": self.files.path(one.path),
+                    "path": self.files(one.feed).shown(one.path),
                 }
                 for one in self.plan.outputs
             ],

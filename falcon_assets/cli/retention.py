@@ -118,8 +118,8 @@ def _verdict(one: Verdict, of: FeedPlan) -> dict[str, Any]:
         "instance": format_instant(one.instance.nominal),
         "action": one.action,
         "reason": one.reason,
-        "paths": [location.path for location in one.instance.locations],
-        **({"archive_to": one.archive_to} if one.archive_to else {}),
+        "paths": [location.place for location in one.instance.locations],
+        **({"archive_to": one.archive_place} if one.archive_place else {}),
         **({"archive_cluster": archive_cluster} if one.archive_to and archive_cluster else {}),
     }
 

@@ -46,10 +46,11 @@ class Eviction:
         return self.verdict.instance.nominal
 
     @property
-    def archive_places(self) -> set[tuple[str, str]]:
-        """Where it is archived, if it is: the cluster, and the path below its root, of each location."""
+    def archive_places(self) -> set[tuple[str, str, str]]:
+        """Where it is archived, of each location: the cluster, the URL of the root or "", and the path below it."""
+        where = self.archive_cluster or self.cluster, self.verdict.archive_root or ""
         paths = map(self.verdict.archive_path, self.verdict.instance.locations)
-        return {(self.archive_cluster or self.cluster, path) for path in paths if path is not None}
+        return {(*where, path) for path in paths if path is not None}
 
 
 def write_down(connection: Connection, evictions: Iterable[Eviction]) -> None:
@@ -100,6 +101,7 @@ def _values(one: Eviction) -> dict[str, Any]:
         "locations": [location._asdict() for location in verdict.instance.locations],
         "flag": one.flag,
         "archive_cluster": one.archive_cluster,
+        "archive_root": verdict.archive_root,
         "archive_to": verdict.archive_to,
         "files": one.files,
         "bytes": one.bytes,
@@ -110,8 +112,9 @@ def _values(one: Eviction) -> dict[str, Any]:
 
 
 def _eviction(row: Any) -> Eviction:
-    locations = tuple(StoredLocation(one["kind"], one["path"], one["prefix"]) for one in row.locations)
-    verdict = Verdict(StoredInstance(row.instance, locations), row.action, row.reason, row.archive_to)
+    locations = tuple(StoredLocation(**one) for one in row.locations)
+    instance = StoredInstance(row.instance, locations)
+    verdict = Verdict(instance, row.action, row.reason, row.archive_to, archive_root=row.archive_root)
     return Eviction(
         row.cluster,
         row.feed,

@@ -135,6 +135,7 @@ EVICTIONS = Table(
     Column("flag", Text, comment="name of the availability flag"),
     Column("archive_cluster", Text, comment="archive: null = the same cluster"),
     Column("archive_to", Text, comment="archive: the path of the data"),
+    Column("archive_root", Text, comment="archive: URL of the root of the path; null = the cluster's own"),
     Column("files", BigInteger, nullable=False, comment="how many there were at the decision"),
     Column("bytes", BigInteger, nullable=False, comment="how much it was at the decision"),
     Column("run_id", Text, nullable=False, comment="the run that decided it"),

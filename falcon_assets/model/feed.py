@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, Field, StrictBool, StringConstraints, model_validator
 
 from falcon_assets.model.base import Declaration, EntityName, NonEmpty
+from falcon_assets.model.cluster import StorageOption
 from falcon_assets.model.frequency import Frequency, Step
 from falcon_assets.model.path_template import PathTemplate
 from falcon_assets.model.shared import Acl, Properties, Tags, TimeZoneName, Validity
@@ -37,7 +38,7 @@ class FeedSla(Declaration):
 
 
 class Locations(Declaration):
-    """Path templates below the cluster's write endpoint."""
+    """Path templates below the cluster's write endpoint, or whole URLs: what these name lies there."""
 
     data: PathTemplate | None = None
     """The instance itself."""
@@ -45,6 +46,8 @@ class Locations(Declaration):
     """Statistics about the instance, which retention takes along; without a time variable about the feed: they stay."""
     meta: PathTemplate | None = None
     """Metadata, the same way."""
+    storage_options: dict[str, StorageOption] | None = None
+    """Options of the stores of those that are whole URLs; omitted: the cluster's."""
 
 
 def _readable(uri: str) -> str:
@@ -67,9 +70,9 @@ class Retention(Declaration):
     action: Literal["delete", "archive"] = "delete"
     """``delete``: the instance is removed; ``archive``: it is moved to ``archive_to``."""
     archive_to: PathTemplate | None = None
-    """Where archived instances go; with ``action: archive`` only, and required there."""
+    """Where archived instances go, a whole URL perhaps; with ``action: archive`` only, and required there."""
     archive_cluster: EntityName | None = None
-    """The cluster that ``archive_to`` lies on; omitted: the one that is archived from."""
+    """The cluster that ``archive_to`` lies on, or whose options open its URL; omitted: the one archived from."""
     keep_last: Annotated[int, Field(ge=1, strict=True)] | None = None
     """The newest n instances that are there stay, however old they are."""
     minimum_age: Frequency | None = None
@@ -180,7 +183,13 @@ class Feed(Declaration):
         entry = self.on(cluster)
         own = (entry.locations if entry else None) or Locations()
         common = self.locations or Locations()
-        return Locations(data=own.data or common.data, stats=own.stats or common.stats, meta=own.meta or common.meta)
+        options = common.storage_options if own.storage_options is None else own.storage_options
+        return Locations(
+            data=own.data or common.data,
+            stats=own.stats or common.stats,
+            meta=own.meta or common.meta,
+            storage_options=options,
+        )
 
     def sla_on(self, cluster: str) -> FeedSla | None:
         """When an instance should be on that cluster: as declared for it, else for the feed."""

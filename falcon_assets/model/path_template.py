@@ -21,6 +21,7 @@ TIME_VARIABLES = ("YEAR", "MONTH", "DAY", "HOUR", "MINUTE")
 """Coarsest first."""
 _FROM_ONE = ("MONTH", "DAY")
 """Those whose first value is 1."""
+_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://([^/]*)(?=/|$)")
 _DIGITS = {"YEAR": 4, "MONTH": 2, "DAY": 2, "HOUR": 2, "MINUTE": 2}
 
 
@@ -38,7 +39,8 @@ class PathTemplate:
         """Reads a template.
 
         Raises:
-            ExpressionError: empty, an unclosed ``${``, an expression where only variables may stand, or ``..``.
+            ExpressionError: empty, an unclosed ``${``, an expression where only variables may stand, ``..``, or a URL
+                that is chained, has credentials in it or stands in the middle.
         """
         if not text.strip():
             raise ExpressionError("a path template must not be empty")
@@ -48,7 +50,14 @@ class PathTemplate:
                 raise ExpressionError(f"{text!r}: only variables may stand in a path, not {part.name}(...)")
         if ".." in template.text.split("/"):
             raise ExpressionError(f"{text!r}: a path must not contain '..'")
+        if "://" in template.text:
+            _check_url(template.text)
         return template
+
+    @cached_property
+    def is_url(self) -> bool:
+        """Whether it is a whole URL, with the scheme in front."""
+        return bool(_SCHEME.match(self.text))
 
     @cached_property
     def parts(self) -> tuple[Part, ...]:
@@ -160,6 +169,19 @@ class PathTemplate:
             core_schema.str_schema(),
             serialization=core_schema.plain_serializer_function_ser_schema(str, return_schema=core_schema.str_schema()),
         )
+
+
+def _check_url(text: str) -> None:
+    found = _SCHEME.match(text)
+    if found is None or "://" in text[found.end(1) + 3 :]:
+        raise ExpressionError(
+            f"{text!r}: '://' stands only after the scheme of a whole URL, such as s3://bucket/folder"
+        )
+    if found[1].lower() in ("file", "local") and found[2]:
+        raise ExpressionError(f"{text!r} needs three slashes: file:///folder")
+    # What names a container (abfs://container@account/...) is no secret.
+    if re.search(r":.*@", found[2]):
+        raise ExpressionError("a location must not hold credentials: name them in storage_options as {env: NAME}")
 
 
 def _time_values(wall: datetime) -> dict[str, str]:

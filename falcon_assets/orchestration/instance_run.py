@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import TypeAlias
 
 from pyspark.sql import SparkSession
 
-from falcon_assets.errors import MissingInputsError
+from falcon_assets.errors import MissingInputsError, StorageError
 from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.feed import Feed
 from falcon_assets.model.instant import format_instant
@@ -27,7 +28,7 @@ from falcon_assets.storage.availability import is_available
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.data_version import DataVersion, count_files
 from falcon_assets.storage.instance_files import InstanceFiles
-from falcon_assets.storage.publication.publishing import OutputTarget, publish_instance
+from falcon_assets.storage.publication.publishing import InstancePublication, OutputTarget, publish_instance
 
 Evicted: TypeAlias = Callable[[str, Sequence[datetime]], Mapping[datetime, datetime]]
 """Says which of the instances of a feed were evicted, and when."""
@@ -56,9 +57,10 @@ class ConsumedInstance:
 
 @dataclass(frozen=True)
 class PublishedOutput:
-    """An output instance as it was published."""
+    """An output instance as it was published, and its absolute path or URL."""
 
     plan: OutputPlan
+    place: str
     version: DataVersion
     records: int
 
@@ -95,12 +97,23 @@ class ReadyInstance:
 
 @dataclass(frozen=True)
 class InstanceRunner:
-    """Runs instances of one process on one cluster; safe to call from several threads."""
+    """Runs instances of one process on one cluster; safe to call from several threads.
+
+    Attributes:
+        process: The process.
+        cluster: The cluster.
+        feeds: The feeds by name.
+        store: The cluster's own.
+        store_of: The store that a feed lies on there.
+        entity_root: The folder of the definitions.
+        user: What ``user()`` gives.
+    """
 
     process: Process
     cluster: Cluster
     feeds: Mapping[str, Feed]
     store: ClusterStore
+    store_of: Callable[[Feed], ClusterStore]
     entity_root: Path
     user: str
 
@@ -144,21 +157,15 @@ class InstanceRunner:
         plan = ready.plan
         counted = {
             one.name: [
-                count_files(self.store, path, one.feed.availability_flag) for _, path in ready.available[one.name]
+                count_files(self.store_of(one.feed), path, one.feed.availability_flag)
+                for _, path in ready.available[one.name]
             ]
             for one in plan.inputs
         }
-        inputs = {one.name: tuple(_consumed(one, ready.available[one.name], counted[one.name])) for one in plan.inputs}
-        targets = {
-            output.name: OutputTarget(
-                output.path,
-                output.feed.availability_flag,
-                output.feed.acl.permission if output.feed.acl else None,
-            )
-            for output in plan.outputs
+        inputs = {
+            one.name: tuple(self._consumed(one, ready.available[one.name], counted[one.name])) for one in plan.inputs
         }
-        process_key = f"{self.process.name} at {format_instant(plan.nominal)}"
-        with publish_instance(self.store, process_key, targets) as publication:
+        with self._publications(plan) as publications:
             result = run_workflow(
                 WorkflowTask(
                     process=self.process.name,
@@ -172,7 +179,7 @@ class InstanceRunner:
                         self._input_data(one, ready.available[one.name], counted[one.name]) for one in plan.inputs
                     ),
                     outputs=tuple(
-                        OutputData(output.name, output.feed, f"file://{publication.staging(output.name)}")
+                        OutputData(output.name, output.feed, f"file://{publications[output.name].staging(output.name)}")
                         for output in plan.outputs
                     ),
                     properties=plan.properties,
@@ -181,44 +188,70 @@ class InstanceRunner:
                 )
             )
             outputs = tuple(
-                PublishedOutput(output, publication.commit(output.name), result.records[output.name])
+                PublishedOutput(
+                    output,
+                    self.store_of(output.feed).shown(output.path),
+                    publications[output.name].commit(output.name),
+                    result.records[output.name],
+                )
                 for output in plan.outputs
             )
         seconds = time.monotonic() - started
         return InstanceResult(plan.nominal, inputs, outputs, result.application_id, seconds, _read(ready.late, inputs))
 
+    @contextmanager
+    def _publications(self, plan: ProcessInstance) -> Iterator[dict[str, InstancePublication]]:
+        """By the name of the output: one publication for each store that outputs lie on."""
+        found: dict[str, InstancePublication] = {}
+        key = f"{self.process.name} at {format_instant(plan.nominal)}"
+        stores = {store.root or "": store for store in (self.store_of(output.feed) for output in plan.outputs)}
+        with ExitStack() as held:
+            for _, store in sorted(stores.items()):  # in the same order for all runs, as within a publication
+                ours = [output for output in plan.outputs if self.store_of(output.feed).root == store.root]
+                if not store.is_local:
+                    lies = f"output {ours[0].name!r} lies at {store.shown(ours[0].path)}"
+                    raise StorageError(f"{key}: {lies}, and outputs of processes are published on file:// stores only")
+                publication = held.enter_context(publish_instance(store, key, {one.name: _target(one) for one in ours}))
+                found |= dict.fromkeys((output.name for output in ours), publication)
+            yield found
+
     def _is_available(self, feed: Feed, instance: datetime) -> bool:
-        return is_available(self.store, feed, InstancePaths(feed, self.cluster).data(instance))
+        return is_available(self.store_of(feed), feed, InstancePaths(feed, self.cluster).data(instance))
 
     def _available(self, one: InputPlan) -> list[tuple[datetime, str]]:
         return [
             (instance, path)
             for instance, path in zip(one.instances, one.paths, strict=True)
-            if is_available(self.store, one.feed, path)
+            if is_available(self.store_of(one.feed), one.feed, path)
         ]
 
     def _missing(self, one: InputPlan, available: tuple[tuple[datetime, str], ...]) -> dict[datetime, str]:
         there = {instance for instance, _ in available}
         return {
-            instance: f"{one.name}: {one.feed.name} {format_instant(instance)} at {self.store.path(path)}"
+            instance: f"{one.name}: {one.feed.name} {format_instant(instance)} at {self.store_of(one.feed).shown(path)}"
             for instance, path in zip(one.instances, one.paths, strict=True)
             if instance not in there
         }
+
+    def _consumed(self, one: InputPlan, available: Available, counted: Sequence[Counted]) -> Iterator[ConsumedInstance]:
+        versions = {instance: version for (instance, _), (version, _) in zip(available, counted, strict=True)}
+        root = self.store_of(one.feed).root or ""
+        for instance, path in zip(one.instances, one.paths, strict=True):
+            yield ConsumedInstance(one.feed.name, instance, f"{root}{path}", versions.get(instance))
 
     def _input_data(self, one: InputPlan, available: Available, counted: Sequence[Counted]) -> InputData:
         return InputData(
             one.name,
             one.feed,
-            tuple(self.store.url(path) for _, path in available),
+            tuple(self.store_of(one.feed).url(path) for _, path in available),
             one.partition,
             tuple(files for _, files in counted),
         )
 
 
-def _consumed(one: InputPlan, available: Available, counted: Sequence[Counted]) -> Iterator[ConsumedInstance]:
-    versions = {instance: version for (instance, _), (version, _) in zip(available, counted, strict=True)}
-    for instance, path in zip(one.instances, one.paths, strict=True):
-        yield ConsumedInstance(one.feed.name, instance, path, versions.get(instance))
+def _target(output: OutputPlan) -> OutputTarget:
+    permission = output.feed.acl.permission if output.feed.acl else None
+    return OutputTarget(output.path, output.feed.availability_flag, permission)
 
 
 def _read(late: tuple[LateChange, ...], inputs: Mapping[str, tuple[ConsumedInstance, ...]]) -> tuple[LateChange, ...]:

@@ -48,7 +48,7 @@ def materializations(
             metadata={
                 **done,
                 "instance": format_instant(output.plan.instance),
-                "path": dg.MetadataValue.path(store.path(output.plan.path)),
+                "path": dg.MetadataValue.path(output.place),
                 "data_version": output.version.version,
                 "dagster/row_count": output.records,
                 "records": output.records,

@@ -29,6 +29,7 @@ from falcon_assets.planning.replication import replicated_timeline
 from falcon_assets.planning.timeline import feed_timeline
 from falcon_assets.settings import Settings
 from falcon_assets.storage.cluster_store import ClusterStore
+from falcon_assets.storage.feed_store import StoresOf
 
 _ENGINE_KINDS = {"spark-sql": ("spark",), "pyspark": ("pyspark",), "spark-submit": ("spark",)}
 
@@ -76,6 +77,7 @@ class ProcessAssets:
                 cluster,
                 self.store.feeds,
                 ClusterStore(cluster, self.settings.home, self.settings.environ),
+                StoresOf(cluster, self.settings.home, self.settings.environ),
                 self.store.root,
                 process.acl.owner if process.acl else self.settings.user,
             )

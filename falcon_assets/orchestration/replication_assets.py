@@ -26,7 +26,7 @@ from falcon_assets.planning.replication import contributions
 from falcon_assets.planning.replication_process import Replication
 from falcon_assets.planning.timeline import feed_timeline
 from falcon_assets.settings import Settings
-from falcon_assets.storage.cluster_store import ClusterStore
+from falcon_assets.storage.feed_store import store_of
 
 
 @dataclass(frozen=True)
@@ -106,9 +106,9 @@ class ReplicationAssets:
     def _execution(self, replication: Replication, feed: Feed, cluster: Cluster) -> ProcessExecution:
         def work(context: dg.AssetExecutionContext, fence: InstanceFence) -> InstanceWork:
             home, environ = self.settings.home, self.settings.environ
-            source = ClusterStore(self.store.everywhere[replication.source], home, environ, readonly=True)
+            source = store_of(feed, self.store.everywhere[replication.source], home, environ, readonly=True)
             parts = contributions(feed, cluster.name, self.store.everywhere)
-            route = Route(replication, feed, source, ClusterStore(cluster, home, environ), parts)
+            route = Route(replication, feed, source, store_of(feed, cluster, home, environ), parts)
             return ReplicationWork(route, fence, context.log.info, self.copying)
 
         partitions = process_partitions(replication, cluster.name, self.store.feeds)

@@ -96,7 +96,7 @@ class ReplicationWork:
         """See :class:`falcon_assets.orchestration.instance_work.InstanceWork`."""
         route, path = self.route, self.route.source_path(nominal)
         if not is_available(route.source, route.feed, path):
-            line = f"{route.feed.name} {format_instant(nominal)} at {route.source.path(path)}"
+            line = f"{route.feed.name} {format_instant(nominal)} at {route.source.shown(path)}"
             gone = evicted(route.feed.name, [nominal]).get(nominal)
             subject = f"{route.replication.name} on {route.replication.target} at {format_instant(nominal)}"
             if gone is not None:
@@ -200,7 +200,7 @@ class _Copied:
             description=f"{replication.name} {format_instant(self.nominal)} is copied",
             metadata={
                 **said,
-                "path": dg.MetadataValue.path(self.route.target.path(path)),
+                "path": dg.MetadataValue.path(self.route.target.shown(path)),
                 "data_version": self.version.version,
                 "bytes": self.version.bytes,
                 "files": self.version.files,
@@ -216,7 +216,7 @@ class _Copied:
             "cluster": replication.source,
             "feed": self.route.feed.name,
             "instance": format_instant(self.nominal),
-            "path": self.route.source_path(self.nominal),
+            "path": f"{self.route.source.root or ''}{self.route.source_path(self.nominal)}",
             "version": self.read.version,
         }
         return {

@@ -15,7 +15,7 @@ def abandon_copies(
     earlier: Iterable[Eviction],
     going: Iterable[Eviction],
     clusters: Collection[str],
-    store_of: Callable[[str], ClusterStore],
+    store_of: Callable[[str, str | None], ClusterStore],
 ) -> Iterator[tuple[Eviction, FalconError]]:
     """Removes what is copied of earlier decisions to places where nothing goes now; nothing that an archive holds.
 
@@ -25,7 +25,7 @@ def abandon_copies(
         earlier: Decisions that are not begun, but perhaps copied.
         going: All that is to be done now.
         clusters: Those that are declared.
-        store_of: The store of one of them.
+        store_of: The store of one of them at a root.
 
     Yields:
         The decisions of which something could not be removed, and why.
@@ -33,9 +33,9 @@ def abandon_copies(
     wanted = {place for one in going for place in one.archive_places}
     for one in earlier:
         try:
-            for cluster, path in sorted(one.archive_places - wanted):
+            for cluster, root, path in sorted(one.archive_places - wanted):
                 if cluster in clusters:
-                    with driver_explained(cluster, f"remove what was copied to {path}"):
-                        UnfinishedArchive(store_of(cluster), path, one.flag).remove()
+                    with driver_explained(cluster, f"remove what was copied to {root}{path}"):
+                        UnfinishedArchive(store_of(cluster, root or None), path, one.flag).remove()
         except FalconError as error:
             yield one, error

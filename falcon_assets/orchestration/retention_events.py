@@ -44,7 +44,7 @@ class EvictionEvents:
             at: When, on the falcon clock.
         """
         verdict = one.verdict
-        done = f"archived to {verdict.archive_to}" if verdict.archive_to else "deleted"
+        done = f"archived to {verdict.archive_place}" if verdict.archive_place else "deleted"
         return dg.AssetObservation(
             asset_key=names.asset_key(one.cluster, one.feed),
             partition=self._partition(one),
@@ -56,7 +56,7 @@ class EvictionEvents:
                 "bytes": one.bytes,
                 "files": one.files,
                 meta.AT: at.isoformat(timespec="milliseconds"),
-                **({"archived_to": verdict.archive_to} if verdict.archive_to else {}),
+                **({"archived_to": verdict.archive_place} if verdict.archive_place else {}),
                 **({"archive_cluster": one.archive_cluster} if one.archive_cluster else {}),
             },
         )

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import groupby
 
 from falcon_assets.catalog.store import EntityStore
@@ -25,11 +25,13 @@ from falcon_assets.orchestration.retention_copies import CopyVerdict, remove_cop
 from falcon_assets.orchestration.retention_events import EvictionEvents, Record
 from falcon_assets.orchestration.retention_plan import FeedPlan, RetentionLooks
 from falcon_assets.planning.eviction import Verdict
+from falcon_assets.planning.paths import InstancePaths
 from falcon_assets.planning.retention_rules import cadence
 from falcon_assets.settings import Settings
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.eviction.evicting import evict, is_untouched, measure
 from falcon_assets.storage.eviction.rename_removal import READERS_SECONDS, is_purged, purge
+from falcon_assets.storage.feed_store import StoresOf
 
 _AT_ONCE = 100
 """So many instances are removed before they are written down as done."""
@@ -106,14 +108,15 @@ class RetentionPass:
                         problems.append(f"{name}: {plan.problem}")
                 except FalconError as refusal:
                     problems.append(f"{name}: {refusal}")
-        purge(self._files, self.patience)
+        for files in self._areas():
+            purge(files, self.patience)
         return Passed(instances, size, tuple(problems), copies)
 
     def has_leftovers(self, ledger: Ledger) -> bool:
         """Whether a pass was killed before it had removed or withdrawn all that it decided on, or freed its space."""
         with ledger.engine.connect() as connection:
             decided = evictions.undone_feeds(connection, self.cluster.name)
-        return bool(decided) or not is_purged(self._files)
+        return bool(decided) or not all(map(is_purged, self._areas()))
 
     def _left_behind(self, ledger: Ledger) -> list[str]:
         """The feeds that a killed pass was evicting, and that no pass over this cluster looks at any more."""
@@ -128,12 +131,14 @@ class RetentionPass:
     ) -> Iterator[tuple[Eviction, FalconError | None]]:
         with ledger.engine.connect() as connection:
             before = evictions.undone(connection, self.cluster.name, [feed])
-        begun = [one for one in before if self._is_begun(one)]
+        files = self._files_of(feed)
+        begun = [one for one in before if _is_begun(files, one)]
         going = {one.instance for one in begun}
         wanted = [one for one in verdicts if one.action != "keep" and one.instance.nominal not in going]
         new, refused = self._decided(feed, wanted, run_id)
         open_again = [one for one in before if one.instance not in going]
-        stuck = list(abandon_copies(open_again, [*begun, *new], self.store.clusters, self._store_of))
+        archive = partial(self._archive, files)
+        stuck = list(abandon_copies(open_again, [*begun, *new], self.store.clusters, archive))
         going.update(one.instance for one, _ in stuck)  # they stay as they are: the next pass tries again
         new = [one for one in new if one.instance not in going]
         going.update(one.instance for one in new)
@@ -150,13 +155,7 @@ class RetentionPass:
             yield from self._done(ledger, feed, part, record)
 
     def _copies(self, ledger: Ledger, plan: FeedPlan) -> Iterator[tuple[CopyVerdict, FalconError | None]]:
-        return remove_copies(ledger, self.store, plan.feed, self._files, plan.copies)
-
-    def _is_begun(self, one: Eviction) -> bool:
-        try:
-            return not is_untouched(self._files, one.verdict.instance, one.flag)
-        except FalconError:
-            return True  # what is wrong there is said where it is to be removed
+        return remove_copies(ledger, self.store, plan.feed, self._files_of(plan.feed.name), plan.copies)
 
     def _decided(
         self, name: str, verdicts: Sequence[Verdict], run_id: str
@@ -167,14 +166,15 @@ class RetentionPass:
         entry = feed.on(self.cluster.name) if feed else None
         archive_cluster = entry.retention.archive_cluster if entry and entry.retention else None
         flag, now = feed.availability_flag if feed else None, self.settings.now()
+        files = self._files_of(name)
         for verdict in verdicts:
             one = Eviction(self.cluster.name, name, verdict, flag, archive_cluster, 0, 0, run_id, now)
             try:
-                files, size = measure(self._files, verdict.instance, flag)
+                count, size = measure(files, verdict.instance, flag)
             except FalconError as error:
                 refused.append((one, error))
             else:
-                decided.append(replace(one, files=files, bytes=size))
+                decided.append(replace(one, files=count, bytes=size))
         return decided, refused
 
     def _done(
@@ -194,24 +194,47 @@ class RetentionPass:
         for (flag, archive_cluster), alike in groupby(decided, lambda one: (one.flag, one.archive_cluster)):
             ours = list(alike)
             try:
-                archive = self._store_of(archive_cluster) if archive_cluster else None
+                files = self._files_of(ours[0].feed)
+                archive = self._archive(files, archive_cluster, None) if archive_cluster else None
             except FalconError as error:  # the cluster is no more
                 yield from ((one, error) for one in ours)
                 continue
-            removed = evict(self._files, (one.verdict for one in ours), flag, archive)
+            removed = evict(files, (one.verdict for one in ours), flag, archive)
             for one, found in zip(ours, removed, strict=True):
                 yield one, found.error
 
-    def _store_of(self, cluster: str) -> ClusterStore:
-        return ClusterStore(self.store.cluster(cluster), self.settings.home, self.settings.environ)
+    def _archive(self, files: ClusterStore, cluster: str, root: str | None) -> ClusterStore:
+        """The store of an archive, for a feed that lies in ``files``."""
+        if cluster == self.cluster.name:
+            return files.at(root)
+        home, environ = self.settings.home, self.settings.environ
+        return ClusterStore(self.store.cluster(cluster), home, environ, root=root)
+
+    def _files_of(self, feed: str) -> ClusterStore:
+        """The store of a feed; where it is no more declared, the cluster's own."""
+        declared = self.store.feeds.get(feed)
+        if declared is not None and declared.on(self.cluster.name) is not None:
+            return self._stores(declared)
+        return ClusterStore(self.cluster, self.settings.home, self.settings.environ)
+
+    @cached_property
+    def _stores(self) -> StoresOf:
+        return StoresOf(self.cluster, self.settings.home, self.settings.environ)
+
+    def _areas(self) -> Iterator[ClusterStore]:
+        """Every store where this cluster's feeds lie; of those that cannot be used something was said already."""
+        roots: dict[str | None, str] = {}
+        for name, feed in self.store.feeds.items():
+            if feed.on(self.cluster.name) is not None:
+                with suppress(FalconError):
+                    roots |= {root: name for root in InstancePaths(feed, self.cluster).roots if root not in roots}
+        for root, name in {**roots, None: ""}.items():
+            with suppress(FalconError):
+                yield self._files_of(name).at(root)
 
     @cached_property
     def _events(self) -> EvictionEvents:
         return EvictionEvents(self.store, self.cluster, self.settings)
-
-    @cached_property
-    def _files(self) -> ClusterStore:
-        return ClusterStore(self.cluster, self.settings.home, self.settings.environ)
 
     @contextmanager
     def _alone(self, ledger: Ledger) -> Iterator[None]:
@@ -226,3 +249,10 @@ class RetentionPass:
                 yield
             finally:
                 unlock(connection, name)
+
+
+def _is_begun(files: ClusterStore, one: Eviction) -> bool:
+    try:
+        return not is_untouched(files, one.verdict.instance, one.flag)
+    except FalconError:
+        return True  # what is wrong there is said where it is to be removed

@@ -26,7 +26,8 @@ from falcon_assets.planning.retention_rules import before
 from falcon_assets.settings import Settings
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.eviction.instance_tree import stored_instances
-from falcon_assets.storage.eviction.unfinished_copies import unfinished_copies
+from falcon_assets.storage.eviction.unfinished_copies import UnfinishedCopy, unfinished_copies
+from falcon_assets.storage.feed_store import store_of
 
 _AT_A_LOOK = 50
 """A look reads what has come to the targets of so many feeds: for more of them that would be much to keep in mind."""
@@ -67,7 +68,6 @@ class RetentionLook:
         now: The time that the plans are made for.
 
     Raises:
-        StorageError: the cluster's store cannot be used.
         ExpressionError: an output of a late rerun lies beyond the years 1 to 9999.
     """
 
@@ -83,14 +83,22 @@ class RetentionLook:
         self.feeds = frozenset(feed.name for feed in feeds)
         """Their names."""
         self._cluster, self._now = cluster, now
-        self._files = ClusterStore(cluster, settings.home, settings.environ)
-        self._problem = ""
-        try:
-            self._unfinished = unfinished_copies(self._files)
-        except StorageError as error:
-            self._unfinished, self._problem = [], str(error)
+        self._files: dict[str, ClusterStore] = {}
+        self._problems: dict[str, str] = {}
+        self._unfinished: dict[str | None, list[UnfinishedCopy]] = {}
+        for feed in feeds:
+            try:
+                self._files[feed.name] = store_of(feed, cluster, settings.home, settings.environ)
+            except FalconError as error:
+                self._problems[feed.name] = str(error)
+        self._unreadable: dict[str | None, str] = {}
+        for root, files in {one.root: one for one in self._files.values()}.items():
+            try:
+                self._unfinished[root] = unfinished_copies(files)
+            except StorageError as error:
+                self._unreadable[root] = str(error)
         self._status = statuses(connection, feeds, now)
-        self._holds = ClusterHolds(connection, store, cluster, feeds, now, with_copies=bool(self._unfinished))
+        self._holds = ClusterHolds(connection, store, cluster, feeds, now, with_copies=any(self._unfinished.values()))
         retained = [(one, entry.retention) for one in feeds if (entry := one.on(cluster.name)) and entry.retention]
         young = {
             one.name: before(now, retention.minimum_age, one.timezone)
@@ -102,13 +110,17 @@ class RetentionLook:
     def plan(self, feed: Feed) -> FeedPlan:
         """The plan for one of the feeds."""
         status = self._status[feed.kind, feed.name]
-        if self._problem:
-            return FeedPlan(feed, self._cluster, status, (), self._problem)
+        files = self._files.get(feed.name)
+        problem = self._unreadable.get(files.root) if files else self._problems[feed.name]
+        if files is None or problem:
+            return FeedPlan(feed, self._cluster, status, (), problem or "")
         try:
-            found = stored_instances(self._files, feed, self._cluster)
+            found = stored_instances(files, feed, self._cluster)
             paths, landed = InstancePaths(feed, self._cluster), self._landed.get(feed.name, {})
             verdicts = plan_eviction(paths, found, self._now, self._holds.of(feed), landed.get)
-            copies = plan_copies(self._unfinished, paths, found, self._now, partial(self._holds.of_copies, feed))
+            copies = plan_copies(
+                self._unfinished[files.root], paths, found, self._now, partial(self._holds.of_copies, feed)
+            )
         except FalconError as error:
             return FeedPlan(feed, self._cluster, status, (), str(error))
         return FeedPlan(feed, self._cluster, status, tuple(verdicts), copies=tuple(copies))
@@ -153,7 +165,6 @@ class RetentionLooks:
         """The plan for one of the feeds.
 
         Raises:
-            StorageError: the cluster's store cannot be used.
             ExpressionError: an output of a late rerun lies beyond the years 1 to 9999.
         """
         feed = self._feeds[name]

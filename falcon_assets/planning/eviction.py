@@ -19,7 +19,7 @@ Hold: TypeAlias = Callable[[datetime], str | None]
 
 
 class StoredLocation(NamedTuple):
-    """One place where an instance lies; paths are below the cluster's root."""
+    """One place where an instance lies; paths are below the root of its store."""
 
     kind: LocationKind
     """The location of the feed that it belongs to."""
@@ -27,6 +27,13 @@ class StoredLocation(NamedTuple):
     """Matches the location's template exactly."""
     prefix: str
     """The template's fixed prefix: folders that the instance leaves empty go, up to this one, which stays."""
+    root: str | None = None
+    """URL of that root; None: of the cluster's own store."""
+
+    @property
+    def place(self) -> str:
+        """The path, as a whole URL where that says where it is."""
+        return f"{self.root or ''}{self.path}"
 
 
 class StoredInstance(NamedTuple):
@@ -50,9 +57,16 @@ class Verdict(NamedTuple):
     reason: str
     """Why, in plain words."""
     archive_to: str | None = None
-    """With ``archive``: the path where its data goes, below the root of the cluster that it is archived on."""
+    """With ``archive``: the path where its data goes, below the root of the store that it is archived on."""
     outlived: bool = False
     """With ``keep``: whether its date alone would let it go."""
+    archive_root: str | None = None
+    """URL of the root of that store; None: of the own store of the cluster that it is archived on."""
+
+    @property
+    def archive_place(self) -> str | None:
+        """``archive_to``, as a whole URL where that says where it is."""
+        return f"{self.archive_root or ''}{self.archive_to}" if self.archive_to is not None else None
 
     def archive_path(self, location: StoredLocation) -> str | None:
         """Where one of the instance's locations goes, as ``archive_to``; None where it is not archived."""
@@ -93,7 +107,7 @@ def plan_eviction(
     if entry is None or entry.retention is None:
         return [Verdict(instance, "keep", "no retention is declared") for instance in instances]
     retention = entry.retention
-    template = paths.resolved(retention.archive_to) if retention.archive_to else None
+    archive = paths.place(retention.archive_to) if retention.archive_to else None
     rules = _Rules(retention, paths.feed.timezone, now, instances)
     verdicts = []
     for instance in instances:
@@ -103,8 +117,9 @@ def plan_eviction(
         if not goes or stays:
             verdicts.append(Verdict(instance, "keep", stays or reason, outlived=goes))
         else:
-            archive_to = template.render(paths.wall(nominal), {}) if template else None
-            verdicts.append(Verdict(instance, retention.action, reason, archive_to))
+            archive_to = archive.template.render(paths.wall(nominal), {}) if archive else None
+            root = archive.root if archive else None
+            verdicts.append(Verdict(instance, retention.action, reason, archive_to, archive_root=root))
     return verdicts
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
+from typing import NamedTuple
 
 from falcon_assets.errors import ExpressionError
 from falcon_assets.model.cluster import Cluster
@@ -19,9 +20,21 @@ from falcon_assets.planning.timeline import Timeline, feed_timeline
 from falcon_assets.planning.wall_clock import to_wall
 
 
+class Place(NamedTuple):
+    """Where a template of a feed leads on a cluster."""
+
+    root: str | None
+    """URL of the root of the store: of a whole URL its fixed prefix, the folder above the first time variable. None:
+    the cluster's own store."""
+    template: PathTemplate
+    """Below the root, normalised, with nothing left in it but time variables."""
+
+
 @dataclass(frozen=True)
 class InstancePaths:
-    """The paths of one feed on one cluster: ``/``-separated, below the cluster's root, no slash at the end.
+    """The paths of one feed on one cluster: ``/``-separated, below the root of their store, no slash at the end.
+
+    That is the cluster's store, or the one at :attr:`root` where the location is a whole URL.
 
     A table feed has no path; its filled-in ``catalog:`` URI takes the place of :meth:`data`.
 
@@ -37,7 +50,7 @@ class InstancePaths:
         """The path of ``instance``.
 
         Raises:
-            ExpressionError: the template names an unknown variable or leaves the cluster's root.
+            ExpressionError: the template names an unknown variable or leaves the root.
         """
         return self.template.render(self.wall(instance), {})
 
@@ -54,14 +67,14 @@ class InstancePaths:
 
     def render(self, template: PathTemplate, instance: datetime) -> str:
         """The path of ``instance`` by another template of the feed, such as ``retention.archive_to``."""
-        return self.resolved(template).render(self.wall(instance), {})
+        return self.place(template).template.render(self.wall(instance), {})
 
     def instance(self, path: str, by: PathTemplate | None = None) -> datetime | None:
         """The existing instance whose :meth:`data` is exactly ``path``; None for any other text.
 
         Args:
             path: Any text.
-            by: A :meth:`resolved` template to go by instead of that of the data.
+            by: The template of a :meth:`place` to go by instead of that of the data.
         """
         try:
             template = by or self.template
@@ -96,31 +109,65 @@ class InstancePaths:
             return self.timeline.wall(index)
         return to_wall(instance, self.feed.timezone)
 
-    @cached_property
+    @property
     def template(self) -> PathTemplate:
         """The template of :meth:`data`, normalised, with nothing left in it but time variables."""
+        return self._data.template
+
+    @property
+    def root(self) -> str | None:
+        """URL of the root of the store that the data lies on; None: the cluster's own store."""
+        return self._data.root
+
+    @cached_property
+    def roots(self) -> frozenset[str | None]:
+        """The roots of the stores that its data, statistics and metadata lie on.
+
+        Raises:
+            ExpressionError: a template names an unknown variable or leaves its root.
+        """
+        locations = self.feed.locations_on(self.cluster.name)
+        beside = (one for one in (locations.stats, locations.meta) if one is not None and one.is_timed)
+        return frozenset((self.root, *(self.place(one).root for one in beside)))
+
+    @cached_property
+    def _data(self) -> Place:
         table = self.feed.table_on(self.cluster.name)
         if table:
-            return PathTemplate(self._fill(PathTemplate.parse(table.uri)))
+            return Place(None, PathTemplate(self._fill(PathTemplate.parse(table.uri))))
         template = self.feed.locations_on(self.cluster.name).data
         if template is None:
             raise ExpressionError(f"feed {self.feed.name!r} has neither a data location nor a table on {self._where}")
-        return self.resolved(template)
+        return self.place(template)
 
     @property
     def _where(self) -> str:
         return f"cluster {self.cluster.name!r}"
 
-    def resolved(self, template: PathTemplate) -> PathTemplate:
-        """``template`` normalised, with nothing left in it but time variables.
+    def place(self, template: PathTemplate) -> Place:
+        """Where a template of the feed leads.
 
         Raises:
-            ExpressionError: it names an unknown variable or leaves the cluster's root.
+            ExpressionError: it names an unknown variable or leaves its root, or a time stands in the bucket or host of
+                a URL.
         """
-        folders = [folder for folder in self._fill(template).split("/") if folder not in ("", ".")]
+        filled, store = self._fill(template), ""
+        if template.is_url:
+            scheme, _, rest = filled.partition("://")
+            host, _, filled = rest.partition("/")
+            store = f"{scheme.lower()}://{host}"
+            if "${" in host:
+                raise ExpressionError(f"{template.text!r}: a time must not stand in what comes before the first folder")
+        if "://" in filled:
+            raise ExpressionError(f"{template.text!r}: a variable puts a URL into the path on {self._where}")
+        folders = [folder for folder in filled.split("/") if folder not in ("", ".")]
         if ".." in folders:
             raise ExpressionError(f"{template.text!r}: a variable puts '..' into the path on {self._where}")
-        return PathTemplate("/" + "/".join(folders))
+        below = PathTemplate("/" + "/".join(folders))
+        if not store:
+            return Place(None, below)
+        prefix = below.fixed_prefix({})
+        return Place(store + (prefix or "/"), PathTemplate(below.text[len(prefix) :]))
 
     def _fill(self, template: PathTemplate) -> str:
         values = {**self.feed.properties, **self.cluster.variables}

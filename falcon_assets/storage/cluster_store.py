@@ -1,4 +1,4 @@
-"""A cluster's file system: its write endpoint, and paths that never leave it."""
+"""A store of a cluster, its write endpoint or the place of a location that is a whole URL: paths never leave it."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from fsspec import AbstractFileSystem
 from fsspec.implementations.local import LocalFileSystem
 
 from falcon_assets.errors import StorageError
-from falcon_assets.model.cluster import Cluster
+from falcon_assets.model.cluster import Cluster, ClusterLocations, StorageOption
 from falcon_assets.storage.store_options import resolved_options
 
 
 class ClusterStore:
-    """The file system behind an endpoint of ``cluster``; every path in and out is below its root.
+    """The file system behind an endpoint of ``cluster``, or behind a URL; every path in and out is below its root.
 
     Args:
         cluster: Whose store it is.
@@ -26,23 +26,43 @@ class ClusterStore:
         environ: Where ``{env: NAME}`` of the storage options is looked up. The values are handed to fsspec
             and shown nowhere.
         readonly: Whether it is the ``readonly`` endpoint, where one is declared, instead of the ``write`` endpoint.
+        root: URL of a root of its own, instead of an endpoint.
+        options: Opens such URLs, as declared; None: the cluster's.
 
     Raises:
         StorageError: the endpoint cannot be used, or an environment variable is missing.
     """
 
-    def __init__(self, cluster: Cluster, home: Path, environ: Mapping[str, str], *, readonly: bool = False) -> None:
+    def __init__(
+        self,
+        cluster: Cluster,
+        home: Path,
+        environ: Mapping[str, str],
+        *,
+        readonly: bool = False,
+        root: str | None = None,
+        options: Mapping[str, StorageOption] | None = None,
+    ) -> None:
         self.cluster = cluster
         """Whose store it is."""
+        self.root = root
+        """The URL of its root, where that is not an endpoint of the cluster."""
+
+        def other(root: str | None) -> ClusterStore:
+            return ClusterStore(cluster, home, environ, readonly=readonly, root=root, options=options)
+
+        self._other = other  # what a closure knows of the environment is shown nowhere
         declared = cluster.interfaces.readonly if readonly else None
         endpoint = (declared or cluster.interfaces.write).endpoint
-        what = f"the {'readonly' if declared else 'write'} endpoint"
-        url = endpoint if "://" in endpoint else _below(home, endpoint, cluster.name, what)
+        what = "the location" if root else f"the {'readonly' if declared else 'write'} endpoint"
+        url = root or (endpoint if "://" in endpoint else _below(home, endpoint, cluster.name, what))
         self._shown = _without_credentials(url)
-        options = resolved_options(cluster, environ)
-        self.fs, root = _open(cluster.name, what, url, self._shown, options)
+        own = options if root and options is not None else cluster.storage_options
+        self.fs, root_path = _open(
+            cluster.name, what, url, self._shown, resolved_options(cluster.name, url, own, environ)
+        )
         # A root that is itself a link is the operator's choice (a bigger disk); links below it must not leave it.
-        self._root = os.path.realpath(root) if self.is_local else root.rstrip("/")
+        self._root = os.path.realpath(root_path) if self.is_local else root_path.rstrip("/")
 
     fs: AbstractFileSystem
     """The fsspec file system; its paths are what :meth:`path` returns."""
@@ -79,6 +99,23 @@ class ClusterStore:
         """
         return str(self.fs.unstrip_protocol(self.path(relative)))
 
+    def at(self, root: str | None) -> ClusterStore:
+        """The store of the same cluster at another root: a URL, or None for its endpoint.
+
+        Raises:
+            StorageError: as on making one.
+        """
+        return self if root == self.root else self._other(root)
+
+    def shown(self, relative: str) -> str:
+        """How people are told where ``relative`` is: its absolute path, or the URL where the root is one.
+
+        Raises:
+            StorageError: as :meth:`path`.
+        """
+        path = self.path(relative)
+        return path if self.root is None else f"{self.root.rstrip('/')}/{relative.strip('/')}"
+
     @property
     def endpoint(self) -> str:
         """What answers, or does not, for all that lies here: the folder of a mounted store, the host of another one."""
@@ -87,8 +124,11 @@ class ClusterStore:
 
     @property
     def staging(self) -> str:
-        """Absolute path of the staging location: where outputs are written before they are published."""
-        return self.path(self.cluster.locations.staging)
+        """Absolute path of the staging location: where outputs are written before they are published.
+
+        On the same store as the data: below a root of its own it is where clusters have it by default.
+        """
+        return self.path((ClusterLocations() if self.root else self.cluster.locations).staging)
 
     @property
     def working(self) -> str:

@@ -6,24 +6,28 @@ from collections.abc import Mapping
 from typing import Any
 
 from falcon_assets.errors import StorageError
-from falcon_assets.model.cluster import Cluster, EnvironmentValue
+from falcon_assets.model.cluster import EnvironmentValue, StorageOption
 
 _OBJECT_STORES = ("s3", "s3a")
 """Stores whose drivers would remember listings: others write there too, so each look has to be a fresh one."""
 
 
-def resolved_options(cluster: Cluster, environ: Mapping[str, str]) -> dict[str, Any]:
+def resolved_options(
+    cluster: str, url: str, declared: Mapping[str, StorageOption], environ: Mapping[str, str]
+) -> dict[str, Any]:
     """What fsspec is to be given; the values are shown nowhere.
 
     Args:
-        cluster: Whose options they are.
+        cluster: Name of the cluster, for messages.
+        url: Of the store.
+        declared: The options.
         environ: Where ``{env: NAME}`` is looked up.
 
     Raises:
         StorageError: a variable is not set; names it and the option.
     """
-    options = {name: _resolved(cluster.name, name, value, environ) for name, value in cluster.storage_options.items()}
-    if cluster.interfaces.write.endpoint.partition("://")[0] in _OBJECT_STORES:
+    options = {name: _resolved(cluster, name, value, environ) for name, value in declared.items()}
+    if url.partition("://")[0] in _OBJECT_STORES:
         options.setdefault("use_listings_cache", False)
     return options
 

@@ -46,6 +46,25 @@ def test_missing_fields_mean_the_earliest_time():
 
 
 @pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("/a/s3://b/${YEAR}", "'://' stands only after the scheme of a whole URL"),
+        ("s3://b/file:///x", "'://' stands only after the scheme of a whole URL"),
+        ("simplecache::s3://b/${YEAR}", "'://' stands only after the scheme of a whole URL"),
+        ("://b/${YEAR}", "'://' stands only after the scheme of a whole URL"),
+        ("file://host/x", "'file://host/x' needs three slashes: file:///folder"),
+        ("s3://a/../b", "a path must not contain '..'"),
+        ("s3://key:hunter2@b/x", "a location must not hold credentials: name them in storage_options"),
+    ],
+)
+def test_urls_that_are_none(text, message):
+    with pytest.raises(ExpressionError) as caught:
+        PathTemplate.parse(text)
+    assert message in str(caught.value)
+    assert "hunter2" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
     ("text", "prefix"),
     [
         ("/a/b/${YEAR}/${MONTH}", "/a/b"),

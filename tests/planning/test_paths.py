@@ -164,6 +164,35 @@ def test_stats_meta_and_other_templates():
     assert found.render(PathTemplate.parse("/archive/${YEAR}"), instance) == "/archive/2013"
 
 
+@pytest.mark.parametrize(
+    ("template", "root", "path"),
+    [
+        ("s3://lake/a/b/${YEAR}/${MONTH}-${DAY}/${HOUR}", "s3://lake/a/b", "/2013/01-02/05"),
+        ("S3://lake//a/./x-${YEAR}/${MONTH}-${DAY}/${HOUR}/", "s3://lake/a", "/x-2013/01-02/05"),
+        ("s3://lake/${YEAR}/${MONTH}-${DAY}/${HOUR}", "s3://lake/", "/2013/01-02/05"),
+        ("s3://${table}-${cluster.colo}/${team}/${YEAR}${MONTH}${DAY}${HOUR}", "s3://flights-east/ops", "/2013010205"),
+        ("abfs://box@account.net/a/${YEAR}${MONTH}${DAY}${HOUR}", "abfs://box@account.net/a", "/2013010205"),
+        ("file:///mnt/a/${YEAR}${MONTH}${DAY}${HOUR}", "file:///mnt/a", "/2013010205"),
+        ("file:///${YEAR}${MONTH}${DAY}${HOUR}", "file:///", "/2013010205"),
+        ("hdfs://name:8020/a/${YEAR}${MONTH}${DAY}${HOUR}", "hdfs://name:8020/a", "/2013010205"),
+    ],
+)
+def test_a_whole_url_has_a_root_of_its_own(template, root, path):
+    """The folder above the first time variable."""
+    instance = parse_instant("2013-01-02T05:00Z")
+    found = paths(template=template, properties={"team": "ops"})
+    assert (found.root, found.data(instance), found.instance(path)) == (root, path, instance)
+    assert found.roots == {root}
+    assert found.place(PathTemplate.parse("/old/${YEAR}")) == (None, PathTemplate("/old/${YEAR}"))
+
+
+def test_statistics_may_lie_on_other_stores():
+    data = "s3://lake/a/${YEAR}/${MONTH}/${DAY}/${HOUR}"
+    found = paths(locations={"data": data, "stats": "/s/${YEAR}", "meta": "gs://m/about"})
+    assert found.roots == {"s3://lake/a", None}, "what has no time in it belongs to no instance"
+    assert found.stats(parse_instant("2013-01-02T05:00Z")) == "/s/2013"
+
+
 def test_a_table_has_its_uri():
     found = paths(
         locations=None, table={"uri": "catalog:db:flights#ds=${YEAR}-${MONTH}-${DAY}-${HOUR};region=${cluster.colo}"}
@@ -186,9 +215,21 @@ def test_a_table_has_its_uri():
             paths(template="/a/${up}/${YEAR}"),
             "'/a/${up}/${YEAR}': a variable puts '..' into the path on cluster 'primary'",
         ),
+        (
+            paths(template="s3://lake/${up}/x/${YEAR}"),
+            "'s3://lake/${up}/x/${YEAR}': a variable puts '..' into the path on cluster 'primary'",
+        ),
+        (
+            paths(template="${url}/${YEAR}", properties={"url": "s3://lake"}),
+            "'${url}/${YEAR}': a variable puts a URL into the path on cluster 'primary'",
+        ),
+        (
+            paths(template="s3://lake-${YEAR}/x"),
+            "'s3://lake-${YEAR}/x': a time must not stand in what comes before the first folder",
+        ),
         (paths(locations=None), "feed 'raw-flights' has neither a data location nor a table on cluster 'primary'"),
     ],
-    ids=["unknown variable", "leaves the root", "no storage"],
+    ids=["unknown variable", "leaves the root", "leaves a URL", "becomes a URL", "time in the bucket", "no storage"],
 )
 def test_exact_messages(found, message):
     with pytest.raises(ExpressionError) as caught:

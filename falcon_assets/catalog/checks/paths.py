@@ -3,8 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 
-from falcon_assets.catalog.checks.templates import cluster_of, declared_templates, is_of_feed, resolved, templates_on
+from falcon_assets.catalog.checks.templates import (
+    Located,
+    cluster_of,
+    declared_templates,
+    is_of_feed,
+    located,
+    root_of,
+    templates_on,
+)
 from falcon_assets.catalog.declared import Declared, Definitions
 from falcon_assets.catalog.documents import KeyPath, key_path_text
 from falcon_assets.errors import ExpressionError, Problem
@@ -14,10 +23,28 @@ from falcon_assets.model.path_template import TIME_VARIABLES, PathTemplate
 from falcon_assets.model.template import Variable, value_of
 
 
+@dataclass(frozen=True)
+class _Taken:
+    """A place that the instances of a feed have on a cluster."""
+
+    feed: Declared[Feed]
+    path: KeyPath
+    cluster: str
+    located: Located
+
+    def meets(self, other: _Taken) -> bool:
+        """Whether the two can be compared: what lies on two clusters is apart, unless a URL says where it is."""
+        return self.cluster == other.cluster or self.located.is_url or other.located.is_url
+
+    @property
+    def where(self) -> str:
+        """In words."""
+        return "" if self.located.is_url else f"on cluster {self.cluster!r} "
+
+
 def check_paths(definitions: Definitions) -> Iterator[Problem]:
-    """Templates that are too coarse, unknown variables, shared or nested paths, and staging areas among data."""
-    taken: dict[tuple[str, str], tuple[Declared[Feed], KeyPath]] = {}
-    prefixes: dict[str, dict[str, str]] = {}
+    """Templates that are too coarse or lead out, unknown variables, shared or nested paths, staging among data."""
+    taken: dict[str, list[_Taken]] = {}
     for feed in definitions.feeds.values():
         for path, template in declared_templates(feed.entity):
             yield from _too_coarse(feed, path, template)
@@ -26,19 +53,29 @@ def check_paths(definitions: Definitions) -> Iterator[Problem]:
             for path, template in templates_on(feed.entity, index):
                 unknown = list(_unknown_variables(feed, path, template, values, cluster))
                 yield from unknown
-                if unknown or is_of_feed(path, template):
+                if unknown:
                     continue
                 where = cluster_of(feed.entity, path, cluster.name)
-                place = (where, resolved(template, values))
-                other, other_path = taken.setdefault(place, (feed, path))
-                if (other, other_path) != (feed, path) and not _side_by_side(feed, path, other, other_path):
-                    yield feed.problem(path, _shared(where, template, other, other_path))
-                prefix = _prefix(place[1])
-                if prefix:
-                    prefixes.setdefault(where, {}).setdefault(prefix, feed.entity.name)
+                declared = definitions.clusters.get(where)
+                try:
+                    place = located(feed.entity, path, template, cluster, declared.entity if declared else None)
+                except ExpressionError as error:
+                    yield feed.problem(path, str(error))
+                    continue
+                if is_of_feed(path, template):
+                    continue
+                here = _Taken(feed, path, where, place)
+                others = taken.setdefault(place.absolute, [])
+                other = next((one for one in others if one.meets(here)), None)
+                others.append(here)
+                if other and (other.feed, other.path) != (feed, path) and not _side_by_side(here, other):
+                    same = f"{template.text!r} is {here.where}the same path as {_declaration(other)}"
+                    yield feed.problem(path, same)
+    yield from _copied_onto_itself(taken)
     yield from _inside_of_instances(taken)
-    for declared in definitions.clusters.values():
-        yield from _areas_among_data(declared, prefixes.get(declared.entity.name, {}))
+    prefixes = _prefixes(taken)
+    for area in definitions.clusters.values():
+        yield from _areas_among_data(area, {**prefixes.get(area.entity.name, {}), **prefixes.get(None, {})})
 
 
 def _too_coarse(feed: Declared[Feed], path: KeyPath, template: PathTemplate) -> Iterator[Problem]:
@@ -60,39 +97,71 @@ def _unknown_variables(
             yield feed.problem(path, f"{error} on cluster {cluster.name!r}")
 
 
-def _prefix(place: str) -> str:
-    """The folders above the first time variable: all that is in them is the feed's; nothing for a table."""
-    return "" if place.startswith("catalog:") else place.partition("${")[0].rpartition("/")[0]
+def _prefixes(taken: Mapping[str, list[_Taken]]) -> dict[str | None, dict[str, _Taken]]:
+    """Cluster (None for whole URLs) -> the folders above the first time variable: all that is in them is the feed's."""
+    found: dict[str | None, dict[str, _Taken]] = {}
+    for alike in taken.values():
+        for one in alike:
+            # Nothing for a table, nor for what lies right below the root.
+            if one.path[-1] != "uri" and _fixed(one.located.shown):
+                where = None if one.located.is_url else one.cluster
+                found.setdefault(where, {}).setdefault(_fixed(one.located.absolute), one)
+    return found
 
 
-def _side_by_side(feed: Declared[Feed], path: KeyPath, other: Declared[Feed], other_path: KeyPath) -> bool:
+def _fixed(place: str) -> str:
+    return place.partition("${")[0].rpartition("/")[0]
+
+
+def _side_by_side(one: _Taken, other: _Taken) -> bool:
     """Statistics and metadata of one feed may share a folder: they come and go together."""
-    return feed is other and {path[-1], other_path[-1]} <= {"stats", "meta"}
+    return one.feed is other.feed and {one.path[-1], other.path[-1]} <= {"stats", "meta"}
 
 
-def _shared(cluster: str, template: PathTemplate, other: Declared[Feed], other_path: KeyPath) -> str:
-    return f"{template.text!r} is on cluster {cluster!r} the same path as {_declaration(other, other_path)}"
+def _declaration(one: _Taken) -> str:
+    return f"{key_path_text(one.path)} of feed {one.feed.entity.name!r} at {one.feed.document.position(one.path)}"
 
 
-def _declaration(feed: Declared[Feed], path: KeyPath) -> str:
-    return f"{key_path_text(path)} of feed {feed.entity.name!r} at {feed.document.position(path)}"
+def _copied_onto_itself(taken: Mapping[str, list[_Taken]]) -> Iterator[Problem]:
+    """A URL is the same place on every cluster: there is nothing to copy, and retention would take it twice."""
+    for alike in taken.values():
+        for target in alike:
+            source = next((one for one in alike if one.feed is target.feed and _role(one) == "source"), None)
+            if source is not None and _role(target) == "target" and target.path[-1] == "data":
+                where = f"where it lies on source cluster {source.cluster!r} too"
+                message = f"{target.located.shown!r} is the place of target cluster {target.cluster!r}, {where}"
+                yield target.feed.problem(target.path, message)
 
 
-def _inside_of_instances(taken: Mapping[tuple[str, str], tuple[Declared[Feed], KeyPath]]) -> Iterator[Problem]:
+def _role(one: _Taken) -> str | None:
+    entry = one.feed.entity.on(one.cluster)
+    return entry.type if entry else None
+
+
+def _inside_of_instances(taken: Mapping[str, list[_Taken]]) -> Iterator[Problem]:
     """What lies in the folder of another feed's instance is replaced and evicted with it."""
-    for (cluster, place), (feed, path) in taken.items():
-        steps = place.split("/")
-        for depth in range(1, len(steps)):
-            outer, outer_path = taken.get((cluster, "/".join(steps[:depth])), (feed, path))
-            if outer is not feed and not place.startswith("catalog:"):
-                where = f"on cluster {cluster!r} inside of the instances of {_declaration(outer, outer_path)}"
-                yield feed.problem(path, f"{place!r} is {where}")
+    for absolute, alike in taken.items():
+        steps = absolute.split("/")
+        outer = [one for depth in range(1, len(steps)) for one in taken.get("/".join(steps[:depth]), ())]
+        for one in alike if outer else ():
+            other = next((two for two in outer if two.meets(one) and not _is_own(one, two)), None)
+            if other is not None and one.path[-1] != "uri":
+                where = f"{one.where}inside of the instances of {_declaration(other)}"
+                yield one.feed.problem(one.path, f"{one.located.shown!r} is {where}")
 
 
-def _areas_among_data(declared: Declared[Cluster], prefixes: dict[str, str]) -> Iterator[Problem]:
+def _is_own(inner: _Taken, outer: _Taken) -> bool:
+    """Whether they come and go together; an archive in the instances of its own cluster is another check's matter."""
+    if inner.feed is not outer.feed:
+        return False
+    return inner.path[-1] != "archive_to" or inner.feed.entity.clusters[int(inner.path[1])].name == outer.cluster
+
+
+def _areas_among_data(declared: Declared[Cluster], prefixes: Mapping[str, _Taken]) -> Iterator[Problem]:
     for area in ("staging", "working"):
         folder = "/".join(piece for piece in getattr(declared.entity.locations, area).split("/") if piece)
-        for prefix, feed in prefixes.items():
-            message = f"{folder!r} and {prefix!r}, where feed {feed!r} lies, must not be inside of each other"
-            if f"{folder}/".startswith(f"{prefix}/") or f"{prefix}/".startswith(f"{folder}/"):
-                yield declared.problem(("locations", area), message)
+        absolute = f"{root_of(declared.entity)}/{folder}"
+        for prefix, one in prefixes.items():
+            lies = f"{_fixed(one.located.shown)!r}, where feed {one.feed.entity.name!r} lies"
+            if f"{absolute}/".startswith(f"{prefix}/") or f"{prefix}/".startswith(f"{absolute}/"):
+                yield declared.problem(("locations", area), f"{folder!r} and {lies}, must not be inside of each other")

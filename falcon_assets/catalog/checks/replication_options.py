@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from falcon_assets.catalog.checks.templates import is_mounted
 from falcon_assets.catalog.declared import Declared, Definitions
 from falcon_assets.errors import ExpressionError, Problem
-from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.feed import Feed
 from falcon_assets.planning.replication_options import option_problems, replication_options
 
@@ -26,7 +26,7 @@ def _object_stores(definitions: Definitions, feed: Declared[Feed]) -> Iterator[P
     except ExpressionError:
         preserved = ()
     for index, entry, cluster in definitions.feed_clusters(feed):
-        if entry.type is None or _is_local(cluster, entry.type):
+        if entry.type is None or is_mounted(feed.entity, cluster, readonly=entry.type == "source"):
             continue
         where = f"{entry.type} {entry.name!r} is an object store"
         for name in preserved:
@@ -34,9 +34,3 @@ def _object_stores(definitions: Definitions, feed: Declared[Feed]) -> Iterator[P
         if entry.type == "target" and feed.entity.availability_flag is None:
             rule = "which publishes by setting the flag: declare availability_flag"
             yield feed.problem(("clusters", index, "name"), f"{where}, {rule}")
-
-
-def _is_local(cluster: Cluster, role: str) -> bool:
-    readonly = cluster.interfaces.readonly if role == "source" else None
-    scheme, separator, _ = (readonly or cluster.interfaces.write).endpoint.partition("://")
-    return not separator or scheme in ("file", "local")

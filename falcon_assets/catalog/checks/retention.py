@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from falcon_assets.catalog.checks.templates import cluster_of, is_of_feed, resolved, templates_on
+from falcon_assets.catalog.checks.templates import cluster_of, is_of_feed, located, templates_on
 from falcon_assets.catalog.declared import Declared, Definitions
 from falcon_assets.catalog.validation import unknown_word
-from falcon_assets.errors import Problem
+from falcon_assets.errors import ExpressionError, Problem
 from falcon_assets.model.feed import Feed
 from falcon_assets.model.process import Process
 
@@ -39,16 +39,20 @@ def _unknown_archives(definitions: Definitions, feed: Declared[Feed]) -> Iterato
 def _archives_within(definitions: Definitions, feed: Declared[Feed]) -> Iterator[Problem]:
     """An instance cannot be moved into itself, nor to where the others of its feed are."""
     for index, _, cluster in definitions.feed_clusters(feed):
-        values = {**feed.entity.properties, **cluster.variables}
         templates = [one for one in templates_on(feed.entity, index) if not is_of_feed(*one)]
-        places = {path: resolved(template, values) for path, template in templates}
+        try:
+            places = {path: located(feed.entity, path, template, cluster, cluster) for path, template in templates}
+        except ExpressionError:
+            continue  # said elsewhere
         archive = ("clusters", index, "retention", "archive_to")
         if archive not in places or cluster_of(feed.entity, archive, cluster.name) != cluster.name:
             continue
+        inner = f"{places[archive].absolute}/"
         for path, place in places.items():
-            within = f"{places[archive]}/".startswith(f"{place}/") or f"{place}/".startswith(f"{places[archive]}/")
-            if within and place != places[archive]:
-                message = f"{places[archive]!r} and the {path[-1]} at {place!r} must not be inside of each other"
+            outer = f"{place.absolute}/"
+            if inner != outer and (inner.startswith(outer) or outer.startswith(inner)):
+                apart = f"the {path[-1]} at {place.shown!r} must not be inside of each other"
+                message = f"{places[archive].shown!r} and {apart}"
                 yield feed.problem(archive, message)
 
 

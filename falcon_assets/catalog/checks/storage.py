@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from falcon_assets.catalog.checks.references import feed_references
+from falcon_assets.catalog.checks.templates import is_mounted
 from falcon_assets.catalog.declared import Declared, Definitions
+from falcon_assets.catalog.documents import KeyPath
 from falcon_assets.errors import Problem
 from falcon_assets.model.feed import Feed
+from falcon_assets.model.process import Process
 
 
 def check_storage(definitions: Definitions) -> Iterator[Problem]:
-    """Feeds with both kinds of storage or with none, tables without a registry, and processes on tables."""
+    """Both kinds of storage or none, tables without a registry, and what processes cannot read or write."""
     for feed in definitions.feeds.values():
         yield from _both_kinds(feed)
         yield from _no_storage(feed)
@@ -25,6 +28,16 @@ def check_storage(definitions: Definitions) -> Iterator[Problem]:
             if stored is not None and _is_table(stored.entity):
                 verb = "read" if path[0] == "inputs" else "written"
                 yield process.problem(path, f"feed {name!r} is a table, and tables cannot be {verb} by processes yet")
+            elif stored is not None and path[0] == "outputs":
+                yield from _not_mounted(definitions, process, path, stored.entity)
+
+
+def _not_mounted(definitions: Definitions, process: Declared[Process], path: KeyPath, feed: Feed) -> Iterator[Problem]:
+    for entry in process.entity.clusters:
+        cluster = definitions.clusters.get(entry.name)
+        if cluster is not None and feed.on(entry.name) is not None and not is_mounted(feed, cluster.entity):
+            where = f"feed {feed.name!r} lies on an object store on cluster {entry.name!r}"
+            yield process.problem(path, f"{where}, and outputs of processes are published on file:// stores only")
 
 
 def _is_table(feed: Feed) -> bool:

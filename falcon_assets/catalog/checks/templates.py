@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from falcon_assets.catalog.documents import KeyPath
-from falcon_assets.model.expression import Call
+from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.feed import Feed, FeedCluster, Locations, Table
-from falcon_assets.model.path_template import TIME_VARIABLES, PathTemplate
-from falcon_assets.model.template import Variable
+from falcon_assets.model.path_template import PathTemplate
+from falcon_assets.planning.paths import InstancePaths
 
 LOCATIONS = ("data", "stats", "meta")
+_ALIASES = {"local": "file", "s3a": "s3", "abfss": "abfs", "gcs": "gs"}
+"""Schemes that mean another one."""
 
 
 def declared_templates(feed: Feed) -> Iterator[tuple[KeyPath, PathTemplate]]:
@@ -50,15 +53,67 @@ def cluster_of(feed: Feed, path: KeyPath, cluster: str) -> str:
     return (retention.archive_cluster if retention else None) or cluster
 
 
-def resolved(template: PathTemplate, values: dict[str, str]) -> str:
-    """The template with the cluster's variables filled in and the time left open, slashes in normal form."""
-    parts = (part if isinstance(part, str) else _value(part, values) for part in template.parts)
-    return "/".join(piece for piece in "".join(parts).split("/") if piece not in ("", "."))
+class Located(NamedTuple):
+    """Where a template leads."""
+
+    shown: str
+    """Below the root of the cluster, or a whole URL."""
+    absolute: str
+    """Where that is in the world, as far as the definitions say it: to compare what lies where."""
+    is_url: bool
+    """Whether a whole URL says it."""
 
 
-def _value(hole: Variable | Call, values: dict[str, str]) -> str:
-    text = f"${{{hole.name}}}"
-    return text if hole.name in TIME_VARIABLES else values.get(hole.name, text)
+def located(feed: Feed, path: KeyPath, template: PathTemplate, on: Cluster, where: Cluster | None) -> Located:
+    """Where ``template`` of ``feed`` leads, with the variables of the cluster ``on`` and the time left open.
+
+    Args:
+        feed: The feed.
+        path: The key of the template.
+        template: One of its templates.
+        on: The cluster that it is in force on.
+        where: The cluster that it is a place on, see :func:`cluster_of`; None: not known.
+
+    Raises:
+        ExpressionError: an unknown variable, or a place that is none.
+    """
+    if path[-1] == "uri":
+        table = InstancePaths(feed, on).template.text
+        return Located(table, f"{on.name} {table}", is_url=False)
+    place = InstancePaths(feed, on).place(template)
+    below = place.template.text.strip("/")
+    if place.root is not None:
+        url = _canonical(place.root)
+        return Located(f"{url}/{below}", f"{url}/{below}", is_url=True)
+    return Located(below, f"{root_of(where) if where else ''}/{below}", is_url=False)
+
+
+def root_of(cluster: Cluster) -> str:
+    """What all that lies on the cluster is below, comparable to :attr:`Located.absolute`."""
+    endpoint = cluster.interfaces.write.endpoint
+    return _canonical(endpoint) if "://" in endpoint else f"{cluster.name} {endpoint}"
+
+
+def is_mounted(feed: Feed, cluster: Cluster, *, readonly: bool = False) -> bool:
+    """Whether the data of ``feed`` lies on a file system on ``cluster``, not on an object store.
+
+    Args:
+        feed: The feed.
+        cluster: The cluster.
+        readonly: Whether it is only to be read.
+    """
+    template = feed.locations_on(cluster.name).data
+    declared = cluster.interfaces.readonly if readonly else None
+    endpoint = (declared or cluster.interfaces.write).endpoint
+    url = template.text if template is not None and template.is_url else endpoint
+    return "://" not in url or _canonical(url).startswith("file://")
+
+
+def _canonical(url: str) -> str:
+    scheme, _, rest = url.partition("://")
+    host, _, path = rest.partition("/")
+    folders = [folder for folder in path.split("/") if folder not in ("", ".")]
+    return "/".join([f"{_ALIASES.get(scheme.lower(), scheme.lower())}://{host}", *folders])
 
 
 def _of_table(path: KeyPath, table: Table | None) -> Iterator[tuple[KeyPath, PathTemplate]]:

@@ -56,26 +56,27 @@ def evict(
     call :func:`falcon_assets.storage.eviction.rename_removal.purge` at the end.
 
     Args:
-        store: Where the instances lie.
+        store: One of the stores where the instances lie: locations say which of its roots they are below.
         verdicts: Recorded already, so that they are known after a crash.
         flag: Name of the feed's availability flag.
-        archive_store: Where ``archive_to`` lies; None: on ``store``.
+        archive_store: One of the stores of the cluster that is archived on; None: it is that of ``store``.
     """
-    removal = _removal(store, flag)
+    removals = _Removals(store, flag)
     for verdict in verdicts:
         if verdict.action == "keep":
             continue
         files, size, error = 0, 0, None
         for location in verdict.instance.locations:
             try:
+                own, removal = removals.of(location)
                 with removal.held(location) as place:
                     measured = removal.measure(place)
                     path = verdict.archive_path(location)
                     if path is not None:
-                        archive(store, location.path, archive_store or store, path, flag)
+                        archive(own, location.path, (archive_store or store).at(verdict.archive_root), path, flag)
                     removal.remove(location, place)
             except OSError as refusal:
-                error = explanation(store.cluster.name, f"evict {location.path}", refusal)
+                error = explanation(store.cluster.name, f"evict {location.place}", refusal)
             except StorageError as refusal:
                 error = refusal
             if error:
@@ -90,10 +91,11 @@ def measure(store: ClusterStore, instance: StoredInstance, flag: str | None) -> 
     Raises:
         StorageError: they cannot be listed.
     """
-    removal, files, size = _removal(store, flag), 0, 0
+    removals, files, size = _Removals(store, flag), 0, 0
     for location in instance.locations:
-        with explained(store.cluster.name, f"measure {location.path}"):
-            there = removal.measure(store.path(location.path))
+        own, removal = removals.of(location)
+        with explained(store.cluster.name, f"measure {location.place}"):
+            there = removal.measure(own.path(location.path))
         files, size = files + there[0], size + there[1]
     return files, size
 
@@ -108,13 +110,25 @@ def is_untouched(store: ClusterStore, instance: StoredInstance, flag: str | None
         StorageError: the store cannot be asked.
     """
     first = instance.locations[0]
-    place = store.path(first.path)
-    with explained(store.cluster.name, f"look at {first.path}"):
-        if store.is_local:
+    own = store.at(first.root)
+    place = own.path(first.path)
+    with explained(store.cluster.name, f"look at {first.place}"):
+        if own.is_local:
             return os.path.lexists(place)
-        store.fs.invalidate_cache()
-        return first.kind == "data" and flag is not None and bool(store.fs.exists(f"{place}/{flag}"))
+        own.fs.invalidate_cache()
+        return first.kind == "data" and flag is not None and bool(own.fs.exists(f"{place}/{flag}"))
 
 
-def _removal(store: ClusterStore, flag: str | None) -> Removal:
-    return RenameRemoval(store, flag) if store.is_local else PlainRemoval(store, flag)
+class _Removals:
+    """The store and the removal for each location, made once for each root."""
+
+    def __init__(self, store: ClusterStore, flag: str | None) -> None:
+        self._store, self._flag = store, flag
+        self._by_root: dict[str | None, tuple[ClusterStore, Removal]] = {}
+
+    def of(self, location: StoredLocation) -> tuple[ClusterStore, Removal]:
+        if location.root not in self._by_root:
+            own = self._store.at(location.root)
+            removal = RenameRemoval(own, self._flag) if own.is_local else PlainRemoval(own, self._flag)
+            self._by_root[location.root] = own, removal
+        return self._by_root[location.root]

@@ -12,7 +12,7 @@ from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.feed import Feed
 from falcon_assets.model.path_template import PathTemplate
 from falcon_assets.planning.eviction import LocationKind, StoredInstance, StoredLocation
-from falcon_assets.planning.paths import InstancePaths
+from falcon_assets.planning.paths import InstancePaths, Place
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.explain import explained
 
@@ -25,7 +25,7 @@ def stored_instances(store: ClusterStore, feed: Feed, cluster: Cluster) -> list[
     instance without its flag is one. Lists each folder once.
 
     Args:
-        store: Where the feed lies.
+        store: Where the feed's data lies.
         feed: The feed.
         cluster: The cluster of ``store``.
 
@@ -38,22 +38,21 @@ def stored_instances(store: ClusterStore, feed: Feed, cluster: Cluster) -> list[
     if feed.table_on(cluster.name):
         raise StorageError(f"feed {feed.name!r} on cluster {cluster.name!r} is a table: it has no paths to list")
     paths = InstancePaths(feed, cluster)
-    if not store.is_local:
-        store.fs.invalidate_cache()  # the driver would answer with the listings of the last look
     found: dict[datetime, dict[str, StoredLocation]] = {}
-    for kind, template in _templates(paths):
+    for kind, (root, template) in _places(paths):
         prefix = template.fixed_prefix({})
-        for path in _existing(store, template):
+        for path in _existing(store.at(root), template):
             instance = paths.instance(path, template)
             if instance is not None:
-                found.setdefault(instance, {}).setdefault(path, StoredLocation(kind, path, prefix))
+                location = StoredLocation(kind, path, prefix, root)
+                found.setdefault(instance, {}).setdefault(location.place, location)
     return [StoredInstance(instance, tuple(found[instance].values())) for instance in sorted(found)]
 
 
-def _templates(paths: InstancePaths) -> Iterator[tuple[LocationKind, PathTemplate]]:
+def _places(paths: InstancePaths) -> Iterator[tuple[LocationKind, Place]]:
     locations = paths.feed.locations_on(paths.cluster.name)
     declared: tuple[tuple[LocationKind, PathTemplate | None], ...] = (
-        ("data", paths.template),
+        ("data", locations.data),
         ("stats", locations.stats),
         ("meta", locations.meta),
     )
@@ -63,7 +62,7 @@ def _templates(paths: InstancePaths) -> Iterator[tuple[LocationKind, PathTemplat
         if template.missing_for(paths.feed.frequency):
             # Several instances would go where one is decided on.
             raise StorageError(f"{template.text!r} is coarser than the frequency {paths.feed.frequency}")
-        yield kind, paths.resolved(template)
+        yield kind, paths.place(template)
 
 
 def _existing(store: ClusterStore, template: PathTemplate) -> Iterator[str]:
@@ -72,6 +71,8 @@ def _existing(store: ClusterStore, template: PathTemplate) -> Iterator[str]:
     levels = [PathTemplate("/" + "/".join(steps[: depth + 1])) for depth in range(len(steps))]
     prefix = template.fixed_prefix({})
     base = store.path(prefix)
+    if not store.is_local:
+        store.fs.invalidate_cache()  # the driver would answer with the listings of the last look
 
     def below(path: str, depth: int) -> Iterator[str]:
         is_last = depth == len(steps) - 1

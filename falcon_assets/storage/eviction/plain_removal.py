@@ -85,6 +85,6 @@ def parent_and_name(store: ClusterStore, location: StoredLocation) -> tuple[str,
     parent, _, name = location.path.rpartition("/")
     below = location.path[len(location.prefix) :].split("/")
     if not parent.startswith(location.prefix) or below[0] or len(below) < 2 or not _STEPS.isdisjoint(below[1:]):
-        where = f"cluster {store.cluster.name!r}: cannot evict {location.path!r}"
+        where = f"cluster {store.cluster.name!r}: cannot evict {location.place!r}"
         raise StorageError(f"{where}: it is not below {location.prefix or '/'}")
     return parent, name

@@ -185,7 +185,7 @@ class RenameRemoval:
         return place
 
     def _error(self, location: StoredLocation, why: str) -> StorageError:
-        return StorageError(f"cluster {self._store.cluster.name!r}: cannot evict {location.path}: {why}")
+        return StorageError(f"cluster {self._store.cluster.name!r}: cannot evict {location.place}: {why}")
 
 
 def purge(store: ClusterStore, patience: float = READERS_SECONDS) -> None:

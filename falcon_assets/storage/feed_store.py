@@ -1,0 +1,51 @@
+"""Which store a feed lies on: the one place where a location that is a whole URL becomes one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from falcon_assets.model.cluster import Cluster
+from falcon_assets.model.feed import Feed
+from falcon_assets.planning.paths import InstancePaths
+from falcon_assets.storage.cluster_store import ClusterStore
+
+
+def store_of(
+    feed: Feed, cluster: Cluster, home: Path, environ: Mapping[str, str], *, readonly: bool = False
+) -> ClusterStore:
+    """The store that the data of ``feed`` lies on, with the paths of :class:`InstancePaths` below its root.
+
+    Its :meth:`ClusterStore.at` gives the stores of the feed's other locations.
+
+    Args:
+        feed: The feed; must be on ``cluster``.
+        cluster: The cluster.
+        home: As for :class:`ClusterStore`; so the others.
+        environ: Where ``{env: NAME}`` is looked up.
+        readonly: Whether it is only to be read.
+
+    Raises:
+        StorageError: as :class:`ClusterStore`.
+        ExpressionError: the path template names an unknown variable or leaves its root.
+    """
+    options = feed.locations_on(cluster.name).storage_options
+    root = InstancePaths(feed, cluster).root
+    return ClusterStore(cluster, home, environ, readonly=readonly, root=root, options=options)
+
+
+@dataclass(frozen=True)
+class StoresOf:
+    """:func:`store_of` for feeds on one cluster, each opened once: call it with a feed."""
+
+    cluster: Cluster
+    home: Path
+    environ: Mapping[str, str] = field(repr=False)
+    _opened: dict[str, ClusterStore] = field(default_factory=dict, init=False)
+
+    def __call__(self, feed: Feed) -> ClusterStore:
+        """Its store; raises as :func:`store_of`."""
+        if feed.name not in self._opened:
+            self._opened[feed.name] = store_of(feed, self.cluster, self.home, self.environ)
+        return self._opened[feed.name]
