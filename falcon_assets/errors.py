@@ -11,7 +11,11 @@ from dataclasses import dataclass
 
 
 class FalconError(Exception):
-    """Root of the package's exceptions: ``str(error)`` is fit to be shown to a user as it is."""
+    """Root of the package's exceptions: ``str(error)`` is fit to be shown to a user, and to be stored, as it is."""
+
+    def __str__(self) -> str:
+        # Names of files need not be UTF-8, but databases and terminals want nothing else.
+        return super().__str__().encode("utf-8", "backslashreplace").decode()
 
 
 class SettingsError(FalconError):

@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from falcon_assets.catalog.store import EntityStore, load_entities
@@ -100,15 +101,15 @@ class Explanation:
         for plan, one in zip(self.plan.inputs, facts["inputs"], strict=True):
             waited = "[yellow]no, optional[/]" if plan.optional else "[red]no[/]"
             for at, path, there in zip(one["instances"], one["paths"], one["available"], strict=True):
-                inputs.add_row(one["name"], one["feed"], at, "[green]yes[/]" if there else waited, path)
+                inputs.add_row(one["name"], one["feed"], at, "[green]yes[/]" if there else waited, escape(path))
             if not one["instances"]:
                 inputs.add_row(one["name"], one["feed"], "none exists", "", "")
         outputs = _table("Writes", "output", "feed", "instance", "path")
         for one in facts["outputs"]:
-            outputs.add_row(one["name"], one["feed"], one["instance"], one["path"])
+            outputs.add_row(one["name"], one["feed"], one["instance"], escape(one["path"]))
         told = _table("Is told", "variable", "value")
         for name, value in sorted(facts["properties"].items()):
-            told.add_row(name, value)
+            told.add_row(escape(name), escape(value))
         console.print(inputs)
         console.print(outputs if facts["outputs"] else "Writes no feed: it is run for its effect.")
         console.print(told)

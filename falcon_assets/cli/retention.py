@@ -10,6 +10,7 @@ from typing import Any
 
 import click
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from falcon_assets.catalog.store import EntityStore, load_entities
@@ -138,7 +139,7 @@ def _show(one: FeedPlan, console: Console) -> None:
             first, last = alike[0], alike[-1]
             action = f"[{_COLORS[first.action]}]{first.action}[/]{what}"
             times = [format_instant(end.instance.nominal) for end in (first, last)]
-            table.add_row(action, str(len(alike)), *times, first.reason)
+            table.add_row(action, str(len(alike)), *times, escape(first.reason))
     console.print(table)
 
 

@@ -118,11 +118,13 @@ def tell(console: Console, outcome: Outcome) -> None:
     """Says what went wrong and what waits for what."""
     for one in outcome.trouble:
         what = "timed out" if one.state is InstanceState.TIMED_OUT else "failed"
-        console.print(f"{one.process} on {one.cluster} {format_instant(one.nominal)} {what}: {one.reason}")
+        console.print(
+            f"{one.process} on {one.cluster} {format_instant(one.nominal)} {what}: {one.reason}", markup=False
+        )
     for (process, cluster), decision in outcome.outlook.decisions.items():
         waiting = list(decision.waiting.items())
         for nominal, reason in waiting[:_SHOWN]:
-            console.print(f"{process} on {cluster} {format_instant(nominal)}: {reason}")
+            console.print(f"{process} on {cluster} {format_instant(nominal)}: {reason}", markup=False)
         more = max(len(waiting) - _SHOWN, 0) + decision.further
         if more:
             console.print(f"... and {more} more instances of {process} on {cluster} wait")

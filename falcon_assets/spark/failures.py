@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+import sys
 import traceback
 from collections.abc import Iterator
+from contextlib import suppress
 
 import pyspark
-from py4j.protocol import Py4JError, Py4JJavaError
+from py4j.protocol import Py4JError, Py4JJavaError, Py4JNetworkError
 from pyspark.errors import PySparkException
 from pyspark.errors.exceptions.connect import SparkConnectGrpcException
 
@@ -17,8 +19,24 @@ SPARK_ERRORS = (PySparkException, Py4JError)
 _STATE = re.compile(r"\s*SQLSTATE: \w{5}.*", re.DOTALL)
 _FRAME = re.compile(r'File "([^"]+)", line (\d+)')
 _RPC = re.compile(r'^<_\w+ of RPC that .*?\bdetails = "(.*?)"$', re.DOTALL | re.MULTILINE)
+_CAPTURED = re.compile(r"^pyspark\.errors\.exceptions\.\w+\.\w+: (?=\[)")
 _CAUSE = re.compile(r"^Caused by: [\w.$]+: (.+)$", re.MULTILINE)
-_ABORTED = re.compile(r"^Job aborted due to stage failure: .*?(?=\[[A-Z][A-Z0-9_.]+\] )", re.DOTALL)
+_ABORTED = re.compile(
+    r"^Job aborted due to stage failure: (?:.*?(?=\[[A-Z][A-Z0-9_.]+\] )"
+    r"|Task \d+ in stage .*?\(TID \d+\)(?: \([^)]*\))?: (?:[\w.$]+: )?)",
+    re.DOTALL,
+)
+_UNANSWERED = re.compile(r"An error occurred while calling \S+")
+_HINTS = (
+    (
+        re.compile(r"Java heap space|GC overhead limit exceeded|OutOfMemoryError"),
+        "Spark ran out of memory: raise spark.driver.memory or spark.executor.memory",
+    ),
+    (
+        re.compile(r"Relative path in absolute URI"),
+        "Hadoop opens no file with a colon in its name: rename it",
+    ),
+)
 
 
 def condition_of(error: BaseException) -> str:
@@ -33,10 +51,20 @@ def explain(error: BaseException) -> str:
             "Spark's Avro support is not on the class path: add the property spark.jars.packages: "
             f'"org.apache.spark:spark-avro_2.13:{pyspark.__version__}" to the cluster'
         )
+    if _lost_the_jvm(error):
+        return "Spark's JVM ended meanwhile: the log of the run may say why"
     said = list(dict.fromkeys(filter(None, map(_sentence, _messages(error)))))
     if len(said) > 1:  # the outermost says where, the innermost says why
-        return f"{said[0].rstrip('.')}: {said[-1]}"
-    return said[0] if said else type(error).__name__
+        said = [f"{said[0].rstrip('.')}: {said[-1]}"]
+    text = said[0] if said else type(error).__name__
+    return text + "".join(f" ({hint})" for pattern, hint in _HINTS if pattern.search(text))
+
+
+def _lost_the_jvm(error: BaseException) -> bool:
+    """Whether a call failed because nobody answered: of the one that was under way Py4J says no more than its name."""
+    return isinstance(error, (ConnectionError, Py4JNetworkError)) or (
+        isinstance(error, Py4JError) and _UNANSWERED.fullmatch(str(error)) is not None
+    )
 
 
 def _messages(error: BaseException) -> Iterator[str]:
@@ -55,7 +83,7 @@ def _messages(error: BaseException) -> Iterator[str]:
 
 def _sentence(message: str) -> str:
     if "Traceback (most recent call last)" in message:
-        return _python_failure(message)
+        return python_failure(message)
     refused = _RPC.search(message)  # gRPC itself, before Spark: no or a wrong token, no server any more
     if refused:
         return refused[1]
@@ -63,11 +91,23 @@ def _sentence(message: str) -> str:
     return text.strip().splitlines()[0].strip() if text.strip() else ""
 
 
-def _python_failure(message: str) -> str:
-    """The exception that a Python worker reports, and the innermost line of the user's code."""
+def python_failure(message: str) -> str:
+    """The exception in the text of a Python traceback, and the innermost line of the user's code."""
     lines = [line for line in _STATE.sub("", message).strip().splitlines() if line and not line.startswith(" ")]
-    own = [f"{file}:{line}" for file, line in _FRAME.findall(message) if "/pyspark" not in file]
-    return f"{lines[-1]} ({own[-1]})" if own else lines[-1]
+    frames = [(file, f"{file}:{line}") for file, line in _FRAME.findall(message) if "/pyspark" not in file]
+    own = [where for file, where in frames if "/site-packages/" not in file] or [where for _, where in frames]
+    text = _CAPTURED.sub("", lines[-1])
+    return f"{text} ({own[-1]})" if own else text
+
+
+def log_stack(error: BaseException | None) -> None:
+    """Writes all that is known of a failure in Spark to the log of the run: stacks of Python and of the JVM."""
+    if not isinstance(error, (*SPARK_ERRORS, ConnectionError)):
+        return
+    text = "".join(traceback.format_exception(error))
+    with suppress(Exception):  # a JVM that died tells no stack
+        text += getattr(error, "getStackTrace", str)() or ""
+    sys.stderr.write(f"{text}\n")
 
 
 def own_line(error: BaseException, file: str) -> str:

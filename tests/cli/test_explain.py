@@ -49,7 +49,7 @@ frequency: days(1)
 inputs: [{name: hours, feed: raw, start: "yesterday(22,0)", end: "yesterday(23,0)"}]
 outputs: [{name: day, feed: daily, instance: "yesterday(0,0)"}]
 workflow: {engine: spark-sql, path: a.sql}
-properties: {month: "${formatTime(instanceTime(),'MMM yyyy')}"}
+properties: {month: "${formatTime(instanceTime(),'MMM yyyy')}", pattern: "g[ab] [/x]"}
 """
 
 
@@ -88,6 +88,7 @@ def test_json_says_everything(call: Callable[..., Result], settings: Settings) -
             "month": "Jan 2013",
             "nominalTime": "2013-01-02T00:00Z",
             "nominal_time": "2013-01-02T00:00Z",
+            "pattern": "g[ab] [/x]",
             "process.name": "roll-up",
         },
     }
@@ -97,7 +98,7 @@ def test_tables_say_the_same_to_people(call: Callable[..., Result]) -> None:
     result = call("roll-up", "2013-01-02T00:00Z", "--cluster", "backup")
     assert result.exit_code == 0
     assert result.output.startswith("roll-up on backup at 2013-01-02T00:00Z")
-    for word in ("Reads", "Writes", "Is told", "2013-01-01T23:00Z", "Jan 2013", "copies"):
+    for word in ("Reads", "Writes", "Is told", "2013-01-01T23:00Z", "Jan 2013", "copies", "g[ab] [/x]"):
         assert word in result.output
 
 

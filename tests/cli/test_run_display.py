@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import io
+from datetime import datetime, timezone
 
 from rich.console import Console
 
-from falcon_assets.cli.run_display import shown_on
+from falcon_assets.cli.run_display import shown_on, tell
+from falcon_assets.orchestration.coordinator import Outlook
+from falcon_assets.orchestration.foreground import Outcome, Trouble
+from falcon_assets.planning.instance_record import InstanceState
 from falcon_assets.storage.copying.copy_progress import CopyProgress
 
 
@@ -34,3 +38,13 @@ def test_a_log_has_a_line_when_something_begins() -> None:
         display.copying("quick", CopyProgress(1, 4, 1_000_000, 4_000_000, 0.5))
     assert isinstance(console.file, io.StringIO)
     assert console.file.getvalue().splitlines() == ["looking for data, and for what is ready", "3 instances landed"]
+
+
+def test_a_reason_is_shown_as_it_is() -> None:
+    console = Console(file=io.StringIO(), width=160)
+    at = datetime(2013, 1, 1, tzinfo=timezone.utc)
+    reason = "Spark does not read g[ab]/x[/y].json"  # neither brackets nor slashes are markup
+    trouble = Trouble("hourly", "primary", at, InstanceState.FAILED, reason)
+    tell(console, Outcome(Outlook((), {}, {}), 0, (trouble,)))
+    assert isinstance(console.file, io.StringIO)
+    assert console.file.getvalue() == f"hourly on primary 2013-01-01T00:00Z failed: {reason}\n"

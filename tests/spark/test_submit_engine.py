@@ -75,8 +75,8 @@ def test_a_failure_shows_the_end_of_the_log_without_secrets(sandbox: Sandbox) ->
     head, *tail = text.splitlines()
     logs = list((sandbox.folder / "working/spark-submit/hourly/20130101T0500").glob("*.log"))
     assert len(logs) == 1
-    assert head == f"{sandbox.folder}/app.py: spark-submit ended with exit code 3; its log is {logs[0]} and ends with:"
-    assert "the key is *****" in tail
+    assert head == f"{sandbox.folder}/app.py: spark-submit ended with exit code 3; its log is {logs[0]} and says:"
+    assert tail == ["the key is *****"]
     assert "hunter2" not in text
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from falcon_assets.errors import WorkflowError
 from falcon_assets.model.workflow import SparkSqlWorkflow, SparkSubmitWorkflow
 from falcon_assets.spark.engines.python import compute_python
 from falcon_assets.spark.engines.sql import compute_sql
 from falcon_assets.spark.engines.submit import submit
 from falcon_assets.spark.engines.task import WorkflowResult, WorkflowTask
+from falcon_assets.spark.failures import SPARK_ERRORS, explain, log_stack
 from falcon_assets.spark.reading import read_input
 from falcon_assets.spark.session import application_id, isolated
 from falcon_assets.spark.writing import write_output
@@ -18,8 +20,20 @@ def run_workflow(task: WorkflowTask) -> WorkflowResult:
     Safe to call from several threads for one cluster: every call has temporary views and settings of its own.
 
     Raises:
-        WorkflowError: the workflow is missing, malformed, or failed; the text says where and why.
+        WorkflowError: the workflow is missing, malformed, or failed; the text says where and why in a few lines. The
+            stacks are in the log of the run.
     """
+    try:
+        return _run(task)
+    except WorkflowError as error:
+        log_stack(error.__cause__)
+        raise
+    except (*SPARK_ERRORS, ConnectionError) as error:  # Connect says some things only when it is asked for others
+        log_stack(error)
+        raise WorkflowError(f"process {task.process!r}: {explain(error)}") from error
+
+
+def _run(task: WorkflowTask) -> WorkflowResult:
     workflow = task.workflow
     if isinstance(workflow, SparkSubmitWorkflow):
         return submit(task, workflow)

@@ -19,6 +19,7 @@ from falcon_assets.spark.confs import cluster_confs, executor_environ, is_connec
 from falcon_assets.spark.connect import child_environ, token_of
 from falcon_assets.spark.connect_endpoint import without_token
 from falcon_assets.spark.dataset import InputData, OutputData
+from falcon_assets.spark.engines.program_log import cause_in
 from falcon_assets.spark.engines.programs import run_program
 from falcon_assets.spark.engines.task import WorkflowResult, WorkflowTask
 from falcon_assets.spark.failures import SPARK_ERRORS, condition_of, explain
@@ -28,7 +29,7 @@ from falcon_assets.spark.reach import require_reachable
 from falcon_assets.spark.session import application_id
 from falcon_assets.spark.writing import count_records
 
-_TAIL_LINES = 20
+_TAIL_BYTES = 1 << 20
 _SECRET = re.compile(r"(?i)secret|password|token|access[.]?key|credential")  # Spark's spark.redaction.regex, and ours
 _NOTHING_WRITTEN = ("PATH_NOT_FOUND", "UNABLE_TO_INFER_SCHEMA")
 
@@ -42,8 +43,8 @@ def submit(task: WorkflowTask, workflow: SparkSubmitWorkflow) -> WorkflowResult:
     log in the working folder.
 
     Raises:
-        WorkflowError: it cannot be started, no program could read all files of the inputs, it failed (with the end of
-            its log), or it left an output out.
+        WorkflowError: it cannot be started, no program could read all files of the inputs, it failed (with what
+            its log says), or it left an output out.
     """
     path = task.entity_root / workflow.path
     if not path.is_file():
@@ -62,7 +63,8 @@ def submit(task: WorkflowTask, workflow: SparkSubmitWorkflow) -> WorkflowResult:
         application = _application(events)
     if code != 0:
         ended = f"was ended by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
-        raise WorkflowError(f"{path}: spark-submit {ended}; its log is {log} and ends with:\n{_tail(log, task, token)}")
+        said = _cause(log, task, token)
+        raise WorkflowError(f"{path}: spark-submit {ended}; its log is {log}" + (f" and says:\n{said}" if said else ""))
     records = {data.name: _count(task, data, f"{path}: the program ended well", log) for data in task.outputs}
     if is_connect(endpoint):
         application = application_id(task.session())
@@ -158,8 +160,10 @@ def _log_folder(task: WorkflowTask) -> Path:
     return folder
 
 
-def _tail(log: Path, task: WorkflowTask, token: str | None) -> str:
-    text = "\n".join(log.read_text(encoding="utf-8", errors="replace").splitlines()[-_TAIL_LINES:])
+def _cause(log: Path, task: WorkflowTask, token: str | None) -> str:
+    with log.open("rb") as file:
+        file.seek(max(0, log.stat().st_size - _TAIL_BYTES))
+        text = "\n".join(cause_in(file.read().decode(errors="replace")))
     for key, value in {**task.cluster.properties, **task.properties, "token": token}.items():
         if _SECRET.search(key) and value:
             text = text.replace(value, "*****")

@@ -1,0 +1,111 @@
+"""Failures in Spark say their cause in a few lines; the stacks are in the log of the run."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from py4j.protocol import Py4JError
+from pyspark.sql import SparkSession
+
+from falcon_assets.errors import WorkflowError
+from falcon_assets.model.cluster import Cluster
+from falcon_assets.spark.engines.run import run_workflow
+from falcon_assets.spark.failures import explain
+from tests.spark.sandbox import Sandbox
+
+UDF = """
+import os
+from pyspark.sql import functions as sf
+def run(spark, inputs, instance):
+    def of(text): {body}
+    return inputs["flights"].select(sf.udf(of)("s").alias("s"))
+"""
+GONE = """
+import pathlib
+def run(spark, inputs, instance):
+    flights = inputs["flights"]
+    assert flights.count() == 1
+    for folder in instance.inputs["flights"]:
+        pathlib.Path(folder.removeprefix("file://"), "a.json").unlink()
+    return flights
+"""
+
+
+@pytest.fixture
+def anywhere(tmp_path: Path, any_cluster: Cluster) -> Sandbox:
+    return Sandbox(tmp_path, any_cluster)
+
+
+@pytest.mark.parametrize(
+    ("workflow", "content", "feed", "cause"),
+    [
+        pytest.param("SELECT nonsense FROM flights", "", {}, r"w\.sql:1: \[UNRESOLVED_COLUMN.*`nonsense`", id="column"),
+        pytest.param("SELECT CAST(s AS int) FROM flights", "", {}, r"\[CAST_INVALID_INPUT\] The value 'x'", id="cast"),
+        pytest.param(UDF.format(body="return int(text)"), "", {}, r"ValueError: .*'x' \(.*/w\.py:5\)$", id="udf"),
+        pytest.param(
+            UDF.format(body="os._exit(3)"), "", {}, r"delays-feed'\): Python worker exited unexpectedly", id="worker"
+        ),
+        pytest.param(
+            "SELECT * FROM flights",
+            "no Parquet at all",
+            {"format": "parquet"},
+            "a.json is not a Parquet file",
+            id="file",
+        ),
+        pytest.param(GONE, "", {"schema": "s string"}, r"a\.json.* does not exist", id="gone"),
+        pytest.param(
+            "SELECT raise_error(concat_ws('\\n', sequence(1, 99))) AS s FROM flights",
+            "",
+            {},
+            r"\[USER_RAISED_EXCEPTION\] 1$",
+            id="words",
+        ),
+    ],
+)
+def test_what_went_wrong(
+    anywhere: Sandbox, workflow: str, content: str, feed: dict[str, str], cause: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    anywhere.file("in/a.json", content or '{"s":"x"}')
+    name = "w.py" if "def run" in workflow else "w.sql"
+    anywhere.file(name, workflow)
+    engine = "pyspark" if name == "w.py" else "spark-sql"
+    task = anywhere.task(
+        anywhere.workflow(engine=engine, path=name), inputs=(anywhere.counted("flights", "in", **feed),)
+    )
+    with pytest.raises(WorkflowError) as caught:
+        run_workflow(task)
+    text = str(caught.value)
+    assert re.search(cause, text), text
+    assert len(text.splitlines()) == 1 and len(text) < 700, text
+    assert "Traceback (most recent call last):" in capfd.readouterr().err
+
+
+def test_the_jvm_ends_meanwhile(sandbox: Sandbox, spark: SparkSession) -> None:
+    sandbox.file(
+        "w.py",
+        "def run(spark, inputs, instance):\n    spark.sparkContext._gateway.proc.kill()\n    return spark.range(3)\n",
+    )
+    with pytest.raises(WorkflowError) as caught:
+        run_workflow(sandbox.task(sandbox.workflow(engine="pyspark", path="w.py")))
+    assert "Spark's JVM ended meanwhile: the log of the run may say why" in str(caught.value)
+    assert sandbox.session().range(3).count() == 3
+
+
+@pytest.mark.parametrize(
+    ("message", "said"),
+    [
+        (
+            "Job aborted due to stage failure: Task 0 in stage 8.0 failed 1 times, most recent failure: Lost task 0.0 "
+            "in stage 8.0 (TID 8) (10.0.0.1 executor 3): java.lang.OutOfMemoryError: Java heap space",
+            "Java heap space (Spark ran out of memory: raise spark.driver.memory or spark.executor.memory)",
+        ),
+        (
+            "Relative path in absolute URI: .a:b.json.crc",
+            "Relative path in absolute URI: .a:b.json.crc (Hadoop opens no file with a colon in its name: rename it)",
+        ),
+    ],
+)
+def test_what_to_do_about_it(message: str, said: str) -> None:
+    assert explain(Py4JError(message)) == said
