@@ -49,9 +49,21 @@ def land_live(settings: Settings, back: timedelta) -> None:
 
 
 def land_until_the_end(
-    settings: Settings, store: EntityStore, back: timedelta, sleep: Callable[[float], object]
+    settings: Settings,
+    store: EntityStore,
+    back: timedelta,
+    sleep: Callable[[float], object],
+    changed: Callable[[Landed], object] = lambda one: None,
 ) -> None:
-    """The same without the checks; ``sleep`` is called with how many seconds to wait, and may end it by an error."""
+    """The same without the checks.
+
+    Args:
+        settings: As above.
+        store: The entities.
+        back: As above.
+        sleep: Called with how many seconds to wait; may end everything by an error.
+        changed: Told of each instance that was there, and is another one now.
+    """
     now = settings.now()
     landed_until = first = now - back
     click.echo(f"The clock shows {format_instant(now)}; Ctrl-C stops.")
@@ -64,6 +76,7 @@ def land_until_the_end(
         for one in found:
             if one.again:
                 click.echo(f"{format_instant(now)}: {again_in_words(one)}")
+                changed(one)
         following = next_landing(store, now)
         if following is None:
             click.echo(f"At {format_instant(now)} nothing is left to land.")

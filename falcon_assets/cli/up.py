@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import signal
 import subprocess
 import sys
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
+from http import HTTPStatus
+from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 
 import click
@@ -20,7 +23,7 @@ from falcon_assets.cli.doctor import listens, require_port
 from falcon_assets.cli.family import end_family
 from falcon_assets.cli.quiet import private_log
 from falcon_assets.cli.up_news import News
-from falcon_assets.demo.landing import first_landing, first_not_landed
+from falcon_assets.demo.landing import Landed, first_landing, first_not_landed
 from falcon_assets.errors import FalconError, SettingsError
 from falcon_assets.held_signals import held_signals
 from falcon_assets.model.instant import format_instant
@@ -139,7 +142,7 @@ def _run(settings: Settings, store: EntityStore, port: int, log: Path) -> None:
             )
             started.callback(end_family, dagster)
         watch = _Watch(dagster, news, port, log)
-        land_until_the_end(settings, store, _BACK, watch.wait)
+        land_until_the_end(settings, store, _BACK, watch.wait, watch.changed.append)
         watch.wait(None)
 
 
@@ -151,6 +154,8 @@ class _Watch:
     news: News
     port: int
     log: Path
+    changed: list[Landed] = field(default_factory=list)
+    """Dagster has yet to be told of these: after its cut-off nobody looks at an instance unasked."""
     _serves: bool = False
 
     def wait(self, seconds: float | None) -> None:
@@ -168,9 +173,25 @@ class _Watch:
             if not self._serves and listens(self.port):
                 self._serves = True
                 click.echo("Dagster's UI is there.")
+            while self._serves and self.changed and _push(self.port, self.changed[0]):
+                del self.changed[0]
             self.news.tell()
             if give_up is not None and time.monotonic() >= give_up:
                 return
+
+
+def _push(port: int, one: Landed) -> bool:
+    """Tells Dagster that an instance changed, as jobs that land data do; whether it has heard it."""
+    body = json.dumps({"partition": format_instant(one.instance)})
+    connection = HTTPConnection("127.0.0.1", port, timeout=5)
+    try:
+        path = f"/report_asset_materialization/{one.cluster.name}/{one.feed.name}"
+        connection.request("POST", path, body, {"Content-Type": "application/json"})
+        return connection.getresponse().status == HTTPStatus.OK
+    except (OSError, HTTPException):
+        return False
+    finally:
+        connection.close()
 
 
 def _said_last(log: Path) -> str:
