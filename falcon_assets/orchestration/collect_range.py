@@ -125,7 +125,7 @@ def collect_range(
     incomplete: set[datetime] = set()
     problem, missing = None, []
     try:
-        files = Collector(store, cluster, settings).files
+        files = Collector(store, cluster, settings).files_of(feed)
         windows = [(instances[0], instances[-1])]
         for one in collect(files, feed, cluster, windows, known, instances[0], incomplete.add):
             ledger.instance.report_runless_asset_event(landings.event(files, feed, one))

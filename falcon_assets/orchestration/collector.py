@@ -25,8 +25,8 @@ from falcon_assets.planning.replication_process import delay_of
 from falcon_assets.planning.timeline import feed_timeline
 from falcon_assets.planning.watch import horizon_of, missing_windows, watch_window
 from falcon_assets.settings import Settings
-from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.collecting import collect
+from falcon_assets.storage.feed_store import StoresOf
 
 _Window = tuple[datetime, datetime]
 
@@ -87,7 +87,7 @@ class Collector:
             looked_at = queries.looks(connection, self.cluster.name)
             unfinished = incomplete(connection, self.cluster.name)
         landings = Landings(self.settings, now, looked_at)
-        recorded = Pushes(self.store, self.cluster, lambda: self.files, self.breakers).answer(ledger, landings, give_up)
+        recorded = Pushes(self.store, self.cluster, self.files_of, self.breakers).answer(ledger, landings, give_up)
         feeds = sorted(self.feeds.values(), key=lambda feed: self._turn(feed, looked_at))
         windows = {feed.name: self._windows(feed, now, looked_at.get(feed.name)) for feed in feeds}
         with ledger.engine.connect() as connection:
@@ -95,26 +95,27 @@ class Collector:
         done, problems, left_out = dict[str, datetime](), dict[str, str](), dict[str, int]()
         came, went = set[tuple[str, datetime]](), set[tuple[str, datetime]]()
         for feed in feeds:
-            if why := self.breakers.open_for(self.files.endpoint):
-                left_out[why] = left_out.get(why, 0) + 1
-                continue
             before = looked_at.get(feed.name, now)
             cut_off = feed.late_arrival.cut_off.length if feed.late_arrival else None
             seen = set[datetime]()
-            found = collect(
-                self.files,
-                feed,
-                self.cluster,
-                windows[feed.name],
-                known.get(feed.name, {}),
-                # Those whose cut-off passed since the last look are looked at once more.
-                min(before, now) - cut_off if cut_off else None,
-                seen.add,
-            )
             try:
-                with self.breakers.watching(self.files.endpoint):
+                files = self.files_of(feed)
+                if why := self.breakers.open_for(files.endpoint):
+                    left_out[why] = left_out.get(why, 0) + 1
+                    continue
+                found = collect(
+                    files,
+                    feed,
+                    self.cluster,
+                    windows[feed.name],
+                    known.get(feed.name, {}),
+                    # Those whose cut-off passed since the last look are looked at once more.
+                    min(before, now) - cut_off if cut_off else None,
+                    seen.add,
+                )
+                with self.breakers.watching(files.endpoint):
                     for one in found:
-                        ledger.instance.report_runless_asset_event(landings.event(self.files, feed, one))
+                        ledger.instance.report_runless_asset_event(landings.event(files, feed, one))
                         recorded += 1
                         if time.monotonic() > give_up:
                             break
@@ -141,9 +142,9 @@ class Collector:
         return feed.name in self._failed, feed.name in looked_at, looked_at.get(feed.name)
 
     @cached_property
-    def files(self) -> ClusterStore:
+    def files_of(self) -> StoresOf:
         """Where the feeds lie."""
-        return ClusterStore(self.cluster, self.settings.home, self.settings.environ)
+        return StoresOf(self.cluster, self.settings.home, self.settings.environ)
 
     @cached_property
     def feeds(self) -> dict[str, Feed]:

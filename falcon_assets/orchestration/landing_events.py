@@ -58,7 +58,7 @@ class Landings:
             description=f"{feed.name} {format_instant(one.instance)} landed",
             metadata={
                 meta.INSTANCE: format_instant(one.instance),
-                "path": dg.MetadataValue.path(store.path(one.path)),
+                "path": dg.MetadataValue.path(store.shown(one.path)),
                 "data_version": one.version.version,
                 "bytes": one.version.bytes,
                 "files": one.version.files,

@@ -62,14 +62,12 @@ class OldInstances:
             patrols = passes(connection, look.cluster)
             look.incomplete = incomplete(connection, look.cluster)
             look.landings = Landings(self.collector.settings, look.time, looks(connection, look.cluster))
-            if why := self.collector.breakers.open_for(self.collector.files.endpoint):
-                return Collection(0, 0, {}, {why: len(self.collector.feeds)})
             self._ask_again(look, connection)
             moved = self._go_on(look, connection, patrols)
         with ledger.engine.begin() as connection:
             set_passes(connection, look.cluster, moved)
             set_incomplete(connection, look.cluster, look.came, look.went)
-        return Collection(look.recorded, 0, look.problems)
+        return Collection(look.recorded, 0, look.problems, look.left_out)
 
     def _ask_again(self, look: _Look, connection: Connection) -> None:
         """Asks for some of those that were seen without their flag."""
@@ -87,12 +85,15 @@ class OldInstances:
 
     def _go_on(self, look: _Look, connection: Connection, patrols: dict[str, Patrol]) -> dict[str, Patrol]:
         moved: dict[str, Patrol] = {}
-        tells = tells_changes(self.collector.files)
         for feed in sorted(self.collector.feeds.values(), key=lambda feed: self._turn(feed, patrols.get(feed.name))):
             try:
-                template = InstancePaths(feed, self.collector.cluster).template.text
+                paths, files = InstancePaths(feed, self.collector.cluster), self.collector.files_of(feed)
+                template, tells = f"{paths.root or ''}{paths.template.text}", tells_changes(files)
             except FalconError as error:
                 look.problems[feed.name] = str(error)
+                continue
+            if why := self.collector.breakers.open_for(files.endpoint):
+                look.left_out[why] = look.left_out.get(why, 0) + 1
                 continue
             before = patrols.get(feed.name)
             before = before if before and before.template == template else Patrol(template)
@@ -124,6 +125,7 @@ class _Look:
     requests: int
     recorded: int = 0
     problems: dict[str, str] = field(default_factory=dict)
+    left_out: dict[str, int] = field(default_factory=dict)
     incomplete: dict[str, set[datetime]] = field(default_factory=dict)
     came: set[tuple[str, datetime]] = field(default_factory=set)
     went: set[tuple[str, datetime]] = field(default_factory=set)
@@ -147,19 +149,21 @@ class _Look:
         if feed is None or known(connection, self.cluster, name, [instance]):
             self.went.add((name, instance))  # lands here no more, or was recorded by somebody else
             return
-        self.requests -= 1
         try:
-            path = InstancePaths(feed, self.collector.cluster).data(instance)
-            with self.collector.breakers.watching(self.collector.files.endpoint):
+            path, files = InstancePaths(feed, self.collector.cluster).data(instance), self.collector.files_of(feed)
+            if self.collector.breakers.open_for(files.endpoint):
+                return
+            self.requests -= 1
+            with self.collector.breakers.watching(files.endpoint):
                 self._record(feed, [(instance, path)])
-                if (name, instance) not in self.went and not why_unavailable(self.collector.files, feed, path)[0]:
+                if (name, instance) not in self.went and not why_unavailable(files, feed, path)[0]:
                     self.went.add((name, instance))
         except FalconError as error:
             self.problems[name] = str(error)
 
     def go_on(self, connection: Connection, feed: Feed, patrol: Patrol) -> Patrol:
         """Goes on with a pass; where it is afterwards."""
-        files = self.collector.files
+        files = self.collector.files_of(feed)
         try:
             with self.collector.breakers.watching(files.endpoint):
                 for visit in visits(files, feed, self.collector.cluster, self.time, patrol):
@@ -191,8 +195,9 @@ class _Look:
         """Records those that are complete, and takes note of those that are not; False where time did not suffice."""
         seen: list[datetime] = []
         try:
-            for one in read(self.collector.files, feed, found, {}, seen.append):
-                event = self.landings.event(self.collector.files, feed, one)
+            files = self.collector.files_of(feed)
+            for one in read(files, feed, found, {}, seen.append):
+                event = self.landings.event(files, feed, one)
                 self.ledger.instance.report_runless_asset_event(event)
                 self.recorded += 1
                 self.went.add((feed.name, one.instance))

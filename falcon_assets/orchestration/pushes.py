@@ -36,13 +36,13 @@ class Pushes:
     Attributes:
         store: The entities.
         cluster: The cluster.
-        open_files: Gives where its feeds lie.
+        files_of: Gives where a feed lies.
         breakers: Which stores are left alone.
     """
 
     store: EntityStore
     cluster: Cluster
-    open_files: Callable[[], ClusterStore]
+    files_of: Callable[[Feed], ClusterStore]
     breakers: Breakers
 
     def answer(self, ledger: Ledger, landings: Landings, give_up: float) -> int:
@@ -93,7 +93,7 @@ class Pushes:
             path = InstancePaths(feed, self.cluster).data(instance)
         except ExpressionError as error:
             return refused(self.cluster.name, push, str(error), is_partition=True)
-        files = self.open_files()
+        files = self.files_of(feed)
         if self.breakers.open_for(files.endpoint):
             return None
         with self.breakers.watching(files.endpoint):

@@ -111,12 +111,12 @@ def why_unavailable(store: ClusterStore, feed: Feed, path: str) -> tuple[bool, s
     Raises:
         StorageError: the store cannot be asked.
     """
-    where = store.path(path)
+    where, place = store.shown(path), store.path(path)
     with _drivers_explained(store), explained(store.cluster.name, f"look at {path}"):
         # Not fs.exists(): it says of what cannot be asked that it is not there.
-        if not _is_there(store, where):
+        if not _is_there(store, place):
             return False, f"there is nothing at {where}"
-        if feed.availability_flag and not _is_there(store, f"{where}/{feed.availability_flag}"):
+        if feed.availability_flag and not _is_there(store, f"{place}/{feed.availability_flag}"):
             return True, f"there is no {feed.availability_flag} in {where}"
     return True, f"{where} changes while it is read, or has links that leave the store"
 
