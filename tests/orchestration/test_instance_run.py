@@ -14,6 +14,7 @@ from falcon_assets.orchestration.instance_run import InstanceResult, InstanceRun
 from falcon_assets.spark.copying import copy_instance
 from falcon_assets.spark.session import session_for, stop_sessions
 from falcon_assets.storage.cluster_store import ClusterStore
+from falcon_assets.storage.feed_store import StoresOf
 from tests.builders import make_cluster, make_feed, make_process
 from tests.copy_sandbox import CopySandbox, some_files
 
@@ -38,7 +39,8 @@ def ran(home: Path, working: Path) -> InstanceResult:
         "delays": make_feed(name="delays", locations={"data": "/delays/${YEAR}-${MONTH}-${DAY}-${HOUR}"}),
     }
     process = make_process(workflow={"engine": "spark-sql", "path": "count.sql"})
-    runner = InstanceRunner(process, cluster, feeds, ClusterStore(cluster, home, {}), home, "etl")
+    store = ClusterStore(cluster, home, {})
+    runner = InstanceRunner(process, cluster, feeds, store, StoresOf(cluster, home, {}), home, "etl")
     return runner.run(runner.prepare(NOMINAL), partial(session_for, cluster, str(working)))
 
 
