@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
-import os
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeAlias
 
 import yaml
 from yaml.nodes import CollectionNode, MappingNode, Node, ScalarNode
 
-from falcon_assets.catalog.secrets import hide_secrets, may_hold_secrets
-from falcon_assets.catalog.yaml_nodes import child, compose_documents
+from falcon_assets.catalog.definition_files import definition_files
+from falcon_assets.catalog.secrets import hide_secrets, may_hold_secrets, secret_values
+from falcon_assets.catalog.yaml_nodes import TooManyDocumentsError, child, compose_documents
 from falcon_assets.catalog.yaml_values import PlainValues
 from falcon_assets.errors import Position, Problem
 
 KeyPath: TypeAlias = tuple[str | int, ...]
 """Keys and list indexes from a document's root to a value."""
 
-_SUFFIXES = (".yaml", ".yml")
+MOST_PROBLEMS = 100
+"""Of one document: finding out where each of them is takes the longer the larger the document is."""
+
 _NAMES = re.compile(r"\bname[\"']?\s*:\s*[\"']?([A-Za-z][\w-]*)")
 
 
@@ -72,7 +74,11 @@ class Document:
 
     def _snippet(self, position: Position) -> str:
         line = self.lines[position.line - 1] if position.line <= len(self.lines) else ""
-        return hide_secrets(line, position.line - 1, self.root)
+        return hide_secrets(line, position.line - 1, self._secrets)
+
+    @cached_property
+    def _secrets(self) -> tuple[ScalarNode, ...]:
+        return tuple(secret_values(self.root))
 
 
 @dataclass
@@ -93,9 +99,18 @@ class Files:
 def read_files(root: Path) -> Files:
     """Reads every definition file below ``root``, hidden files and folders left out."""
     files = Files()
-    for path in _definition_files(root):
-        _read_file(path, files)
+
+    def tell(path: Path, message: str) -> None:
+        files.problems.append(Problem(Position(shown_path(path), 1), "", message))
+
+    for path, raw in definition_files(root, tell):
+        _read_file(shown_path(path), raw, files)
     return files
+
+
+def more_problems(number: int) -> str:
+    """What is said of the problems of a document that are not told one by one."""
+    return f"the document has more problems than are listed: {number:,} others"
 
 
 def key_path_text(path: KeyPath) -> str:
@@ -107,29 +122,16 @@ def key_path_text(path: KeyPath) -> str:
 
 
 def shown_path(path: Path) -> str:
-    """The path relative to the working directory where it lies below it, else absolute."""
+    """The path relative to the working directory where it lies below it, else absolute; on one line, in UTF-8."""
     absolute = path.absolute()
     try:
-        return str(absolute.relative_to(Path.cwd()))
+        text = str(absolute.relative_to(Path.cwd()))
     except ValueError:
-        return str(absolute)
+        text = str(absolute)
+    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)
 
 
-def _definition_files(root: Path) -> Iterator[Path]:
-    for folder, folders, names in os.walk(root):
-        folders[:] = sorted(name for name in folders if not name.startswith("."))
-        for name in sorted(names):
-            if name.endswith(_SUFFIXES) and not name.startswith("."):
-                yield Path(folder, name)
-
-
-def _read_file(path: Path, files: Files) -> None:
-    shown = shown_path(path)
-    try:
-        raw = path.read_bytes()
-    except OSError as error:
-        files.problems.append(Problem(Position(shown, 1), "", f"the file cannot be read: {error.strerror}"))
-        return
+def _read_file(shown: str, raw: bytes, files: Files) -> None:
     try:
         text = raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -142,6 +144,9 @@ def _read_file(path: Path, files: Files) -> None:
     try:
         for root in compose_documents(text):
             _add_document(shown, lines, root, files)
+    except TooManyDocumentsError as error:
+        files.problems.append(Problem(Position(shown, 1), "", str(error)))
+        files.unread_names.update(_NAMES.findall(text))
     except yaml.YAMLError as error:
         files.problems.append(_syntax_problem(shown, text, lines, error))
         files.unread_names.update(_NAMES.findall(text))
@@ -150,7 +155,10 @@ def _read_file(path: Path, files: Files) -> None:
 def _add_document(shown: str, lines: list[str], root: Node, files: Files) -> None:
     values = PlainValues()
     document = Document(shown, lines, root, values.convert(root))
-    files.problems.extend(document.problem_at(node, message) for node, message in values.problems)
+    told, more = values.problems[:MOST_PROBLEMS], len(values.problems) - MOST_PROBLEMS
+    files.problems.extend(document.problem_at(*one) for one in told)
+    if more > 0:
+        files.problems.append(document.problem((), more_problems(more)))
     if values.usable:
         files.documents.append(document)
     else:

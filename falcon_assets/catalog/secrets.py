@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from difflib import get_close_matches
 
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
@@ -22,10 +22,10 @@ def may_hold_secrets(text: str) -> bool:
     return bool(_LOOKS_LIKE_IT.search(text))
 
 
-def hide_secrets(line: str, number: int, root: Node) -> str:
+def hide_secrets(line: str, number: int, secrets: Iterable[ScalarNode]) -> str:
     """The source line (``number`` counts from 0) with stars for each character of a secret value."""
     characters = list(line)
-    for node in _secret_scalars(root):
+    for node in secrets:
         start, end = node.start_mark, node.end_mark
         if start.line <= number <= end.line:
             first = start.column if number == start.line else 0
@@ -34,7 +34,8 @@ def hide_secrets(line: str, number: int, root: Node) -> str:
     return "".join(characters)
 
 
-def _secret_scalars(root: Node) -> Iterator[ScalarNode]:
+def secret_values(root: Node) -> Iterator[ScalarNode]:
+    """The values in a document that must not be shown."""
     for node in _nodes(root):
         if isinstance(node, MappingNode):
             for key, value in node.value:

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 from yaml.nodes import MappingNode, Node, ScalarNode
 
-from falcon_assets.catalog.documents import Document, KeyPath
+from falcon_assets.catalog.documents import MOST_PROBLEMS, Document, KeyPath, more_problems
 from falcon_assets.catalog.legal_keys import legal_keys
 from falcon_assets.catalog.secrets import SECRET_KEY
 from falcon_assets.catalog.yaml_nodes import NULL, STR
@@ -34,8 +34,11 @@ SECRET_RULES = {
 
 
 def validation_problems(document: Document, model: type[BaseModel], error: ValidationError) -> Iterator[Problem]:
-    """One problem for each thing that is wrong with the document, at its key."""
-    details = [detail for detail in error.errors(include_url=False) if detail["type"] != "is_instance_of"]
+    """One problem for each thing that is wrong with the document, at its key; of very many the first."""
+    every = [detail for detail in error.errors(include_url=False) if detail["type"] != "is_instance_of"]
+    details = every[:MOST_PROBLEMS]
+    if len(every) > len(details):
+        yield document.problem((), more_problems(len(every) - len(details)))
     misspelt: set[KeyPath] = set()
     for detail in details:
         if detail["type"] == "extra_forbidden":

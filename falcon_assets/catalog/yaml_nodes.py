@@ -44,6 +44,9 @@ else:
 MAX_DEPTH = 64
 """Deeper nesting is an error; no legal definition comes near it, and the C parser recurses on the machine's stack."""
 
+MAX_DOCUMENTS = 5_000
+"""Of one file, empty ones too."""
+
 _PREFIX = "tag:yaml.org,2002:"
 STR, INT, FLOAT, BOOL, NULL, MAP, SEQ = (
     _PREFIX + name for name in ("str", "int", "float", "bool", "null", "map", "seq")
@@ -59,6 +62,10 @@ _MAY_BE_MORE_THAN_TEXT = frozenset("~ntfNTF+-.0123456789")
 
 class TooDeepError(yaml.YAMLError):
     """The nesting is deeper than :data:`MAX_DEPTH`."""
+
+
+class TooManyDocumentsError(yaml.YAMLError):
+    """There are more than :data:`MAX_DOCUMENTS`."""
 
 
 class _Loader(_Parser):
@@ -89,8 +96,12 @@ def compose_documents(text: str) -> Iterator[Node]:
         yaml.YAMLError: after the documents before the mistake were given.
     """
     loader = _Loader(text)
+    found = 0
     try:
         while loader.check_node():
+            found += 1
+            if found > MAX_DOCUMENTS:
+                raise TooManyDocumentsError(f"the file has more than {MAX_DOCUMENTS:,} documents: divide it")
             node = loader.get_node()
             if not (node.tag == NULL and node.value == ""):
                 yield node

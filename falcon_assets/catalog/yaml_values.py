@@ -11,6 +11,9 @@ from falcon_assets.catalog.yaml_nodes import MAP, SEQ, is_merge, scalar_value, s
 MAX_VALUES = 100_000
 """A document with more values, every alias counted as what it stands for, is an error."""
 
+MAX_CHARACTERS = 100_000
+"""Of one text: the schema of a table of some thousand columns."""
+
 
 class PlainValues:
     """Converts one document; what is wrong is collected, not raised.
@@ -40,6 +43,10 @@ class PlainValues:
     def _value(self, node: Node) -> tuple[Any, int]:
         result: tuple[Any, int]
         if isinstance(node, ScalarNode):
+            if len(node.value) > MAX_CHARACTERS:
+                self.usable = False
+                self.problems.append((node, f"a text of {len(node.value):,} characters: {MAX_CHARACTERS:,} at most"))
+                return "", 1
             try:
                 return scalar_value(node), 1
             except ValueError as error:

@@ -22,6 +22,8 @@ TIME_VARIABLES = ("YEAR", "MONTH", "DAY", "HOUR", "MINUTE")
 _FROM_ONE = ("MONTH", "DAY")
 """Those whose first value is 1."""
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://([^/]*)(?=/|$)")
+_LONGEST = 4096
+"""What file systems allow."""
 _DIGITS = {"YEAR": 4, "MONTH": 2, "DAY": 2, "HOUR": 2, "MINUTE": 2}
 
 
@@ -39,9 +41,11 @@ class PathTemplate:
         """Reads a template.
 
         Raises:
-            ExpressionError: empty, an unclosed ``${``, an expression where only variables may stand, ``..``, or a URL
-                that is chained, has credentials in it or stands in the middle.
+            ExpressionError: empty, too long, an unclosed ``${``, an expression where only variables may stand, ``..``,
+                or a URL that is chained, has credentials in it or stands in the middle.
         """
+        if len(text) > _LONGEST:
+            raise ExpressionError(f"a path of {len(text):,} characters: {_LONGEST:,} at most")
         if not text.strip():
             raise ExpressionError("a path template must not be empty")
         template = cls(text.strip())

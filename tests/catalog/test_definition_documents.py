@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -149,6 +150,36 @@ def test_file_that_cannot_be_read(tmp_path: Path) -> None:
     (tmp_path / "a.yaml").symlink_to(tmp_path / "nowhere")
     with pytest.raises(InvalidDefinitionsError, match=r"a\.yaml:1: the file cannot be read: No such file or directory"):
         load_entities(tmp_path)
+
+
+def test_odd_names_of_files_stay_on_one_line(tmp_path: Path) -> None:
+    (tmp_path / "a\nb\x1b.yaml").write_text("kind: fed\n")
+    (tmp_path / os.fsdecode(b"c\xff.yaml")).write_text("kind: fed\n")
+    with pytest.raises(InvalidDefinitionsError) as caught:
+        load_entities(tmp_path)
+    names = [Path(problem.position.file).name for problem in caught.value.problems]
+    assert names == ["a\\nb\\x1b.yaml", "c\\udcff.yaml"]
+    assert str(caught.value).encode()
+
+
+@pytest.mark.parametrize(
+    ("limit", "most", "expected"),
+    [
+        ("MAX_FILES", 2, ".:1: there are more than 2 files of definitions: the others are not read"),
+        ("MAX_BYTES", 9, "b.yaml:1: the files up to this one hold more than 9 bytes: it and the others are not read"),
+    ],
+)
+def test_limits_on_all_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limit: str, most: int, expected: str
+) -> None:
+    monkeypatch.setattr(f"falcon_assets.catalog.definition_files.{limit}", most)
+    assert expected in problems(tmp_path, {"a.yaml": "kind: x", "b.yaml": "kind: x", "c.yaml": "kind: x"})
+
+
+def test_links_inside_of_the_folder_are_followed(tmp_path: Path) -> None:
+    write(tmp_path, {"..data/clusters.yaml": CLUSTERS})
+    (tmp_path / "clusters.yaml").symlink_to("..data/clusters.yaml")
+    assert list(load_entities(tmp_path).clusters) == ["primary", "backup"]
 
 
 def test_byte_order_mark(tmp_path: Path) -> None:

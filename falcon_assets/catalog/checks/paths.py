@@ -22,6 +22,8 @@ from falcon_assets.model.feed import Feed
 from falcon_assets.model.path_template import TIME_VARIABLES, PathTemplate
 from falcon_assets.model.template import Variable, value_of
 
+_UNKNOWN_SHOWN = 10
+
 
 @dataclass(frozen=True)
 class _Taken:
@@ -90,7 +92,8 @@ def _unknown_variables(
     feed: Declared[Feed], path: KeyPath, template: PathTemplate, values: dict[str, str], cluster: Cluster
 ) -> Iterator[Problem]:
     known = {**dict.fromkeys(TIME_VARIABLES, ""), **values}
-    for name in template.variables:
+    unknown = [name for name in template.variables if name not in known]
+    for name in unknown[:_UNKNOWN_SHOWN]:
         try:
             value_of(template.text, Variable(name), known)
         except ExpressionError as error:

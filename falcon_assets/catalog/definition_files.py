@@ -1,0 +1,82 @@
+"""The files that hold definitions: which ones there are, and what is in them, within limits.
+
+Definitions come from whoever may write into the folder; looking at them must not hang, eat the memory or show what
+lies elsewhere.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+MAX_FILE_BYTES = 1_000_000
+"""Some two thousand entities."""
+MAX_FILES = 20_000
+MAX_BYTES = 50_000_000
+"""Of all files together."""
+
+_SUFFIXES = (".yaml", ".yml")
+
+
+class UnfitFileError(Exception):
+    """A file, or a folder, that is not read; the text is a sentence that says why."""
+
+
+def definition_files(root: Path, tell: Callable[[Path, str], None]) -> Iterator[tuple[Path, bytes]]:
+    """Every ``*.yaml`` and ``*.yml`` below ``root`` in the order of the paths, hidden files and folders left out.
+
+    Args:
+        root: The folder.
+        tell: Told what is not read, and why.
+    """
+    total = 0
+    for number, path in enumerate(_paths(root, tell)):
+        if number == MAX_FILES:
+            tell(root, f"there are more than {MAX_FILES:,} files of definitions: the others are not read")
+            return
+        try:
+            raw = _content(path, root)
+        except UnfitFileError as error:
+            tell(path, str(error))
+            continue
+        total += len(raw)
+        if total > MAX_BYTES:
+            tell(path, f"the files up to this one hold more than {MAX_BYTES:,} bytes: it and the others are not read")
+            return
+        yield path, raw
+
+
+def _paths(root: Path, tell: Callable[[Path, str], None]) -> Iterator[Path]:
+    def unreadable(error: OSError) -> None:
+        tell(Path(error.filename), f"the folder cannot be read: {error.strerror}")
+
+    for folder, folders, names in os.walk(root, onerror=unreadable):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        for name in sorted(names):
+            if name.endswith(_SUFFIXES) and not name.startswith("."):
+                yield Path(folder, name)
+
+
+def _content(path: Path, root: Path) -> bytes:
+    """What is in the file.
+
+    Raises:
+        UnfitFileError: it cannot be read, is no regular file, leads out of ``root`` or is too large.
+    """
+    try:
+        if path.is_symlink() and not path.resolve(strict=True).is_relative_to(root.resolve()):
+            raise UnfitFileError("the link leads out of the folder of the definitions: what it leads to is not read")
+        # Not blocking: opening a pipe would wait for somebody who writes into it.
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+        with os.fdopen(descriptor, "rb") as file:
+            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+                raise UnfitFileError("it is not a plain file")
+            raw = file.read(MAX_FILE_BYTES + 1)
+    except (OSError, RuntimeError) as error:  # RuntimeError: a link to itself, before Python 3.13
+        reason = error.strerror if isinstance(error, OSError) else "it is a link to itself"
+        raise UnfitFileError(f"the file cannot be read: {reason}") from error
+    if len(raw) > MAX_FILE_BYTES:
+        raise UnfitFileError(f"the file has more than {MAX_FILE_BYTES:,} bytes: divide it")
+    return raw
