@@ -20,7 +20,7 @@ from falcon_assets.planning.paths import InstancePaths
 from falcon_assets.planning.patrol import Patrol
 from falcon_assets.storage.collecting import read, why_unavailable
 from falcon_assets.storage.explain import is_about_path
-from falcon_assets.storage.old_folders import tells_changes, visits
+from falcon_assets.storage.old_folders import AFTER_ALL, tells_changes, visits
 
 REQUESTS = 100
 """How many requests one look makes to a store at most, reading what is found not counted."""
@@ -163,7 +163,7 @@ class _Look:
 
     def go_on(self, connection: Connection, feed: Feed, patrol: Patrol) -> Patrol:
         """Goes on with a pass; where it is afterwards."""
-        files = self.collector.files_of(feed)
+        files, is_empty = self.collector.files_of(feed), not patrol.folder
         try:
             with self.collector.breakers.watching(files.endpoint):
                 for visit in visits(files, feed, self.collector.cluster, self.time, patrol):
@@ -174,13 +174,14 @@ class _Look:
                         return patrol
                     if visit.folder is None:
                         continue  # a look that ended here would begin at the same place the next time
+                    is_empty &= visit.folder.endswith(AFTER_ALL)
                     patrol = patrol.through(visit.folder)
                     if self.is_over:
                         return patrol
         except FalconError as error:
             self.problems[feed.name] = str(error)
             return patrol
-        return patrol.ended()
+        return patrol.ended(is_empty=is_empty)
 
     def _unknown(
         self, connection: Connection, feed: Feed, found: Sequence[tuple[datetime, str]]

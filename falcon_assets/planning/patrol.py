@@ -61,9 +61,14 @@ class Patrol:
         """After ``folder`` was looked through, which comes after all that were."""
         return replace(self, folder=folder)
 
-    def ended(self) -> Patrol:
-        """After the last folder."""
-        all_before = self.began if self.lists_all else self.all_before
+    def ended(self, *, is_empty: bool = False) -> Patrol:
+        """After the last folder.
+
+        Args:
+            is_empty: Whether there was none. What is not there, a disk that is not mounted perhaps, may be back later
+                with folders that changed meanwhile: then all of them are listed.
+        """
+        all_before = None if is_empty else self.began if self.lists_all else self.all_before
         return Patrol(self.template, before=self.began, all_before=all_before)
 
     def is_through(self, folder: str) -> bool:

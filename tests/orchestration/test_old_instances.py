@@ -10,6 +10,7 @@ import dagster as dg
 import pytest
 
 from falcon_assets.catalog.store import load_entities
+from falcon_assets.ledger.collecting import passes
 from falcon_assets.model.instant import parse_instant
 from falcon_assets.orchestration.code_location import build_definitions
 from falcon_assets.orchestration.collector import Collection
@@ -23,6 +24,7 @@ FEEDS = {
     "flags": ["flagged"],
     "busy": ["first", "second", "third"],
     "large": ["wide"],
+    "unmounted": ["shared"],
     "loops": ["closed", "open"],
     "ticking": ["ticked"],
     "waited": ["asked", "other"],
@@ -131,6 +133,21 @@ def test_many_at_once_are_recorded_little_by_little(world: OldWorld) -> None:
     for _ in range(40):
         world.go_on("large", seconds=0)
     assert world.recorded("large", "wide") == [hour[:13] for hour in hours("2012-03-01T00:00Z", 24)]
+
+
+def test_what_landed_while_a_disk_was_not_mounted_is_found_when_it_is_back(world: OldWorld) -> None:
+    world.look("unmounted")
+    world.land("unmounted", "shared", "2012-03-01T00")
+    assert world.go_on("unmounted").recorded == 1
+    root, elsewhere = (world.settings.home / f"data/{name}" for name in ("unmounted", "elsewhere"))
+    root.rename(elsewhere)
+    assert world.go_on("unmounted") == Collection(0, 0, {})
+    elsewhere.rename(root)
+    world.land("unmounted", "shared", "2012-03-01T01", "2012-04-01T00")
+    with world.ledger.engine.connect() as connection:
+        # Nobody knows how long it was away: the next pass lists what says that it has not changed, too.
+        assert passes(connection, "unmounted")["shared"].all_before is None
+    assert world.go_on("unmounted").recorded == 2
 
 
 def test_a_folder_that_cannot_be_listed_is_said_and_the_others_go_on(world: OldWorld) -> None:

@@ -52,6 +52,12 @@ def test_once_a_day_everything_is_listed() -> None:
     assert patrol.ended().all_before == NOW
 
 
+def test_after_a_pass_that_found_no_folder_the_next_one_lists_all() -> None:
+    following = Patrol(T, began=NOW, all_before=NOW).ended(is_empty=True).next(NOW + REST_SHORT, tells_changes=True)
+    assert following is not None
+    assert following.lists_all
+
+
 def test_a_clock_that_was_put_back_delays_nothing() -> None:
     for patrol in (Patrol(T, before=NOW + ALL_EVERY, all_before=NOW + ALL_EVERY), Patrol(T, began=NOW + ALL_EVERY)):
         anew = patrol.next(NOW, tells_changes=True)
