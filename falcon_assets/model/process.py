@@ -159,7 +159,7 @@ class Process(Declaration):
     late_process: LateProcess | None = None
     """What happens when an input changed after it was consumed; omitted: nothing."""
     properties: Properties = Field(default_factory=dict)
-    """Variables of the workflow; values may hold expressions (``${formatTime(instanceTime(),'yyyy-MM-dd')}``)."""
+    """Variables of the workflow, and ``spark.*`` settings of its session or program; values may hold expressions."""
     acl: Acl | None = None
     """Who owns the process and what it writes."""
     schedule: StrictBool = False

@@ -21,6 +21,7 @@ from falcon_assets.planning.instance_record import LateChange
 from falcon_assets.planning.lateness import late_workflow
 from falcon_assets.planning.paths import InstancePaths
 from falcon_assets.planning.process_instance import InputPlan, OutputPlan, ProcessInstance, plan_process_instance
+from falcon_assets.planning.spark_settings import spark_settings
 from falcon_assets.spark.dataset import InputData, OutputData
 from falcon_assets.spark.engines.run import run_workflow
 from falcon_assets.spark.engines.task import WorkflowTask
@@ -183,6 +184,7 @@ class InstanceRunner:
                         for output in plan.outputs
                     ),
                     properties=plan.properties,
+                    settings=spark_settings(self.process, plan.properties),
                     working=self.store.working,
                     session=session,
                 )

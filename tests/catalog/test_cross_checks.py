@@ -6,7 +6,7 @@ import pytest
 
 from falcon_assets.catalog.checks.variables import BUILT_IN
 from falcon_assets.planning.process_instance import plan_process_instance
-from tests.catalog.definition_files import FEEDS, FILES, PROCESSES, changed, load, problems
+from tests.catalog.definition_files import CLUSTERS, FEEDS, FILES, PROCESSES, changed, load, problems
 
 VALIDITY = "{start: 2013-01-01T00:00Z, end: 2014-01-01T00:00Z}"
 INPUT = '{name: flights, feed: raw, start: "now(0,0)", end: "now(0,0)"}'
@@ -432,6 +432,16 @@ CASES = {
         f'- {OUTPUT}\n  - {{name: again, feed: delays, instance: "now(-1,0)"}}',
         ["processes.yaml:11: outputs[1].feed: feed 'delays' is already written by output 'out' of this process"],
     ),
+    "setting_of_a_whole_application": (
+        "processes.yaml",
+        "name: hourly\n",
+        "name: hourly\nproperties: {spark.sql.shuffle.partitions: '3', spark.executor.memory: 4g, spark.mine: x}\n",
+        [
+            "processes.yaml:3: properties.spark.executor.memory: Spark reads spark.executor.memory when it starts, and "
+            "spark-sql runs in the session of its cluster: declare it in the properties of the cluster 'primary', or "
+            "run a program (spark-submit)"
+        ],
+    ),
     "reads_its_own_output": (
         "processes.yaml",
         f"- {INPUT}",
@@ -723,6 +733,31 @@ def test_a_cycle_of_two_processes_that_goes_back_in_time_is_none(tmp_path: Path)
         tmp_path, {**FILES, "back.yaml": back.replace('"now(0,0)", end: "now(0,0)"', '"today(0,0)", end: "now(-1,0)"')}
     )
     assert store.left_out == {(("feed", "delays", "primary"), ("process", "back", "primary"))}
+
+
+@pytest.mark.parametrize(
+    ("endpoint", "settings", "refused"),
+    [
+        ("local[2]", "spark.executor.memory: 4g, spark.sql.warehouse.dir: /x", []),
+        ("sc://h:1", "spark.sql.shuffle.partitions: '3'", []),
+        ("sc://h:1", "spark.sql.warehouse.dir: /x, spark.mine: x", ["spark.sql.warehouse.dir", "spark.mine"]),
+    ],
+)
+def test_settings_of_programs(tmp_path: Path, endpoint: str, settings: str, refused: list[str]) -> None:
+    process = PROCESSES.replace("{engine: spark-sql, path: hourly.sql}", "{engine: spark-submit, path: hourly.sql}")
+    files = {
+        **FILES,
+        "clusters.yaml": CLUSTERS.replace("local[2]", endpoint, 1),
+        "processes.yaml": process + f"properties: {{{settings}}}\n",
+    }
+    if not refused:
+        load(tmp_path, files)
+        return
+    assert problems(tmp_path, files) == [
+        f"processes.yaml:13: properties.{key}: Spark reads {key} when it starts, and a program on the Spark Connect "
+        "server of cluster 'primary' only talks to it: set it there"
+        for key in refused
+    ]
 
 
 def test_a_process_that_reads_earlier_instances_of_its_output(tmp_path: Path) -> None:

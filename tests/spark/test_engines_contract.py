@@ -194,6 +194,48 @@ def test_views_of_parallel_instances_do_not_collide(sandbox: Sandbox) -> None:
     assert [sandbox.rows(f"o{hour}") for hour in range(8)] == [[(hour,)] for hour in range(8)]
 
 
+def test_settings_of_a_process_reach_its_session(sandbox: Sandbox) -> None:
+    settings = {"spark.sql.shuffle.partitions": "3", "spark.hadoop.my.option": "x", "spark.own.option": "y"}
+    sandbox.file("wf/set.sql", "SET spark.sql.shuffle.partitions; SELECT '${spark.sql.shuffle.partitions}' AS n")
+    task = sandbox.task(sandbox.workflow(engine="spark-sql", path="wf/set.sql"), settings=settings)
+    assert run_workflow(task).records == {"delays": 1}
+    assert sandbox.rows() == [("3",)]
+    assert sandbox.session().conf.get("spark.sql.shuffle.partitions") == "2"
+    for fixed in ("spark.executor.memory", "spark.sql.warehouse.dir"):
+        with pytest.raises(WorkflowError) as caught:
+            run_workflow(sandbox.task(sandbox.workflow(engine="spark-sql", path="wf/set.sql"), settings={fixed: "1g"}))
+        assert str(caught.value) == (
+            f"process 'hourly': property {fixed}: Spark reads it when it starts: declare it in the properties of the "
+            "cluster, or run a program (engine: spark-submit)"
+        )
+    with pytest.raises(WorkflowError, match=r"property spark\.sql\.adaptive\.enabled: .*maybe"):
+        run_workflow(
+            sandbox.task(
+                sandbox.workflow(engine="spark-sql", path="wf/set.sql"),
+                settings={"spark.sql.adaptive.enabled": "maybe"},
+            )
+        )
+
+
+def test_settings_of_a_process_reach_its_program(sandbox: Sandbox) -> None:
+    program = (
+        "import sys\nfrom pyspark.sql import SparkSession\nspark = SparkSession.builder.getOrCreate()\n"
+        "keys = ('spark.sql.shuffle.partitions', 'spark.sql.own.option')\n"
+        "spark.createDataFrame([(spark.conf.get(key),) for key in keys], 'v string').write.parquet(sys.argv[1])\n"
+    )
+    sandbox.file("wf/told.py", program)
+    task = sandbox.task(
+        sandbox.workflow(engine="spark-submit", path="wf/told.py", args=("${delays}",)),
+        settings={
+            **{f"spark.sql.own.{number}": "x" for number in range(30)},
+            "spark.sql.shuffle.partitions": "3",
+            "spark.sql.own.option": "a b",
+        },
+    )
+    assert run_workflow(task).records == {"delays": 2}
+    assert sandbox.rows() == [("3",), ("a b",)]
+
+
 def test_cluster_properties_reach_the_session(sandbox: Sandbox, working: str) -> None:
     session = session_for(sandbox.cluster, working)
     with isolated(session) as child:

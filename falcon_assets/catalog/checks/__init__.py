@@ -17,6 +17,7 @@ from falcon_assets.catalog.checks.references import check_references
 from falcon_assets.catalog.checks.replication import check_replication
 from falcon_assets.catalog.checks.replication_options import check_replication_options
 from falcon_assets.catalog.checks.retention import check_retention
+from falcon_assets.catalog.checks.spark_settings import check_spark_settings
 from falcon_assets.catalog.checks.storage import check_storage
 from falcon_assets.catalog.checks.storage_options import check_storage_options
 from falcon_assets.catalog.checks.variables import check_variables
@@ -41,6 +42,7 @@ CHECKS = (
     check_calendars,
     check_windows,
     check_variables,
+    check_spark_settings,
     check_workflows,
     check_cycles,
     check_own_outputs,

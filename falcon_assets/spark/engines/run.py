@@ -11,6 +11,7 @@ from falcon_assets.spark.engines.task import WorkflowResult, WorkflowTask
 from falcon_assets.spark.failures import SPARK_ERRORS, explain, log_stack
 from falcon_assets.spark.reading import read_input
 from falcon_assets.spark.session import application_id, isolated
+from falcon_assets.spark.settings import apply_settings
 from falcon_assets.spark.writing import write_output
 
 
@@ -39,6 +40,7 @@ def _run(task: WorkflowTask) -> WorkflowResult:
         return submit(task, workflow)
     session = task.session()
     with isolated(session) as child:
+        apply_settings(child, task.settings, task.process)
         inputs = {data.name: read_input(child, data) for data in task.inputs}
         if isinstance(workflow, SparkSqlWorkflow):
             frames = compute_sql(child, inputs, task, workflow)

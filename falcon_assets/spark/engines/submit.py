@@ -19,6 +19,7 @@ from falcon_assets.spark.confs import cluster_confs, executor_environ, is_connec
 from falcon_assets.spark.connect import child_environ, token_of
 from falcon_assets.spark.connect_endpoint import without_token
 from falcon_assets.spark.dataset import InputData, OutputData
+from falcon_assets.spark.engines import connect_client
 from falcon_assets.spark.engines.program_log import cause_in
 from falcon_assets.spark.engines.programs import run_program
 from falcon_assets.spark.engines.task import WorkflowResult, WorkflowTask
@@ -37,10 +38,10 @@ _NOTHING_WRITTEN = ("PATH_NOT_FOUND", "UNABLE_TO_INFER_SCHEMA")
 def submit(task: WorkflowTask, workflow: SparkSubmitWorkflow) -> WorkflowResult:
     """Runs the program with Spark's own ``spark-submit`` and waits for it.
 
-    It gets the cluster's endpoint as master and the cluster's ``spark.*`` properties. In its arguments ``${input}`` is
-    the input's folders, joined by commas and with what Spark takes for a pattern escaped, ``${output}`` the folder to
-    write, ``${nominalTime}`` the nominal time, and properties and expressions work as everywhere. Its output goes to a
-    log in the working folder.
+    It gets the cluster's endpoint as master and the ``spark.*`` properties of cluster and process. In its arguments
+    ``${input}`` is the input's folders, joined by commas and with what Spark takes for a pattern escaped, ``${output}``
+    the folder to write, ``${nominalTime}`` the nominal time, and properties and expressions work as everywhere. Its
+    output goes to a log in the working folder.
 
     Raises:
         WorkflowError: it cannot be started, no program could read all files of the inputs, it failed (with what
@@ -59,7 +60,10 @@ def submit(task: WorkflowTask, workflow: SparkSubmitWorkflow) -> WorkflowResult:
     with tempfile.TemporaryDirectory(prefix="events-", dir=folder) as made:
         events = Path(made)
         log = folder / f"{events.name.replace('events-', 'spark-submit-')}.log"
-        code = run_program([*_command(task, workflow, events), str(path), *arguments], log, child_environ(token))
+        program = [str(path), *arguments]
+        if is_connect(endpoint) and path.suffix == ".py":
+            program.insert(0, connect_client.__file__)
+        code = run_program([*_command(task, workflow, events), *program], log, child_environ(token))
         application = _application(events)
     if code != 0:
         ended = f"was ended by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
@@ -101,6 +105,7 @@ def _command(task: WorkflowTask, workflow: SparkSubmitWorkflow, events: Path) ->
         "spark.eventLog.compress": "false",
         **({} if is_connect(endpoint) else executor_environ()),
         **cluster_confs(task.cluster),
+        **task.settings,
     }
     if is_connect(endpoint):
         confs["spark.api.mode"] = "connect"  # --remote alone leaves a Python program with a session of its own

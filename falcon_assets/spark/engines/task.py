@@ -32,6 +32,7 @@ class WorkflowTask:
         session: Gives the cluster's session; called only by workflows that need one.
         timezone: The process's zone, in which expressions in arguments are evaluated.
         user: What ``user()`` gives in them.
+        settings: What the process says about Spark, over what the cluster says.
     """
 
     process: str
@@ -46,6 +47,7 @@ class WorkflowTask:
     session: Callable[[], SparkSession]
     timezone: str = "UTC"
     user: str = ""
+    settings: Mapping[str, str] = field(default_factory=dict)
     instance: Instance = field(init=False)
 
     def __post_init__(self) -> None:
