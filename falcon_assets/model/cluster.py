@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, Field, StrictBool, StrictInt
+from pydantic import AfterValidator, Field, StrictBool, StrictInt, model_validator
 
 from falcon_assets.errors import ExpressionError
 from falcon_assets.model.base import Declaration, EntityName, NonEmpty
+from falcon_assets.model.path_rules import LegalFolder, LegalPath, is_within
 from falcon_assets.model.shared import Acl, Properties, Tags
 
 _EXECUTE = re.compile(r"local|local\[(\d+|\*)\]|spark://[^\s/:]+:\d+(,[^\s/:]+:\d+)*|yarn|k8s://\S+|sc://\S+")
@@ -25,7 +26,7 @@ def _known_execute(endpoint: str) -> str:
 class StorageInterface(Declaration):
     """A file system, by URL."""
 
-    endpoint: NonEmpty
+    endpoint: LegalPath
     """Any fsspec URL (``file://``, ``s3://``, ``abfs://``, ``gs://``, ``hdfs://``), or a path below FALCON_HOME."""
 
 
@@ -69,10 +70,16 @@ class Interfaces(Declaration):
 class ClusterLocations(Declaration):
     """Folders below the write endpoint that belong to this package."""
 
-    staging: NonEmpty = "/.falcon/staging"
+    staging: LegalFolder = "/.falcon/staging"
     """Where outputs are written before they are published; must be on the file system of the data."""
-    working: NonEmpty = "/.falcon/working"
+    working: LegalFolder = "/.falcon/working"
     """Scratch space of workflows and their logs."""
+
+    @model_validator(mode="after")
+    def _apart(self) -> ClusterLocations:
+        if is_within(self.working, self.staging) or is_within(self.staging, self.working):
+            raise ValueError(f"staging {self.staging!r} and working {self.working!r} must not be inside of each other")
+        return self
 
 
 class EnvironmentValue(Declaration):

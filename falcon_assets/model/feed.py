@@ -9,6 +9,7 @@ from pydantic import AfterValidator, Field, StrictBool, StringConstraints, model
 from falcon_assets.model.base import Declaration, EntityName, NonEmpty
 from falcon_assets.model.cluster import StorageOption
 from falcon_assets.model.frequency import Frequency, Step
+from falcon_assets.model.path_rules import LegalFileName
 from falcon_assets.model.path_template import PathTemplate
 from falcon_assets.model.shared import Acl, Properties, Tags, TimeZoneName, Validity
 
@@ -147,7 +148,7 @@ class Feed(Declaration):
     """Steps of days and months follow the calendar of this zone."""
     partitions: tuple[NonEmpty, ...] = ()
     """Names of the sub-partitions below an instance path, in order (``/US/2013``: country, year)."""
-    availability_flag: Annotated[str, StringConstraints(pattern=r"^[^/\s]+$")] | None = None
+    availability_flag: Annotated[str, StringConstraints(pattern=r"^[^/\s]+$"), LegalFileName] | None = None
     """Name of the file that says "complete"; omitted: the presence of the directory says it."""
     late_arrival: LateArrival | None = None
     """How long data may still change; omitted: nothing of this feed counts as late."""

@@ -15,6 +15,7 @@ from pydantic_core import core_schema
 from falcon_assets.errors import ExpressionError
 from falcon_assets.model.expression import Call
 from falcon_assets.model.frequency import Frequency, TimeUnit
+from falcon_assets.model.path_rules import legal_path
 from falcon_assets.model.template import Part, Variable, parse_template, value_of
 
 TIME_VARIABLES = ("YEAR", "MONTH", "DAY", "HOUR", "MINUTE")
@@ -42,7 +43,7 @@ class PathTemplate:
 
         Raises:
             ExpressionError: empty, too long, an unclosed ``${``, an expression where only variables may stand, ``..``,
-                or a URL that is chained, has credentials in it or stands in the middle.
+                control characters, or a URL that is chained, has credentials in it or stands in the middle.
         """
         if len(text) > _LONGEST:
             raise ExpressionError(f"a path of {len(text):,} characters: {_LONGEST:,} at most")
@@ -52,8 +53,7 @@ class PathTemplate:
         for part in template.parts:
             if isinstance(part, Call):
                 raise ExpressionError(f"{text!r}: only variables may stand in a path, not {part.name}(...)")
-        if ".." in template.text.split("/"):
-            raise ExpressionError(f"{text!r}: a path must not contain '..'")
+        legal_path(template.text)
         if "://" in template.text:
             _check_url(template.text)
         return template

@@ -14,6 +14,7 @@ from typing import NamedTuple
 from falcon_assets.errors import ExpressionError
 from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.feed import Feed
+from falcon_assets.model.path_rules import has_control_characters
 from falcon_assets.model.path_template import TIME_VARIABLES, PathTemplate
 from falcon_assets.model.template import Variable, value_of
 from falcon_assets.planning.timeline import Timeline, feed_timeline
@@ -161,6 +162,10 @@ class InstancePaths:
         if "://" in filled:
             raise ExpressionError(f"{template.text!r}: a variable puts a URL into the path on {self._where}")
         folders = [folder for folder in filled.split("/") if folder not in ("", ".")]
+        if has_control_characters(filled):
+            raise ExpressionError(
+                f"{template.text!r}: a variable puts control characters into the path on {self._where}"
+            )
         if ".." in folders:
             raise ExpressionError(f"{template.text!r}: a variable puts '..' into the path on {self._where}")
         below = PathTemplate("/" + "/".join(folders))

@@ -11,6 +11,7 @@ from falcon_assets.errors import ExpressionError, Problem
 from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.expression import Call
 from falcon_assets.model.feed import Feed, FeedCluster
+from falcon_assets.model.path_rules import legal_path
 from falcon_assets.model.template import Variable, parse_template, value_of
 
 _HOLE = re.compile(r"\$\{[^{}]*\}")
@@ -29,12 +30,21 @@ def check_partitions(definitions: Definitions) -> Iterator[Problem]:
         for index, entry, cluster in definitions.feed_clusters(feed):
             path = ("clusters", index, "partition")
             yield from (feed.problem(path, text) for text in _unknown_variables(entry.partition, cluster))
+            yield from (feed.problem(path, text) for text in _no_folder(entry.partition))
     for process in definitions.processes.values():
         for index, declared in enumerate(process.entity.inputs):
             path = ("inputs", index, "partition")
+            yield from (process.problem(path, text) for text in _no_folder(declared.partition))
             read = definitions.feeds.get(declared.feed)
             if read is not None and len(components(declared.partition)) > len(read.entity.partitions):
                 yield process.problem(path, f"{declared.partition!r} is {_deeper(read.entity)}")
+
+
+def _no_folder(partition: str | None) -> Iterator[str]:
+    try:
+        legal_path(partition or "")
+    except ExpressionError as error:
+        yield str(error)
 
 
 def _deep_clusters(feed: Declared[Feed]) -> Iterator[Problem]:

@@ -9,7 +9,10 @@ from falcon_assets.errors import ExpressionError, Problem
 from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.expression import Call
 from falcon_assets.model.feed import Feed
+from falcon_assets.model.instant import format_instant
 from falcon_assets.model.template import parse_template, value_of
+from falcon_assets.planning.replication import common_timeline
+from falcon_assets.planning.timeline import feed_timeline
 
 
 def check_replication(definitions: Definitions) -> Iterator[Problem]:
@@ -27,6 +30,22 @@ def check_replication(definitions: Definitions) -> Iterator[Problem]:
                     rule = f"needs a partition expression, as there are {len(sources)} source clusters"
                     yield feed.problem(("clusters", index, "partition"), f"source cluster {entry.name!r} {rule}")
             yield from _same_partition(definitions, feed)
+        for index, _ in targets:
+            yield from _never_met(feed, index, [entry.name for _, entry in sources])
+
+
+def _never_met(feed: Declared[Feed], index: int, sources: list[str]) -> Iterator[Problem]:
+    """Targets that get nothing; with several sources one of them may have ended before the target began."""
+    target = feed.entity.clusters[index].name
+    apart = [one for one in sources if common_timeline(feed.entity, one, target) is None]
+    for source in apart:
+        theirs, ours = feed_timeline(feed.entity, source), feed_timeline(feed.entity, target)
+        start, end = format_instant(theirs.start), format_instant(theirs.end)
+        is_apart = max(theirs.start, ours.start) >= min(theirs.end, ours.end)
+        why = f"it is valid from {start} to {end}" if is_apart else f"its steps count from {start}"
+        message = f"no instance of this target is one of source {source!r}: {why}, so nothing is copied"
+        tell = feed.problem if len(apart) == len(sources) else feed.warning
+        yield tell(("clusters", index, "validity"), message)
 
 
 def _same_partition(definitions: Definitions, feed: Declared[Feed]) -> Iterator[Problem]:
