@@ -97,7 +97,7 @@ class Collector:
         for feed in feeds:
             before = looked_at.get(feed.name, now)
             cut_off = feed.late_arrival.cut_off.length if feed.late_arrival else None
-            seen = set[datetime]()
+            seen, landed = set[datetime](), list[datetime]()
             try:
                 files = self.files_of(feed)
                 if why := self.breakers.open_for(files.endpoint):
@@ -116,7 +116,7 @@ class Collector:
                 with self.breakers.watching(files.endpoint):
                     for one in found:
                         ledger.instance.report_runless_asset_event(landings.event(files, feed, one))
-                        recorded += 1
+                        landed.append(one.instance)
                         if time.monotonic() > give_up:
                             break
                     else:
@@ -128,6 +128,9 @@ class Collector:
                 came |= {(feed.name, instance) for instance in seen - there}
                 if feed.name in done:
                     went |= {(feed.name, one) for one in there - seen if _is_within(one, windows[feed.name])}
+            if landed:
+                ledger.instance.report_runless_asset_event(landings.summary(self.cluster.name, feed, landed))
+                recorded += len(landed)
             if time.monotonic() > give_up:
                 break
         with ledger.engine.begin() as connection:

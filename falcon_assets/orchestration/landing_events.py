@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -69,6 +69,22 @@ class Landings:
                 **(_answer(push) if push else {}),
             },
             tags={DATA_VERSION_TAG: one.version.version},
+        )
+
+    def summary(self, cluster: str, feed: Feed, instances: Sequence[datetime]) -> dg.AssetObservation:
+        """What a look found of a feed: the UI shows observations as the latest event of external assets, no others.
+
+        Args:
+            cluster: Where it looked.
+            feed: The feed.
+            instances: Those that landed, one at least.
+        """
+        first, last = format_instant(min(instances)), format_instant(max(instances))
+        found = f"{len(instances)} instances landed, {first} to {last}" if len(instances) > 1 else f"{first} landed"
+        return dg.AssetObservation(
+            asset_key=names.asset_key(cluster, feed.name),
+            description=f"{feed.name}: {found}",
+            metadata={"landed": len(instances), "first": first, "last": last, meta.AT: self.now.isoformat()},
         )
 
 

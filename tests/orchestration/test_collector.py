@@ -263,3 +263,19 @@ def test_the_ledger_is_what_a_rebuild_makes_of_history(world: World) -> None:
     assert len(before) == 9
     world.ledger.rebuild()
     assert everything() == before
+
+
+def test_what_a_look_found_is_the_latest_event_of_the_asset(world: World) -> None:
+    (cluster, feeds) = next(iter(FEEDS.items()))
+    feed = next(iter(feeds))
+    key = dg.AssetKey([cluster, feed])
+    before = len(world.instance.fetch_observations(key, limit=100).records)
+    for hour, text in ((6, "latest 6"), (7, "latest 7")):
+        world.land(cluster, feed, hour, text)
+    world.collect(cluster, "07:30")
+    world.collect(cluster, "07:40")
+    said = [one.asset_observation for one in world.instance.fetch_observations(key, limit=100).records]
+    assert len(said) == before + 1
+    assert said[0] is not None and said[0].partition is None
+    assert said[0].description == f"{feed}: 2 instances landed, 2013-01-01T06:00Z to 2013-01-01T07:00Z"
+    assert said[0].metadata["landed"].value == 2
