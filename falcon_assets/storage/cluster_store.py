@@ -55,7 +55,7 @@ class ClusterStore:
         declared = cluster.interfaces.readonly if readonly else None
         endpoint = (declared or cluster.interfaces.write).endpoint
         what = "the location" if root else f"the {'readonly' if declared else 'write'} endpoint"
-        url = root or (endpoint if "://" in endpoint else _below(home, endpoint, cluster.name, what))
+        url = root or (endpoint if "://" in endpoint else f"file://{home.absolute() / endpoint.lstrip('/')}")
         self._shown = _without_credentials(url)
         own = options if root and options is not None else cluster.storage_options
         self.fs, root_path = _open(
@@ -137,12 +137,6 @@ class ClusterStore:
 
     def __repr__(self) -> str:
         return f"ClusterStore({self.cluster.name!r}, {self._shown})"
-
-
-def _below(home: Path, endpoint: str, cluster: str, what: str) -> str:
-    if ".." in endpoint.split("/"):
-        raise StorageError(f"cluster {cluster!r}: {what} {endpoint!r} must not contain '..'")
-    return f"file://{home.absolute() / endpoint.lstrip('/')}"
 
 
 def _open(cluster: str, what: str, url: str, shown: str, options: Mapping[str, Any]) -> tuple[AbstractFileSystem, str]:
