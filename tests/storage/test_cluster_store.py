@@ -158,3 +158,35 @@ def test_no_path_ever_leaves_the_root(tangled: ClusterStore, steps: list[str], l
     assert path.parts == (*root.parts, *(step for step in steps if step not in ("", ".")))
     if "loop" not in steps:
         assert path.resolve().is_relative_to(root)
+
+
+def test_a_root_of_its_own(tmp_path: Path) -> None:
+    """Of a location that is a whole URL: nothing leaves it, and it is staged where it lies."""
+    outside = tmp_path / "outside"
+    (outside / "a b").mkdir(parents=True)
+    (outside / "a b/out").symlink_to(tmp_path)
+    cluster = make_cluster(locations={"staging": "/elsewhere"})
+    own = ClusterStore(cluster, tmp_path / "home", {})
+    store = own.at(f"file://{outside}/a b")
+    assert (store.path("/2013"), store.shown("/2013")) == (f"{outside}/a b/2013", f"file://{outside}/a b/2013")
+    assert (store.staging, own.staging) == (f"{outside}/a b/.falcon/staging", own.path("/elsewhere"))
+    for path in ("../x", "out/x"):
+        with pytest.raises(StorageError, match="leaves the root"):
+            store.path(path)
+    assert store.at(store.root) is store
+    assert store.at(None).path("") == own.path("")
+    assert own.shown("/2013") == own.path("/2013")
+
+
+def test_a_root_of_its_own_is_opened_with_its_own_options(tmp_path: Path) -> None:
+    """Those of the cluster are not even looked up."""
+    cluster = make_cluster(storage_options={"token": {"env": "NOT_SET"}})
+    options = {"token": "mine"}
+    root = f"file://{tmp_path}"
+    store = ClusterStore(cluster, tmp_path, {}, root=root, options=options)
+    assert store.fs.storage_options["token"] == "mine"
+    with pytest.raises(StorageError, match="NOT_SET"):
+        store.at(None)
+    with pytest.raises(StorageError, match="NOT_SET"):
+        ClusterStore(cluster, tmp_path, {}, root=root)
+    assert "mine" not in f"{store!r} {vars(store)!r}"
