@@ -169,6 +169,10 @@ def load_entities(root: Path, *, strict: bool = False) -> EntityStore:
         InvalidDefinitionsError: with all problems and warnings of all files.
         MissingDefinitionsError: ``root`` is not a folder, or there is no entity in it.
     """
+    if root.exists() and not root.is_dir():
+        raise MissingDefinitionsError(
+            f"{shown_path(root)} is no folder: name the one that holds the entity definitions"
+        )
     if not root.is_dir():
         raise MissingDefinitionsError(f"there is no folder {shown_path(root)}: it should hold the entity definitions")
     with collector_paused():

@@ -77,6 +77,13 @@ def test_missing_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
         load_entities(Path("defs"))
 
 
+def test_a_file_instead_of_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("defs.zip").touch()
+    with pytest.raises(MissingDefinitionsError, match=r"^defs\.zip is no folder: name the one that holds the entity"):
+        load_entities(Path("defs.zip"))
+
+
 def test_empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("defs").mkdir()

@@ -28,7 +28,7 @@ from falcon_assets.planning.process_instance import plan_process_instance
 from falcon_assets.planning.process_partitions import process_partitions
 from falcon_assets.planning.readiness import Readiness
 from falcon_assets.planning.timeline import Timeline, feed_timeline, process_timeline
-from falcon_assets.planning.watch import horizon_of, watch_windows
+from falcon_assets.planning.watch import horizon_of, watch_window
 from falcon_assets.settings import load_settings
 from tests.catalog.definition_files import write
 from tests.zones import ZONES
@@ -149,7 +149,7 @@ def used(store: EntityStore, now: datetime) -> None:
         explained(store, process, nominal)
     for name, feed in store.feeds.items():
         retained(store, feed, some_of(lines[name], now), now)
-        watch_windows(lines[name], now, now - timedelta(seconds=30), horizon_of(feed, ()))
+        watch_window(lines[name], now, now - timedelta(seconds=30), horizon_of(feed, ()))
     decided(store, process, now)
 
 
