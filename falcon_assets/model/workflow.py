@@ -12,7 +12,16 @@ ENGINES = ("spark-sql", "pyspark", "spark-submit")
 """The engines on offer; Oozie, Hive and Pig are Falcon's past."""
 
 
-class SparkSqlWorkflow(Declaration):
+class _Workflow(Declaration):
+    name: NonEmpty | None = None
+    """What it is called, shown with the assets."""
+    version: NonEmpty | None = None
+    """Which version it is, shown with the assets."""
+    lib: tuple[NonEmpty, ...] = ()
+    """Jars and Python files (``.py``, ``.zip``, ``.egg``) that it needs, or folders of them; below the same folder."""
+
+
+class SparkSqlWorkflow(_Workflow):
     """A SQL file; its last statement is the output, inputs are views named like the inputs."""
 
     engine: Literal["spark-sql"]
@@ -21,7 +30,7 @@ class SparkSqlWorkflow(Declaration):
     """A ``.sql`` file, relative to the folder of the entity definitions."""
 
 
-class PySparkWorkflow(Declaration):
+class PySparkWorkflow(_Workflow):
     """A Python function ``run(spark, inputs, instance)`` that returns one DataFrame or a dict by output name."""
 
     engine: Literal["pyspark"]
@@ -38,7 +47,7 @@ class PySparkWorkflow(Declaration):
         return self
 
 
-class SparkSubmitWorkflow(Declaration):
+class SparkSubmitWorkflow(_Workflow):
     """A program for ``spark-submit``; it gets paths as arguments and writes the outputs itself."""
 
     engine: Literal["spark-submit"]

@@ -166,6 +166,7 @@ class ProcessAssets:
 
 def _metadata(process: Process) -> dict[str, Any]:
     workflow = process.workflow
+    runs = workflow.path or getattr(workflow, "function", None)
     retry = f"{process.retry.policy}, {process.retry.attempts} attempts, {process.retry.delay} apart"
     windows = [
         f"{one.name} = {one.feed} {one.start}..{one.end}" + " (optional)" * one.optional for one in process.inputs
@@ -174,7 +175,7 @@ def _metadata(process: Process) -> dict[str, Any]:
         "falcon/process": process.name,
         "falcon/process_frequency": str(process.frequency),
         "falcon/pipelines": ", ".join(process.pipelines),
-        "falcon/workflow": f"{workflow.engine} {getattr(workflow, 'path', None) or getattr(workflow, 'function', '')}",
+        "falcon/workflow": " ".join(filter(None, (workflow.engine, runs, workflow.name, workflow.version))),
         "falcon/inputs": "; ".join(windows) or "none",
         "falcon/order": f"{process.order}, {process.parallel} at once",
         "falcon/retry": retry,

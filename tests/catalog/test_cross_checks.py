@@ -735,6 +735,26 @@ def test_a_cycle_of_two_processes_that_goes_back_in_time_is_none(tmp_path: Path)
     assert store.left_out == {(("feed", "delays", "primary"), ("process", "back", "primary"))}
 
 
+def test_what_workflows_bring_along(tmp_path: Path) -> None:
+    lib = "[a.jar, b.txt, none.py, full, empty, ../x]"
+    own = f"{{engine: spark-sql, path: hourly.sql, name: w, version: '1.0', lib: {lib}}}"
+    files = {
+        **FILES,
+        "processes.yaml": PROCESSES.replace("{engine: spark-sql, path: hourly.sql}", own),
+        "a.jar": "",
+        "b.txt": "",
+        "full/c.py": "",
+        "empty/d.txt": "",
+    }
+    assert problems(tmp_path, files) == [
+        "processes.yaml:11: workflow.lib[1]: 'b.txt' is neither a jar nor Python: write .jar, .py, .zip, .egg, or a "
+        "folder of them",
+        "processes.yaml:11: workflow.lib[2]: 'none.py' is not a file in the folder of the entity definitions, .",
+        "processes.yaml:11: workflow.lib[4]: there is no jar and no Python file in the folder 'empty'",
+        "processes.yaml:11: workflow.lib[5]: '../x' leads out of the folder of the entity definitions, .",
+    ]
+
+
 @pytest.mark.parametrize(
     ("endpoint", "settings", "refused"),
     [

@@ -217,6 +217,34 @@ def test_settings_of_a_process_reach_its_session(sandbox: Sandbox) -> None:
         )
 
 
+def test_what_a_workflow_brings_along(sandbox: Sandbox) -> None:
+    name = f"shouting_{abs(hash(sandbox.folder))}"
+    sandbox.file(f"my libs/{name}.py", "def shout(text):\n    return text.upper() + '!'\n")
+    sandbox.file(
+        "wf/along.py",
+        f"from pyspark.sql import functions as sf\nimport {name}\n\n"
+        f"@sf.udf('string')\ndef loud(text):\n    import {name}\n    return {name}.shout(text)\n\n"
+        f"def run(spark, inputs, instance):\n    "
+        f"return spark.range(1).select(loud(sf.lit({name}.shout('a'))).alias('v'))\n",
+    )
+    task = sandbox.task(sandbox.workflow(engine="pyspark", path="wf/along.py", lib=["my libs"]))
+    assert run_workflow(task).records == {"delays": 1}
+    assert sandbox.rows() == [("A!!",)]
+
+
+def test_what_a_program_brings_along(sandbox: Sandbox) -> None:
+    sandbox.file("my libs/helpful.py", "ANSWER = 42\n")
+    program = (
+        "import sys, helpful\nfrom pyspark.sql import SparkSession\nspark = SparkSession.builder.getOrCreate()\n"
+        "spark.range(helpful.ANSWER).write.parquet(sys.argv[1])\n"
+    )
+    sandbox.file("wf/asks.py", program)
+    workflow = sandbox.workflow(
+        engine="spark-submit", path="wf/asks.py", args=("${delays}",), lib=["my libs/helpful.py"]
+    )
+    assert run_workflow(sandbox.task(workflow)).records == {"delays": 42}
+
+
 def test_settings_of_a_process_reach_its_program(sandbox: Sandbox) -> None:
     program = (
         "import sys\nfrom pyspark.sql import SparkSession\nspark = SparkSession.builder.getOrCreate()\n"

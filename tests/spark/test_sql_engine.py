@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from typing import Any
+from zipfile import ZipFile
 
 import pytest
 
@@ -30,6 +31,15 @@ def test_parameters_are_values_and_never_text(sandbox: Sandbox) -> None:
         properties={"name": evil, "not-a-name": "1", "nominal_time": "ignored"},
     )
     assert sandbox.rows() == [("2013-01-01 05:00", "timestamp", evil, ":name")]
+
+
+def test_jars_of_the_workflow(sandbox: Sandbox) -> None:
+    with ZipFile(sandbox.folder / "it's mine.jar", "w") as jar:
+        jar.writestr("a.txt", "a")
+    sandbox.file("q.sql", "LIST JARS")
+    workflow = sandbox.workflow(engine="spark-sql", path="q.sql", lib=["it's mine.jar"])
+    assert run_workflow(sandbox.task(workflow)).records["delays"] >= 1
+    assert any("mine.jar" in row[0] for row in sandbox.rows())
 
 
 def test_several_outputs_are_views(sandbox: Sandbox) -> None:

@@ -10,11 +10,14 @@ from falcon_assets.catalog.declared import Definitions
 from falcon_assets.catalog.documents import shown_path
 from falcon_assets.errors import Problem
 
+LIB_SUFFIXES = (".jar", ".py", ".zip", ".egg")
+
 
 def check_workflows(definitions: Definitions) -> Iterator[Problem]:
     """Missing workflow files, and files outside of the root."""
     root = definitions.root.resolve()
     verdicts: dict[str, str | None] = {}
+    libs: dict[str, str | None] = {}
     for process in definitions.processes.values():
         for path, workflow in workflows(process.entity):
             if workflow.path is not None:
@@ -23,6 +26,12 @@ def check_workflows(definitions: Definitions) -> Iterator[Problem]:
                 message = verdicts[workflow.path]
                 if message is not None:
                     yield process.problem((*path, "path"), message)
+            for index, lib in enumerate(workflow.lib):
+                if lib not in libs:
+                    libs[lib] = _lib_problem(definitions.root, root, lib)
+                message = libs[lib]
+                if message is not None:
+                    yield process.problem((*path, "lib", index), message)
 
 
 def _file_problem(shown_root: Path, root: Path, path: str) -> str | None:
@@ -35,3 +44,18 @@ def _file_problem(shown_root: Path, root: Path, path: str) -> str | None:
     except (OSError, ValueError, RuntimeError):
         return f"{path!r} is not a legal path"
     return None
+
+
+def _lib_problem(shown_root: Path, root: Path, path: str) -> str | None:
+    try:
+        if (root / path).is_dir() and (root / path).resolve().is_relative_to(root):
+            files = [one.name for one in (root / path).iterdir() if one.suffix in LIB_SUFFIXES]
+            return None if files else f"there is no jar and no Python file in the folder {path!r}"
+    except (OSError, ValueError, RuntimeError):
+        return f"{path!r} is not a legal path"
+    if "," in path:
+        return f"{path!r} has a comma, which spark-submit takes for the end of it"
+    message = _file_problem(shown_root, root, path)
+    if message is None and Path(path).suffix not in LIB_SUFFIXES:
+        return f"{path!r} is neither a jar nor Python: write {', '.join(LIB_SUFFIXES)}, or a folder of them"
+    return message

@@ -9,6 +9,7 @@ from falcon_assets.spark.engines.sql import compute_sql
 from falcon_assets.spark.engines.submit import submit
 from falcon_assets.spark.engines.task import WorkflowResult, WorkflowTask
 from falcon_assets.spark.failures import SPARK_ERRORS, explain, log_stack
+from falcon_assets.spark.libs import add_libs, libs_of
 from falcon_assets.spark.reading import read_input
 from falcon_assets.spark.session import application_id, isolated
 from falcon_assets.spark.settings import apply_settings
@@ -41,6 +42,7 @@ def _run(task: WorkflowTask) -> WorkflowResult:
     session = task.session()
     with isolated(session) as child:
         apply_settings(child, task.settings, task.process)
+        add_libs(child, libs_of(task.entity_root, workflow.lib))
         inputs = {data.name: read_input(child, data) for data in task.inputs}
         if isinstance(workflow, SparkSqlWorkflow):
             frames = compute_sql(child, inputs, task, workflow)

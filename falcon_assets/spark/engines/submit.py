@@ -25,6 +25,7 @@ from falcon_assets.spark.engines.programs import run_program
 from falcon_assets.spark.engines.task import WorkflowResult, WorkflowTask
 from falcon_assets.spark.failures import SPARK_ERRORS, condition_of, explain
 from falcon_assets.spark.input_files import require_names, require_visible
+from falcon_assets.spark.libs import libs_of
 from falcon_assets.spark.paths import literal, utf8
 from falcon_assets.spark.reach import require_reachable
 from falcon_assets.spark.session import application_id
@@ -115,6 +116,12 @@ def _command(task: WorkflowTask, workflow: SparkSubmitWorkflow, events: Path) ->
     command += ["--name", f"{task.process} {format_instant(task.nominal)}"]
     for key, value in confs.items():
         command += ["--conf", f"{key}={value}"]
+    libs = libs_of(task.entity_root, workflow.lib)
+    if is_connect(endpoint) and libs.jars:
+        jars = ", ".join(jar.name for jar in libs.jars)
+        raise WorkflowError(f"{jars}: a program cannot bring jars to a Spark Connect server: give them to the server")
+    for option, files in (("--jars", libs.jars), ("--py-files", libs.python)):
+        command += [option, ",".join(map(str, files))] if files else []
     if workflow.class_:
         command += ["--class", workflow.class_]
     return command
