@@ -25,7 +25,7 @@ from falcon_assets.planning.replication_process import delay_of
 from falcon_assets.planning.timeline import feed_timeline
 from falcon_assets.planning.watch import horizon_of, missing_windows, watch_window
 from falcon_assets.settings import Settings
-from falcon_assets.storage.collecting import collect
+from falcon_assets.storage.collecting import collect, require_root
 from falcon_assets.storage.feed_store import StoresOf
 
 _Window = tuple[datetime, datetime]
@@ -114,6 +114,8 @@ class Collector:
                     seen.add,
                 )
                 with self.breakers.watching(files.endpoint):
+                    if known.get(feed.name):
+                        require_root(files)
                     for one in found:
                         ledger.instance.report_runless_asset_event(landings.event(files, feed, one))
                         landed.append(one.instance)

@@ -105,6 +105,16 @@ def read(
         raise refused
 
 
+def require_root(store: ClusterStore) -> None:
+    """Does nothing where the root of the store is there; asked where instances are known to have been in it.
+
+    Raises:
+        UnreachableError: it is on a mounted disk, and is not there.
+    """
+    if store.is_local and not store.fs.isdir(store.path("")):
+        raise UnreachableError(f"cluster {store.cluster.name!r}: {store.path('')} is not there: is its disk mounted?")
+
+
 def why_unavailable(store: ClusterStore, feed: Feed, path: str) -> tuple[bool, str]:
     """Whether anything is at the path of an instance that could not be read as a complete one, and what it lacks.
 

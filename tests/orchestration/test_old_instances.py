@@ -150,6 +150,18 @@ def test_what_landed_while_a_disk_was_not_mounted_is_found_when_it_is_back(world
     assert world.go_on("unmounted").recorded == 2
 
 
+def test_a_disk_that_is_not_mounted_is_said(world: OldWorld) -> None:
+    world.land("unmounted", "shared", "2012-12-31T20")
+    assert world.look("unmounted").recorded == 1
+    root, elsewhere = (world.settings.home / f"data/{name}" for name in ("unmounted", "elsewhere"))
+    root.rename(elsewhere)
+    assert world.look("unmounted").problems == {
+        "shared": f"cluster 'unmounted': {root} is not there: is its disk mounted?"
+    }
+    elsewhere.rename(root)
+    assert world.look("unmounted") == Collection(0, 0, {})
+
+
 def test_a_folder_that_cannot_be_listed_is_said_and_the_others_go_on(world: OldWorld) -> None:
     world.look("loops")
     for feed in FEEDS["loops"]:
