@@ -16,8 +16,8 @@ from falcon_assets.ledger.status import Status, statuses
 from falcon_assets.orchestration.late_inputs import late_inputs
 from falcon_assets.planning.instance_record import InstanceRecord, RerunRequest
 from falcon_assets.planning.instance_rules import is_alive
+from falcon_assets.planning.process_partitions import process_instances
 from falcon_assets.planning.rerun_holds import RerunHolds, rerun_holds
-from falcon_assets.planning.timeline import process_timeline
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ def _following(
         for key, reader in readers.items()
         if reader is not None
         and status[scheduled[key].kind, scheduled[key].name].status is not Status.SUBMITTED
-        and process_timeline(reader, key[1]).contains(key[2])
+        and process_instances(reader, key[1], store.feeds).contains(key[2])
     ]
 
 
@@ -101,4 +101,5 @@ def _is_alive(one: reruns.Requested, store: EntityStore) -> bool:
     process = store.coordinated_on(one.process, one.cluster)
     if process is None:
         return False
-    return process_timeline(process, one.cluster).contains(one.nominal) and is_alive(one.request, one.record, process)
+    exists = process_instances(process, one.cluster, store.feeds).contains(one.nominal)
+    return exists and is_alive(one.request, one.record, process)

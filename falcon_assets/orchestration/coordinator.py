@@ -87,7 +87,7 @@ class Coordinator:
         for process in self.processes:
             for cluster, _ in self.store.process_clusters(process):
                 partitions = process_partitions(process, cluster.name, self.store.feeds)
-                readiness = Readiness(process, cluster.name, self.store.feeds)
+                readiness = Readiness(process, cluster.name, self.store.feeds, partitions.nominal)
                 self._members.setdefault(cluster.name, []).append(Member(process, cluster, partitions, readiness))
 
     def decide(self, ledger: Ledger, *, until: datetime | None = None, budget: int = 1000) -> Outlook:
@@ -117,12 +117,13 @@ class Coordinator:
                     key = (member.process.name, cluster)
                     try:
                         situation = look.situation(member, budget)
-                        decisions[key] = decision = decide(situation)
+                        decision = decide(situation)
+                        runs += [self._planned(member, launch, situation.records) for launch in decision.launches]
                     except FalconError as error:
                         problems[key] = str(error)
                         continue
+                    decisions[key] = decision
                     budget -= sum(len(launch.nominals) for launch in decision.launches)
-                    runs += (self._planned(member, launch, situation.records) for launch in decision.launches)
                 look.remember(decisions)
             for member in members:
                 if (member.process.name, cluster) in decisions:

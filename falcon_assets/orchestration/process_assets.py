@@ -105,7 +105,7 @@ class ProcessAssets:
             partitions = self.partitions(process, cluster)
             if partitions.shift is None:
                 output = next(output for output in process.outputs if output.feed == feed.name)
-                return FeedAsset(timeline, Rewriter(output, partitions.nominal, process.timezone))
+                return FeedAsset(timeline, Rewriter(output, partitions.timeline, process.timezone))
         return FeedAsset(timeline)
 
     def _specs(self, process: Process, cluster: Cluster, partitions: ProcessPartitions) -> Iterator[dg.AssetSpec]:

@@ -21,6 +21,7 @@ from falcon_assets.orchestration.late_inputs import late_inputs
 from falcon_assets.planning.eviction import Hold
 from falcon_assets.planning.inputs import widest
 from falcon_assets.planning.instance_rules import is_alive
+from falcon_assets.planning.process_partitions import process_instances
 from falcon_assets.planning.reader_holds import PendingInstances, reader_hold
 from falcon_assets.planning.replication_hold import replication_hold
 from falcon_assets.planning.replication_process import Replication, replications_to
@@ -89,7 +90,7 @@ class ClusterHolds:
             name = process.name
             pending = PendingInstances(
                 process,
-                process_timeline(process, here),
+                process_instances(process, here, self._store.feeds),
                 self._now,
                 first[name] if name in scheduled else None,  # they run by themselves, or will when it is resumed
                 {**asked.records.get(name, {}), **records[name]},
@@ -179,5 +180,5 @@ class ClusterHolds:
 
     def _first_open(self, process: Process) -> datetime:
         """Before which all that the process makes here is settled."""
-        timeline = process_timeline(process, self._cluster.name)
+        timeline = process_instances(process, self._cluster.name, self._store.feeds)
         return self._progress.get(progress_key(process, timeline), timeline.start)

@@ -130,7 +130,7 @@ def decide(situation: Situation) -> Decision:
     """
     look = _Look(situation)
     due = look.due()
-    first_open = situation.first_open
+    first_open = max(situation.first_open, situation.timeline.first)
     while first_open < due and look.is_settled(situation.timeline.instance(first_open)):
         first_open += 1
     again = [range(index, index + 1) for index in look.pending_before(min(first_open, due))]
@@ -321,7 +321,8 @@ class _Look:
         at = self.at
         if at.since is None:
             return None
-        following = {at.timeline.instance(due)} if due < at.timeline.count else set()
+        index = max(due, at.timeline.first)
+        following = {at.timeline.instance(index)} if index < at.timeline.count else set()
         wanted = {T for T in following if at.until is None or at.until >= T}
         return min(self.alarms | {later(T, delay_of(at.process)) for T in wanted}, default=None)
 

@@ -84,7 +84,8 @@ class OwnChain:
 
     @cached_property
     def _nominal(self) -> Timeline:
-        return process_timeline(self.readiness.process, self.readiness.cluster_name)
+        readiness = self.readiness
+        return readiness.timeline or process_timeline(readiness.process, readiness.cluster_name)
 
     def _feed(self, name: str) -> Timeline:
         return feed_timeline(self.readiness.feeds[name], self.readiness.cluster_name)

@@ -1,13 +1,16 @@
-"""How the assets of a process are partitioned, and which process instance a partition stands for."""
+"""Which instances a process has, how its assets are partitioned, and which instance a partition stands for."""
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
+from falcon_assets.errors import ExpressionError
 from falcon_assets.model.feed import Feed
-from falcon_assets.model.process import Process
+from falcon_assets.model.process import Output, Process
+from falcon_assets.planning.evaluate import evaluate_time
 from falcon_assets.planning.index_shift import index_shift
 from falcon_assets.planning.replication import replicated_timeline
 from falcon_assets.planning.replication_process import Replication
@@ -19,7 +22,7 @@ class ProcessPartitions:
     """The partitions of a process's assets on one cluster.
 
     Attributes:
-        nominal: The timeline of the process.
+        nominal: The instances of the process, see :func:`process_instances`.
         timeline: The timeline that partitions the assets: the outputs' where one process instance makes exactly one
             instance of each output, the process's own otherwise.
         shift: Index of an output instance minus index of the process instance that writes it; None: own timeline.
@@ -50,7 +53,7 @@ def process_partitions(process: Process, cluster: str, feeds: Mapping[str, Feed]
     Raises:
         UnknownEntityError: the process or one of its feeds is not on that cluster.
     """
-    nominal = process_timeline(process, cluster)
+    nominal = process_instances(process, cluster, feeds)
     if isinstance(process, Replication):
         return _replicated(process, nominal, feeds[process.feed])
     timelines = [feed_timeline(feeds[output.feed], cluster) for output in process.outputs]
@@ -59,7 +62,46 @@ def process_partitions(process: Process, cluster: str, feeds: Mapping[str, Feed]
         for output, timeline in zip(process.outputs, timelines, strict=True)
     }
     shift = shifts.pop() if len(shifts) == 1 and len(set(timelines)) == 1 else None
-    return ProcessPartitions(nominal, nominal if shift is None else timelines[0], shift)
+    own = nominal if nominal.count else process_timeline(process, cluster)  # Dagster needs a partition
+    return ProcessPartitions(nominal, own if shift is None else timelines[0], shift)
+
+
+def process_instances(process: Process, cluster: str, feeds: Mapping[str, Feed]) -> Timeline:
+    """The instances of ``process`` on ``cluster``: those of its validity whose outputs all exist.
+
+    What an output resolves to outside the validity of its feed does not exist; nobody waits for an instance that would
+    write it, and nothing runs it. Of a process whose outputs never meet there are none.
+
+    Raises:
+        UnknownEntityError: the process or the feed of an output is not on that cluster.
+    """
+    nominal = process_timeline(process, cluster)
+    if isinstance(process, Replication):
+        return nominal  # made of what both sides have
+    spans = [
+        written(nominal, feed_timeline(feeds[one.feed], cluster), one, process.timezone) for one in process.outputs
+    ]
+    first = max((span.start for span in spans), default=0)
+    stop = min((span.stop for span in spans), default=nominal.count)
+    return nominal if (first, stop) == (0, nominal.count) else nominal.cut(range(first, stop))
+
+
+def written(nominal: Timeline, feed: Timeline, output: Output, timezone: str) -> range:
+    """Indexes of the process instances whose ``output`` exists.
+
+    The output only grows with the nominal time, so both ends are found by bisection.
+    """
+
+    def index(k: int) -> int:
+        try:
+            return feed.index_at_or_before(evaluate_time(output.instance.call, nominal.instance(k), timezone))
+        except ExpressionError:  # beyond the calendar
+            return -1 if k < nominal.count // 2 else feed.count
+
+    everything = range(nominal.count)
+    if everything and index(0) >= 0 and index(everything[-1]) < feed.count:
+        return everything
+    return range(bisect_left(everything, 0, key=index), bisect_left(everything, feed.count, key=index))
 
 
 def _replicated(replication: Replication, nominal: Timeline, feed: Feed) -> ProcessPartitions:

@@ -33,11 +33,13 @@ class Readiness:
         process: The process.
         cluster_name: One of its clusters.
         feeds: The feeds by name; those of its required inputs at least.
+        timeline: Its instances there, by which :meth:`ready` counts them; None: all of its validity.
     """
 
     process: Process
     cluster_name: str
     feeds: Mapping[str, Feed]
+    timeline: Timeline | None = None
 
     def missing(self, nominal: datetime, available: Availability) -> list[str]:
         """What the process instance ``nominal`` lacks, in the order of the inputs; empty: it is ready.
@@ -95,7 +97,7 @@ class Readiness:
 
     @cached_property
     def _windows(self) -> tuple[_Window, ...]:
-        nominal = process_timeline(self.process, self.cluster_name)
+        nominal = self.timeline or process_timeline(self.process, self.cluster_name)
         return tuple(
             _Window(declared, self.process.timezone, nominal, self._timeline(declared.feed))
             for declared in self.process.inputs

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta, timezone
 from functools import cached_property
 
@@ -31,12 +31,14 @@ class Timeline:
         end: No instance at or after it, UTC.
         frequency: Minutes and hours step in absolute time, days and months on the wall clock of ``timezone``.
         timezone: IANA name.
+        first: Index of the first one that exists: 0, but for what :meth:`cut` leaves of some calendars.
     """
 
     start: datetime
     end: datetime
     frequency: Frequency
     timezone: str
+    first: int = 0
 
     def instance(self, k: int) -> datetime:
         """Instance ``k`` of the grid, in UTC; ``k`` may be negative or beyond the validity.
@@ -89,11 +91,14 @@ class Timeline:
     def at_or_before(self, moment: datetime) -> datetime | None:
         """The latest existing instance at or before ``moment``; None before the first one."""
         index = min(self.index_at_or_before(moment), self.count - 1)
-        return self.instance(index) if index >= 0 else None
+        return self.instance(index) if index >= self.first else None
 
     def contains(self, moment: datetime) -> bool:
         """Whether ``moment`` is exactly an existing instance."""
-        return self.start <= moment < self.end and self.instance(self.index_at_or_before(moment)) == moment
+        if not self.start <= moment < self.end:
+            return False
+        index = self.index_at_or_before(moment)
+        return index >= self.first and self.instance(index) == moment
 
     def require(self, moment: datetime, subject: str) -> None:
         """Does nothing where ``moment`` is an existing instance.
@@ -112,7 +117,7 @@ class Timeline:
         """Indexes of the existing instances from ``first`` to ``last``, both included; costs nothing to make."""
         low = max(self.index_at_or_before(first - MICROSECOND) + 1, 0) if first > self.start else 0
         high = self.index_at_or_before(last) if last < self.end else self.count - 1
-        return range(low, min(high, self.count - 1) + 1)
+        return range(max(low, self.first), min(high, self.count - 1) + 1)
 
     def between(self, first: datetime, last: datetime) -> list[datetime]:
         """The existing instances from ``first`` to ``last``, both included."""
@@ -124,13 +129,32 @@ class Timeline:
 
     @cached_property
     def count(self) -> int:
-        """How many instances exist."""
+        """The index after the last instance: how many exist, those before :attr:`first` not taken away."""
         return self.index_at_or_before(self.end - MICROSECOND) + 1 if self.start < self.end else 0
 
     @property
     def last(self) -> datetime | None:
         """The latest existing instance; None where the validity is empty."""
-        return self.instance(self.count - 1) if self.count else None
+        return self.instance(self.count - 1) if self.count > self.first else None
+
+    def cut(self, indexes: range) -> Timeline:
+        """Only those of the instances, with indexes of their own.
+
+        It starts at the first of them, unless stepping on from there would lead elsewhere: from 28 February to
+        28 March, where it was the 31st; then at one before it, which does not exist.
+        """
+        if not indexes:
+            return replace(self, end=self.start, first=0)
+        end = self.instance(indexes.stop) if indexes.stop < self.count else self.end
+        start = next(k for k in range(indexes.start, -1, -1) if k == 0 or self._steps_alike_from(k))
+        return replace(self, start=self.instance(start), end=end, first=indexes.start - start)
+
+    def _steps_alike_from(self, k: int) -> bool:
+        if self.frequency.is_absolute:
+            return True
+        wall = self.wall(k)
+        on_its_wall = to_wall(self.instance(k), self.timezone) == wall
+        return on_its_wall and (self.frequency.unit is TimeUnit.DAYS or wall.day == self._anchor.day)
 
     @cached_property
     def local_start(self) -> datetime:
@@ -169,8 +193,8 @@ class Timeline:
             return k < 0
 
     def _why_not(self, moment: datetime) -> str:
-        if moment < self.start:
-            return f"its validity starts at {format_instant(self.start)}"
+        if moment < self.instance(self.first):
+            return f"its validity starts at {format_instant(self.instance(self.first))}"
         if moment >= self.end:
             return f"its validity ends at {format_instant(self.end)}"
         index = self.index_at_or_before(moment)

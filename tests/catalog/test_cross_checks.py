@@ -430,7 +430,12 @@ CASES = {
         "processes.yaml",
         f"- {OUTPUT}",
         f'- {OUTPUT}\n  - {{name: again, feed: delays, instance: "now(-1,0)"}}',
-        ["processes.yaml:11: outputs[1].feed: feed 'delays' is already written by output 'out' of this process"],
+        [
+            "processes.yaml:11: outputs[1].feed: feed 'delays' is already written by output 'out' of this process",
+            "processes.yaml:11: warning: outputs[1].instance: instances before 2013-01-01T01:00Z do not run on cluster "
+            "'primary': output 'again' lies outside the validity of feed 'delays' there, 2013-01-01T00:00Z to "
+            "2014-01-01T00:00Z",
+        ],
     ),
     "setting_of_a_whole_application": (
         "processes.yaml",
@@ -609,6 +614,24 @@ CASES = {
 @pytest.mark.parametrize(("file", "old", "new", "expected"), CASES.values(), ids=CASES)
 def test_problem(tmp_path: Path, file: str, old: str, new: str, expected: list[str]) -> None:
     assert problems(tmp_path, changed(file, old, new)) == expected
+
+
+def test_outputs_that_never_exist_together(tmp_path: Path) -> None:
+    early, lately = (
+        FEEDS.split("---\n")[1].replace("delays", name).replace("2013-01-01T00:00Z, end: 2014-01-01T00:00Z", life)
+        for name, life in (
+            ("early", "2013-01-01T00:00Z, end: 2013-02-01T00:00Z"),
+            ("lately", "2013-12-01T00:00Z, end: 2014-01-01T00:00Z"),
+        )
+    )
+    more = "\n".join(
+        f"  - {OUTPUT.replace('out,', f'{name},').replace('delays', name)}" for name in ("early", "lately")
+    )
+    files = changed("processes.yaml", f"  - {OUTPUT}", more) | {"more.yaml": f"{early}---\n{lately}"}
+    assert problems(tmp_path, files) == [
+        "processes.yaml:9: outputs: never exist together on cluster 'primary', so nothing runs: "
+        "early: 2013-01-01T00:00Z to 2013-01-31T23:00Z; lately: 2013-12-01T00:00Z to 2013-12-31T23:00Z"
+    ]
 
 
 LEGAL = {

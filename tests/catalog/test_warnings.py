@@ -38,6 +38,25 @@ def warnings(root: Path, store: EntityStore) -> list[str]:
     return [str(warning).replace(f"{root}/", "") for warning in store.warnings]
 
 
+SHORT = (
+    "feeds.yaml",
+    """  data: /delays/${YEAR}/${MONTH}/${DAY}/${HOUR}
+clusters:
+  - name: primary
+    validity: {start: 2013-01-01T00:00Z, end: 2014-01-01T00:00Z}
+""",
+)
+SHORT_WARNING = (
+    "processes.yaml:10: warning: outputs[0].instance: instances %s do not run on cluster 'primary': output 'out' lies "
+    "outside the validity of feed 'delays' there, %s"
+)
+
+
+def delays_live(start: str, end: str) -> tuple[str, str, str]:
+    life = f"validity: {{start: {start}, end: {end}}}"
+    return *SHORT, SHORT[1].replace("validity: {start: 2013-01-01T00:00Z, end: 2014-01-01T00:00Z}", life)
+
+
 CASES = {
     "none": ([], []),
     "sla_beyond_retention": ([SLA], [SLA_WARNING]),
@@ -59,6 +78,21 @@ CASES = {
         [START_WARNING.replace("6 x hours(1)", "hours(3)")],
     ),
     "start_equal_to_the_timeout": ([START, ("processes.yaml", "workflow:", "timeout: hours(7)\nworkflow:")], []),
+    "outputs_that_start_later": (
+        [delays_live("2013-02-01T00:30Z", "2014-01-01T00:00Z")],
+        [SHORT_WARNING % ("before 2013-02-01T01:00Z", "2013-02-01T00:30Z to 2014-01-01T00:00Z")],
+    ),
+    "outputs_that_start_later_and_end_earlier": (
+        [delays_live("2013-02-01T00:00Z", "2013-12-01T00:00Z")],
+        [
+            SHORT_WARNING
+            % (
+                "before 2013-02-01T00:00Z and from 2013-12-01T00:00Z on",
+                "2013-02-01T00:00Z to 2013-12-01T00:00Z",
+            )
+        ],
+    ),
+    "outputs_that_live_longer": ([delays_live("2012-02-01T00:00Z", "2024-12-01T00:00Z")], []),
     "by_file_and_line": ([START, SLA], [SLA_WARNING, START_WARNING]),
 }
 

@@ -227,3 +227,34 @@ def test_of_entities():
     with pytest.raises(UnknownEntityError) as caught:
         process_timeline(make_process(), "backup")
     assert str(caught.value) == "process 'hourly-delays' is not on cluster 'backup'; it is on: primary"
+
+
+@settings(max_examples=300)
+@given(timelines, st.data())
+def test_a_cut_timeline_has_the_same_instances(timeline: Timeline, data):
+    everything = timeline.until(timeline.end)[:500]
+    first = data.draw(st.integers(0, len(everything)))
+    stop = data.draw(st.integers(first, len(everything)))
+    # Where a zone left a day out, two indexes are one instance.
+    indexes = [timeline.index_at_or_before(instance) for instance in everything]
+    span = range(indexes[first], indexes[stop - 1] + 1) if first < stop else range(0)
+    cut = timeline.cut(span)
+    assert cut.until(timeline.end) == everything[first:stop]
+    assert [instance for instance in everything if cut.contains(instance)] == everything[first:stop]
+    assert cut.first <= 12 and cut.last == (everything[stop - 1] if first < stop else None)
+    for instance in everything[first:stop][:50]:
+        k = cut.index_at_or_before(instance)
+        assert cut.instance(k) == instance == cut.at_or_before(instance)
+        assert timeline.instance(timeline.index_at_or_before(instance) + 7) == cut.instance(k + 7)
+
+
+def test_what_a_cut_left_is_no_instance():
+    ends = Timeline(
+        parse_instant("2013-01-31T00:00Z"), parse_instant("2014-01-01T00:00Z"), Frequency.parse("months(1)"), "UTC"
+    )
+    cut = ends.cut(range(1, 4))
+    march = parse_instant("2013-03-31T00:00Z")
+    assert [f"{one:%m-%d}" for one in cut.until(march)] == ["02-28", "03-31"]
+    assert (cut.start, cut.first, cut.at_or_before(cut.start)) == (ends.start, 1, None)
+    with pytest.raises(UnknownInstanceError, match="its validity starts at 2013-02-28T00:00Z"):
+        cut.require(ends.start, "feed 'x'")

@@ -8,6 +8,7 @@ from falcon_assets.catalog.checks.calendars import check_calendars
 from falcon_assets.catalog.checks.cycles import check_cycles
 from falcon_assets.catalog.checks.dagster_names import check_dagster_names
 from falcon_assets.catalog.checks.deadlines import check_deadlines
+from falcon_assets.catalog.checks.lives import check_lives
 from falcon_assets.catalog.checks.names import check_names
 from falcon_assets.catalog.checks.own_outputs import check_own_outputs
 from falcon_assets.catalog.checks.partitions import check_partitions
@@ -41,6 +42,7 @@ CHECKS = (
     check_producers,
     check_calendars,
     check_windows,
+    check_lives,
     check_variables,
     check_spark_settings,
     check_workflows,
