@@ -4,8 +4,8 @@ An input instance that was read has *changed* when another version of it is ther
 *counts* when it came before the cut-off of its feed, or when a late rerun published it: then what set that off came in
 time. What counts is acted on at the next check time of the process; everything else came too late.
 
-Nobody knows when something came while nobody looked. So it is taken to have come as early as it can have: a check, or a
-cut-off, that passed before somebody looked again is made up for when it is seen.
+A check that passed while nobody looked is made up for by the next look: nobody knows when something came meanwhile, so
+it is acted on at once, and counts where the check, had it been made, would have found it before the cut-off.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from falcon_assets.model.process import LateProcess, Process
 from falcon_assets.model.workflow import Workflow
 from falcon_assets.planning.instance_record import LateChange
 from falcon_assets.planning.instance_rules import later
+from falcon_assets.planning.wall_clock import MICROSECOND
 
 
 @dataclass(frozen=True)
@@ -38,13 +39,9 @@ class Arrival:
     looked_before: datetime | None = None
 
     @property
-    def came_after(self) -> datetime:
-        """The earliest time at which it may have come."""
-        return self.seen_at if self.looked_before is None else min(self.looked_before, self.seen_at)
-
-    def came_in_time(self, cut_off: datetime) -> bool:
-        """Whether it may have come until then."""
-        return self.seen_at <= cut_off or self.came_after < cut_off
+    def came_at(self) -> datetime:
+        """The earliest time at which it may have come: after the look at which it was not there."""
+        return self.seen_at if self.looked_before is None else min(self.looked_before + MICROSECOND, self.seen_at)
 
 
 @dataclass(frozen=True)
@@ -87,9 +84,9 @@ def judge(
     due: list[datetime] = []
     for one in arrivals:
         cut_off = later(one.change.instance, cut_offs[one.change.input])
-        if one.by_late_rerun or one.came_in_time(cut_off):
+        check = one.seen_at if one.by_late_rerun else check_time(late, nominal, bound, one.came_at)
+        if one.by_late_rerun or one.seen_at <= cut_off or one.came_at <= check <= cut_off:
             counting.append(one.change)
-            check = one.seen_at if one.by_late_rerun else check_time(late, nominal, bound, one.came_after)
             due.append(max(check, one.seen_at))
         else:
             too_late.append((one.change, one.seen_at - cut_off))

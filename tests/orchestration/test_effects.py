@@ -185,6 +185,7 @@ def test_late_data_runs_it_again(world: World) -> None:
 
 
 def test_what_comes_too_late_is_said_there(world: World) -> None:
+    world.look("04:00", "check-orders")
     world.land(0, 8)
     world.look("05:00", "check-orders")
     records = world.instance.fetch_observations(OWN, limit=100).records

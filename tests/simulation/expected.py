@@ -10,11 +10,18 @@ ProcessKey = tuple[str, str, datetime]  # process, cluster, nominal time
 
 @dataclass(frozen=True)
 class Present:
-    """What a feed instance is known to hold: its version, when it was seen, whether a late rerun published it."""
+    """What a feed instance is known to hold: its version, when it was seen, whether a late rerun published it.
+
+    Where it landed, ``unseen`` is the look before that: it came later. None = there was none, or it was published.
+    """
 
     version: str
     seen: datetime
     cascade: bool = False
+    unseen: datetime | None = None
+
+    def may_be_found_at(self, check: datetime) -> bool:
+        return self.seen <= check or (self.unseen is not None and self.unseen < check)
 
 
 @dataclass(frozen=True)

@@ -58,14 +58,15 @@ class Oracle:
 
     def _collect(self, now: datetime) -> None:
         """The collector's look: all that is missing, and what was within its cut-off at the look before this one."""
-        before = max((tick for tick in self.world.ticks if tick < now), default=now)
+        unseen = max((tick for tick in self.world.ticks if tick < now), default=None)
+        before = unseen or now
         for arrival in self.world.arrivals:
             if arrival.time <= now:
                 self.disk[arrival.key] = arrival.version
         for key, version in self.disk.items():
             known, within = self.present.get(key), before <= key[2] + self.world.feed(key[1]).cut_off
             if key[2] <= now and (known is None or (known.version != version and within)):
-                self.present[key] = Present(version, now)
+                self.present[key] = Present(version, now, unseen=unseen)
 
     # What an instance needs.
 
@@ -137,7 +138,9 @@ class Oracle:
 
     def _counts(self, key: ProcessKey, change: Change) -> bool:
         present = self.present[key[1], change.feed, change.instance]
-        return present.cascade or present.seen <= change.instance + self.world.feed(change.feed).cut_off
+        cut_off = change.instance + self.world.feed(change.feed).cut_off
+        made_up_for = any(present.may_be_found_at(check) for check in self._check_times(key) if check <= cut_off)
+        return present.cascade or present.seen <= cut_off or made_up_for
 
     def _check_times(self, key: ProcessKey) -> Iterator[datetime]:
         process, nominal = self.world.process(key[0]), key[2]
@@ -161,7 +164,9 @@ class Oracle:
         counting = [change for change in self._changes(key) if self._counts(key, change)]
         for change in counting:
             present = self.present[key[1], change.feed, change.instance]
-            if present.cascade or any(present.seen <= check <= now for check in self._check_times(key)):
+            if present.cascade or any(
+                check <= now and present.may_be_found_at(check) for check in self._check_times(key)
+            ):
                 return counting
         return []
 
