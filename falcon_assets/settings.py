@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -10,7 +11,7 @@ from pathlib import Path
 
 from falcon_assets.errors import ExpressionError, SettingsError
 from falcon_assets.planning.clock import Clock
-from falcon_assets.shared_clock import shared_start
+from falcon_assets.shared_clock import home_clock, shared_start
 
 
 @dataclass(frozen=True)
@@ -23,7 +24,7 @@ class Settings:
         colo: FALCON_COLO: only clusters of this colo; None = all.
         database_url: FALCON_DATABASE_URL: a PostgreSQL to use instead of the embedded one; None = embedded.
         clock: FALCON_CLOCK: what time it is; the real time unless simulated. One that runs was started once, for all
-            processes with the same ``home``.
+            processes with the same ``home``. Where FALCON_CLOCK is not set, the one that the database goes by.
         user: Who runs this; what ``user()`` says where an entity declares no owner.
         environ: The environment itself, for values that definitions name (``{env: NAME}``); never printed.
     """
@@ -55,18 +56,29 @@ def load_settings(environ: Mapping[str, str] | None = None) -> Settings:
         entity_defs=_absolute(env.get("FALCON_ENTITY_DEFS") or "entity_defs"),
         colo=env.get("FALCON_COLO") or None,
         database_url=_database_url(env.get("FALCON_DATABASE_URL")),
-        clock=_clock(env.get("FALCON_CLOCK"), home),
+        clock=_clock(env.get("FALCON_CLOCK"), home, database_name(env.get("FALCON_DATABASE_URL"))),
         user=env.get("USER") or env.get("LOGNAME") or "unknown",
         environ=env,
     )
 
 
-def _clock(text: str | None, home: Path) -> Clock:
+def database_name(url: str | None) -> str:
+    """A name for the database of FALCON_DATABASE_URL, and for the embedded one of a home; it tells no secret."""
+    if not url:
+        return "embedded"
+    place = url.partition("://")[2].rpartition("@")[2].partition("?")[0]  # without the driver and who connects
+    return hashlib.blake2b(place.encode(errors="replace"), digest_size=8).hexdigest()
+
+
+def _clock(text: str | None, home: Path, database: str) -> Clock:
+    told = (text or "").strip()
+    if not told:
+        return home_clock(home, database) or Clock()
     try:
-        clock = Clock.parse(text, datetime.now(timezone.utc))
+        clock = Clock.parse(told, datetime.now(timezone.utc))
     except ExpressionError as error:
         raise SettingsError(f"FALCON_CLOCK: {error}") from error
-    return replace(clock, started=shared_start(home, text.strip())) if text and clock.runs else clock
+    return replace(clock, started=shared_start(home, told, database)) if clock.runs else clock
 
 
 def _home(folder: str) -> Path:

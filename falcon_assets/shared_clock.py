@@ -1,4 +1,4 @@
-"""When the running clock of this installation was started: the same for all its processes, kept in a file."""
+"""The clock of this installation: when it was started, and which one it is, the same for all processes; in a file."""
 
 from __future__ import annotations
 
@@ -6,10 +6,12 @@ import json
 from datetime import datetime, timezone
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 from filelock import FileLock
 
-from falcon_assets.errors import SettingsError
+from falcon_assets.errors import ExpressionError, SettingsError
+from falcon_assets.planning.clock import Clock
 
 FILE = "clock.json"
 """In FALCON_HOME; whoever removes it starts the clock anew, for the processes that start afterwards."""
@@ -22,26 +24,61 @@ def start_anew(home: Path) -> None:
 
 
 @lru_cache(maxsize=8)
-def shared_start(home: Path, text: str) -> datetime:
+def home_clock(home: Path, database: str) -> Clock | None:
+    """The simulated clock that the database goes by, as far as this home knows; a process keeps what it was told first.
+
+    Args:
+        home: FALCON_HOME.
+        database: Which one, as :func:`keep_clock` was told.
+    """
+    try:
+        noted = _noted(home / FILE)
+        return Clock.from_tag(noted["tag"]) if noted.get("database") == database else None
+    except (OSError, KeyError, TypeError, ExpressionError):  # a home that cannot be used is said where it is used
+        return None
+
+
+def keep_clock(home: Path, clock: Clock, database: str) -> None:
+    """Notes that the database goes by that simulated clock, for processes that are told none."""
+    file = home / FILE
+    with FileLock(home / f"{FILE}.lock", timeout=_PATIENCE):
+        noted = _noted(file)
+        if clock.runs and noted.get("started") != (clock.started and clock.started.isoformat()):
+            return  # of another home: this one cannot know what FALCON_CLOCK said
+        kept = noted if clock.runs else {"clock": clock.tag}
+        if (told := {**kept, "tag": clock.tag, "database": database}) != noted:
+            _write(file, told)
+            home_clock.cache_clear()
+
+
+@lru_cache(maxsize=8)
+def shared_start(home: Path, text: str, database: str = "") -> datetime:
     """Real time at which the clock ``text`` was started here: now, where no process has started it before.
 
     A process keeps what it was told first, so that its clock never jumps.
 
     Args:
         home: FALCON_HOME; made if it is not there.
-        text: FALCON_CLOCK. Another text than last time is another clock, and starts now.
+        text: FALCON_CLOCK. Another text than last time is another clock, and starts now; it takes the file over, unless
+            the database goes by the one that is there: then it will be refused, and must not stop that one.
+        database: Which one this process uses, as :func:`keep_clock` is told.
 
     Raises:
         SettingsError: the file can neither be read nor written.
     """
     file = home / FILE
     try:
-        started = _read(file, text)
+        started = _start(_noted(file), text)
         if started is None:
             home.mkdir(parents=True, exist_ok=True)
             # Replacing an old file is reading and writing: without a lock, two processes could each write their own.
             with FileLock(home / f"{FILE}.lock", timeout=_PATIENCE):
-                started = _read(file, text) or _write(file, text)
+                noted = _noted(file)
+                started = _start(noted, text)
+                if started is None:
+                    started = datetime.now(timezone.utc)
+                    if not (noted.get("database") == database and "started" in noted):
+                        _write(file, {"clock": text, "started": started.isoformat()})
     except OSError as error:
         raise SettingsError(
             f"FALCON_CLOCK: the start of {text} cannot be kept in {file}: {error.strerror or error}; "
@@ -50,19 +87,25 @@ def shared_start(home: Path, text: str) -> datetime:
     return started
 
 
-def _read(file: Path, text: str) -> datetime | None:
-    """The start that the file knows; None where it is not there, is damaged or is about another clock."""
+def _noted(file: Path) -> dict[str, Any]:
+    """What stands in the file; nothing where it is not there or is damaged."""
     try:
         noted = json.loads(file.read_text())
+    except (FileNotFoundError, ValueError, RecursionError):
+        return {}
+    return noted if isinstance(noted, dict) else {}
+
+
+def _start(noted: dict[str, Any], text: str) -> datetime | None:
+    """The start that was noted; None where that is about another clock."""
+    try:
         started = datetime.fromisoformat(noted["started"])
         return started if noted["clock"] == text and started.tzinfo else None
-    except (FileNotFoundError, ValueError, TypeError, KeyError, RecursionError):
+    except (ValueError, TypeError, KeyError):
         return None
 
 
-def _write(file: Path, text: str) -> datetime:
-    started = datetime.now(timezone.utc)
+def _write(file: Path, noted: dict[str, Any]) -> None:
     new = file.with_name(f"{FILE}.new")  # only the holder of the lock writes it
-    new.write_text(json.dumps({"clock": text, "started": started.isoformat()}) + "\n")
+    new.write_text(json.dumps(noted) + "\n")
     new.replace(file)
-    return started

@@ -21,6 +21,7 @@ from xdist.remote import Producer
 from falcon_assets.orchestration.instance_storage import FalconStorage
 from falcon_assets.orchestration.postgres import database_url
 from falcon_assets.settings import Settings, load_settings
+from falcon_assets.shared_clock import home_clock
 from tests.distribution import Scheduling, rank
 from tests.jvm import archive_made, quicken
 from tests.processes import CHECKOUT
@@ -155,6 +156,7 @@ def instance(settings: Settings) -> Iterator[dg.DagsterInstance]:
         "module": "dagster._core.storage.noop_compute_log_manager",
         "class": "NoOpComputeLogManager",
     }
+    home_clock.cache_clear()  # a program that starts now would look, and others may have been at work here
     artifacts = settings.home / "dagster"
     artifacts.mkdir(parents=True, exist_ok=True)
     with dg.DagsterInstance.local_temp(str(artifacts), overrides=declared) as opened:

@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 from falcon_assets.cli.main import main
+from falcon_assets.shared_clock import home_clock
 
 CHECKOUT = Path(__file__).parents[1]
 BIN = Path(sys.executable).parent
@@ -43,6 +44,7 @@ def falcon_here(environ: dict[str, str], *arguments: str) -> subprocess.Complete
             patch.delenv(name)
         for name, value in environ.items():
             patch.setenv(name, value)
+        home_clock.cache_clear()
         with pytest.raises(SystemExit) as ended:
             main()
     return subprocess.CompletedProcess(command, int(ended.value.code or 0), output.getvalue(), errors.getvalue())

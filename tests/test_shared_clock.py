@@ -11,7 +11,9 @@ from pathlib import Path
 import pytest
 
 from falcon_assets.errors import SettingsError
-from falcon_assets.settings import load_settings
+from falcon_assets.planning.clock import Clock
+from falcon_assets.settings import database_name, load_settings
+from falcon_assets.shared_clock import home_clock, keep_clock, shared_start
 
 CLOCK = "2013-01-03T06:00Z@60x"
 PROGRAM = "from falcon_assets.settings import load_settings; print(load_settings().clock.tag)"
@@ -85,6 +87,42 @@ def test_a_process_stays_with_the_start_that_it_was_told(tmp_path: Path) -> None
     first = started(tmp_path)
     (tmp_path / "clock.json").unlink()
     assert started(tmp_path) == first
+
+
+def keep(home: Path, clock: Clock, url: str | None = None) -> None:
+    home_clock.cache_clear()
+    keep_clock(home, clock, database_name(url))
+
+
+def untold(home: Path, url: str = "") -> str:
+    """The clock of a process that FALCON_CLOCK tells nothing."""
+    home_clock.cache_clear()
+    return load_settings({"FALCON_HOME": str(home), "FALCON_DATABASE_URL": url}).clock.tag
+
+
+@pytest.mark.parametrize("clock", [CLOCK, "2013-01-03T06:00Z"], ids=["runs", "stands"])
+def test_who_is_told_no_clock_goes_by_the_one_of_the_database(tmp_path: Path, clock: str) -> None:
+    told = load_settings(environment(tmp_path, clock)).clock
+    assert untold(tmp_path) == ""
+    keep(tmp_path, told)
+    assert untold(tmp_path) == told.tag
+    assert untold(tmp_path, "postgresql://u:hush@h/other") == ""
+
+
+def test_databases_are_told_apart_without_their_secrets(tmp_path: Path) -> None:
+    url = "postgresql://u:hush@h:5432/d"
+    keep(tmp_path, Clock(datetime(2013, 1, 3, tzinfo=timezone.utc)), url)
+    assert "hush" not in (tmp_path / "clock.json").read_text()
+    assert untold(tmp_path, "postgresql+psycopg2://v:other@h:5432/d?connect_timeout=5") == "2013-01-03T00:00:00Z"
+
+
+def test_another_clock_does_not_take_over_the_one_of_the_database(tmp_path: Path) -> None:
+    """Whoever comes with it is refused by the database; those that come later with the old one must find its start."""
+    clock = load_settings(environment(tmp_path)).clock
+    keep(tmp_path, clock)
+    assert started(tmp_path, "2013-06-01T00:00Z@30x") > clock.started  # type: ignore[operator]  # it runs
+    shared_start.cache_clear()
+    assert load_settings(environment(tmp_path)).clock == clock
 
 
 @pytest.mark.parametrize("clock", ["", "2013-01-03T06:00Z"], ids=["real", "frozen"])

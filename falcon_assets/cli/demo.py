@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 import click
@@ -17,6 +17,7 @@ from falcon_assets.catalog.store import EntityStore, load_entities
 from falcon_assets.cli.demo_live import again_in_words, land_live
 from falcon_assets.cli.quiet import errors_to
 from falcon_assets.cli.run_display import progress_on, shown_on, tell
+from falcon_assets.cli.up import alone
 from falcon_assets.demo.landing import Landed, first_landing, land
 from falcon_assets.demo.late_flights import CORRECTED
 from falcon_assets.demo.report import feed_reports
@@ -26,7 +27,7 @@ from falcon_assets.orchestration.code_location import build_definitions
 from falcon_assets.orchestration.coordinator import Outlook
 from falcon_assets.orchestration.foreground import Foreground
 from falcon_assets.orchestration.instance import open_instance
-from falcon_assets.orchestration.open_ledger import Ledger, open_ledger
+from falcon_assets.orchestration.open_ledger import Ledger, open_ledger, set_clock
 from falcon_assets.orchestration.postgres import require_space
 from falcon_assets.planning.clock import Clock
 from falcon_assets.settings import Settings, load_settings
@@ -59,8 +60,11 @@ def demo(days: int, live: bool) -> None:
     store = load_entities(settings.entity_defs).in_colo(settings.colo)
     first = first_landing(store)
     shown = Demo(settings, store, Console())
-    done = shown.run(first, first + timedelta(days=days, minutes=-1))
-    if done.trouble:
+    with alone(settings.home):
+        done = shown.run(first, first + timedelta(days=days, minutes=-1))
+    for what, why in done.left_out.items():
+        click.echo(f"Error: {what} was left out: {why}", err=True)
+    if done.trouble or done.left_out:
         sys.exit(1)
     if done.landed or done.succeeded:
         said = f"{done.landed} instances landed, {done.succeeded} were computed or copied"
@@ -71,11 +75,12 @@ def demo(days: int, live: bool) -> None:
 
 @dataclass
 class Done:
-    """What the demo did: how many instances landed, and how those of processes and replications ended."""
+    """What the demo did: how many instances landed, how those of processes and replications ended, what it left out."""
 
     landed: int = 0
     succeeded: int = 0
     trouble: int = 0
+    left_out: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -94,6 +99,7 @@ class Demo:
         flights come late on the last evening, after their hours were computed, as they do on every day.
         """
         done = Done()
+        set_clock(replace(self.settings, clock=Clock(origin=last - _BEFORE_LATE_FLIGHTS)), anew=True)
         with (
             open_instance(self.settings) as instance,
             errors_to(self.settings.home / "demo.log"),
@@ -146,6 +152,7 @@ class Demo:
             outcome = foreground.run(list(self.store.coordinated), settings.now())
         done.succeeded += outcome.succeeded
         done.trouble += len(outcome.trouble)
+        done.left_out.update(outcome.left_out)
         tell(self.console, outcome if is_last else replace(outcome, outlook=Outlook((), {}, {})))
 
     def _table(self, ledger: Ledger) -> Table:

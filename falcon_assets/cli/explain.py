@@ -20,6 +20,7 @@ from falcon_assets.model.process import Process
 from falcon_assets.planning.paths import InstancePaths
 from falcon_assets.planning.process_instance import ProcessInstance, plan_process_instance
 from falcon_assets.settings import load_settings
+from falcon_assets.spark.confs import is_secret
 from falcon_assets.storage.availability import is_available
 from falcon_assets.storage.feed_store import StoresOf
 
@@ -90,7 +91,7 @@ class Explanation:
                 }
                 for one in self.plan.outputs
             ],
-            "properties": self.plan.properties,
+            "properties": {key: "*****" if is_secret(key) else one for key, one in self.plan.properties.items()},
         }
 
     def show(self, console: Console) -> None:

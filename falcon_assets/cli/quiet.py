@@ -21,7 +21,8 @@ def errors_to(file: Path) -> Iterator[None]:
     """Sends the standard error of this process and of the programs it starts to ``file``: Spark is talkative."""
     sys.stderr.flush()
     before = os.dup(2)
-    with file.open("ab") as log:
+    with os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), "ab") as log:
+        os.fchmod(log.fileno(), 0o600)  # an earlier version let everybody read it
         os.dup2(log.fileno(), 2)
     try:
         yield

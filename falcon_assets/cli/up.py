@@ -27,7 +27,7 @@ from falcon_assets.demo.landing import Landed, first_landing, first_not_landed
 from falcon_assets.errors import FalconError, SettingsError
 from falcon_assets.held_signals import held_signals
 from falcon_assets.model.instant import format_instant
-from falcon_assets.orchestration.open_ledger import ledger_engine
+from falcon_assets.orchestration.open_ledger import ledger_engine, set_clock
 from falcon_assets.orchestration.postgres import database_url, require_space
 from falcon_assets.settings import Settings, load_settings
 from falcon_assets.shared_clock import start_anew
@@ -60,14 +60,14 @@ def up(port: int) -> None:
     unless it runs.
     """
     settings = load_settings()
-    if settings.clock.origin is not None and not settings.clock.runs:
+    if _told(settings) and not settings.clock.runs:
         raise SettingsError("falcon up needs a clock that runs: FALCON_CLOCK=2013-01-02T00:00Z@120x, or none at all")
     require_java(settings.environ)
     require_space(settings.home)
     require_port(port)
     store = load_entities(settings.entity_defs).in_colo(settings.colo)
     log = settings.home / "up.log"
-    with _alone(settings.home), _signals(), own_server(settings.home, settings.environ) as serve:
+    with alone(settings.home), _signals(), own_server(settings.home, settings.environ) as serve:
         click.echo(f"Dagster's UI: http://127.0.0.1:{port} (in half a minute: Spark and Dagster are starting)")
         click.echo(f"What they say: {log}")
         for cluster in store.clusters.values():
@@ -80,7 +80,12 @@ class _EndedError(FalconError):
 
 
 @contextmanager
-def _alone(home: Path) -> Iterator[None]:
+def alone(home: Path) -> Iterator[None]:
+    """No other ``falcon up`` runs on that FALCON_HOME meanwhile.
+
+    Raises:
+        SettingsError: one does.
+    """
     with path_lock(home / "up.lock", 0) as held:
         if not held:
             raise SettingsError(f"falcon up (make up) runs already on FALCON_HOME {home}: end it with Ctrl-C first")
@@ -113,15 +118,22 @@ def _signals() -> Iterator[None]:
         signal.signal(number, handler)
 
 
+def _told(settings: Settings) -> bool:
+    return bool(settings.environ.get("FALCON_CLOCK", "").strip())
+
+
 def _with_clock(settings: Settings, store: EntityStore) -> Settings:
     """The settings with the clock that FALCON_CLOCK says, else with one that goes on where the data ends."""
     environ: Mapping[str, str] = settings.environ
-    if settings.clock.origin is None:
+    told = _told(settings)
+    if not told:
         begins = max(first_not_landed(store, settings), first_landing(store) + _AT_ONCE)
         start_anew(settings.home)
         environ = {**environ, "FALCON_CLOCK": f"{format_instant(begins)}@{_SPEED}"}
     environ = {**environ, "FALCON_HOME": str(settings.home), "FALCON_ENTITY_DEFS": str(settings.entity_defs)}
-    return load_settings(environ)
+    found = load_settings(environ)
+    set_clock(found, anew=not told)
+    return found
 
 
 def _run(settings: Settings, store: EntityStore, port: int, log: Path) -> None:

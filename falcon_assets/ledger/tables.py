@@ -1,7 +1,7 @@
 """The tables of the ledger, in the PostgreSQL schema ``falcon``; the migrations create them.
 
-Everything but ``entity_status``, ``reruns``, ``evictions``, ``collected``, ``passes`` and ``incomplete`` is a
-projection of Dagster's history: ``falcon ledger rebuild`` makes it anew.
+Everything but ``entity_status``, ``reruns``, ``evictions``, ``collected``, ``passes``, ``incomplete`` and ``clock`` is
+a projection of Dagster's history: ``falcon ledger rebuild`` makes it anew.
 """
 
 from __future__ import annotations
@@ -196,6 +196,14 @@ PROGRESS = Table(
     Column("first_open", _INSTANT, nullable=False, comment="every instance before it is settled"),
 )
 """How far the coordinators are. Nothing depends on it but how much they look at again."""
+
+CLOCK = Table(
+    "clock",
+    METADATA,
+    Column("only", Boolean, primary_key=True, comment="true: there is one row"),
+    Column("tag", Text, nullable=False, comment="the clock and its start; empty: the real one"),
+)
+"""Which clock everything here goes by. Dagster has no place for it, so a rebuild leaves it alone."""
 
 PROJECTION = (FEED_INSTANCES, PROCESS_INSTANCES, CONSUMED, PUSHED, FOLD, PROGRESS)
 """What a rebuild makes anew."""

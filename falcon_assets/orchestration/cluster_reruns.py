@@ -42,9 +42,6 @@ def look_at_reruns(
 
     What reads an instance that will be asked to run again, because a late rerun has just replaced what it read, waits
     already: the late-arrival sensor looks less often than coordinators do.
-
-    Raises:
-        ExpressionError: an output of one of the instances lies beyond the years 1 to 9999.
     """
     clusters = _with_sources(store, cluster)
     watched = [key for key in late_inputs(store, store.coordinated) if key[0] in clusters]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -81,22 +81,36 @@ class Coordinator:
     settings: Settings
     processes: Sequence[Process]
     _members: dict[str, list[Member]] = field(default_factory=dict, init=False)
+    _refused: dict[tuple[str, str], str] = field(default_factory=dict, init=False)
+    """Processes that nothing can be said about, and why."""
 
     def __post_init__(self) -> None:
         """Prepares what does not change from look to look."""
         for process in self.processes:
             for cluster, _ in self.store.process_clusters(process):
-                partitions = process_partitions(process, cluster.name, self.store.feeds)
-                readiness = Readiness(process, cluster.name, self.store.feeds, partitions.nominal)
-                self._members.setdefault(cluster.name, []).append(Member(process, cluster, partitions, readiness))
+                try:
+                    partitions = process_partitions(process, cluster.name, self.store.feeds)
+                    readiness = Readiness(process, cluster.name, self.store.feeds, partitions.nominal)
+                except FalconError as error:
+                    self._refused[process.name, cluster.name] = str(error)
+                else:
+                    self._members.setdefault(cluster.name, []).append(Member(process, cluster, partitions, readiness))
 
-    def decide(self, ledger: Ledger, *, until: datetime | None = None, budget: int = 1000) -> Outlook:
+    def decide(
+        self,
+        ledger: Ledger,
+        *,
+        until: datetime | None = None,
+        budget: int = 1000,
+        without: Collection[str] = (),
+    ) -> Outlook:
         """Looks at everything that is due, records what timed out or is skipped, and says which runs to start.
 
         Args:
             ledger: Is brought up to date first.
             until: No instance after it is due.
             budget: How many instances may be admitted at most.
+            without: Clusters that are left out.
 
         The caller must be the only one that starts runs for these processes (see the pipeline's lock), and start them
         before it asks again.
@@ -106,10 +120,12 @@ class Coordinator:
         unfinished = ledger.instance.get_runs(dg.RunsFilter(statuses=_UNFINISHED))
         runs: list[PlannedRun] = []
         decisions: dict[tuple[str, str], Decision] = {}
-        problems: dict[tuple[str, str], str] = {}
+        problems = dict(self._refused)
         with ledger.engine.begin() as connection:
             status = statuses(connection, [self.store.scheduled_as(one) for one in self.processes], now)
         for cluster, members in self._members.items():
+            if cluster in without:
+                continue
             with ledger.engine.begin() as connection:
                 reruns = look_at_reruns(connection, self.store, cluster, [one.process.name for one in members], now)
                 look = ClusterLook(connection, self.store, cluster, members, status, unfinished, now, until, reruns)

@@ -32,6 +32,7 @@ from falcon_assets.planning.process_partitions import ProcessPartitions
 from falcon_assets.planning.replication_process import Replication, input_cluster
 from falcon_assets.settings import Settings
 from falcon_assets.spark.engines.programs import stop_programs
+from falcon_assets.spark.session import interrupt_sessions
 
 
 @dataclass(frozen=True)
@@ -171,6 +172,7 @@ class ProcessExecution:
                 # The run is interrupted: what waits is dropped, and programs do not outlive it.
                 pool.shutdown(wait=False, cancel_futures=True)
                 fence.hold.let_go()
+                interrupt_sessions()
                 stop_programs()
                 raise
 

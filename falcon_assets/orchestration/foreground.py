@@ -5,11 +5,12 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
 
 import dagster as dg
+import sqlalchemy
 
 from falcon_assets.catalog.store import EntityStore
 from falcon_assets.errors import FalconError, SettingsError
@@ -22,6 +23,7 @@ from falcon_assets.orchestration.collector import Collector
 from falcon_assets.orchestration.coordinator import Coordinator, Outlook, PlannedRun, coordinator_lock
 from falcon_assets.orchestration.dead_runs import DeadRuns
 from falcon_assets.orchestration.deleted_runs import free_instances_of_deleted_runs
+from falcon_assets.orchestration.instance_storage import DATABASE_ERRORS
 from falcon_assets.orchestration.late_arrival import LateArrival
 from falcon_assets.orchestration.open_ledger import Ledger
 from falcon_assets.orchestration.replication_work import Copying
@@ -74,11 +76,18 @@ class Outcome:
         outlook: The last look: what waits for what.
         succeeded: How many instances succeeded.
         trouble: Those that did not.
+        left_out: What could not be looked at or worked with, and why, in the order in which that showed.
     """
 
     outlook: Outlook
     succeeded: int
     trouble: tuple[Trouble, ...]
+    left_out: Mapping[str, str]
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether nothing failed and nothing was left out."""
+        return not (self.trouble or self.left_out)
 
 
 @dataclass(frozen=True)
@@ -91,7 +100,7 @@ class Foreground:
         definitions: The code location.
         ledger: What is known.
         display: Whom to tell.
-        prepare: Called with its cluster before a run starts; an error that it raises ends everything before that run.
+        prepare: Called with its cluster before a run starts; where it raises an error, nothing runs on that cluster.
     """
 
     store: EntityStore
@@ -104,11 +113,11 @@ class Foreground:
     def run(self, processes: Sequence[Process], until: datetime | None) -> Outcome:
         """Runs what is ready, and what becomes ready by that, retries included.
 
-        It ends when nothing can run any more without new data.
+        It ends when nothing can run any more without new data. What cannot be looked at, decided on or reached stops
+        nothing else: it is in the outcome.
 
         Raises:
             SettingsError: another ``falcon run`` works on one of the pipelines.
-            FalconError: a process cannot be decided on, or a feed cannot be looked at.
         """
         used = {
             name
@@ -121,29 +130,47 @@ class Foreground:
         coordinator = Coordinator(self.store, self.settings, processes)
         late_arrival = LateArrival(self.store, self.settings, processes)
         touched: dict[tuple[str, str], set[datetime]] = {}
+        silent: dict[str, str] = {}
         with self._alone(sorted({process.pipelines[0] for process in processes})):
             DeadRuns(processes, foreground=True).end_all(self.ledger)
             free_instances_of_deleted_runs(self.ledger, self.store, self.settings, processes)
             # Once: what lands in the past while this goes on is found the next time.
             waited_for = coordinator.waited_for(self.ledger, until)
             while True:
+                left_out: dict[str, str] = {}  # anew in every look: what answers again is in again
                 for collector in collectors:
                     own = {feed: span for (name, feed), span in waited_for.items() if name == collector.cluster.name}
-                    self._collect(collector, own)
+                    left_out |= self._collect(collector, own)
                 waited_for = {}
-                late_arrival.decide(self.ledger)
-                outlook = coordinator.decide(self.ledger, until=until, budget=_ADMITTED_AT_ONCE)
-                if outlook.problems:
-                    raise FalconError("\n".join(f"{name}: {why}" for (name, _), why in outlook.problems.items()))
+                try:
+                    late_arrival.decide(self.ledger)
+                except FalconError as error:
+                    left_out["late data"] = str(error)
+                outlook = coordinator.decide(
+                    self.ledger, until=until, budget=_ADMITTED_AT_ONCE, without=frozenset(silent)
+                )
+                left_out |= {f"{name} on {where}": why for (name, where), why in outlook.problems.items()}
                 for key, decision in outlook.decisions.items():
                     touched.setdefault(key, set()).update(nominal for nominal, _ in decision.timed_out)
+                runs = 0
                 for run in outlook.runs:
-                    touched[run.member.process.name, run.member.cluster.name].update(run.launch.nominals)
-                    self._execute(run)
-                if not outlook.runs and not self._wait_for_retry(outlook):
-                    return self._outcome(outlook, touched)
+                    cluster = run.member.cluster
+                    if cluster.name not in silent:
+                        try:
+                            self.prepare(cluster)
+                        except FalconError as error:
+                            silent[cluster.name] = str(error)
+                            continue
+                        runs += 1
+                        touched[run.member.process.name, cluster.name].update(run.launch.nominals)
+                        self._execute(run)
+                if not runs and not (outlook.runs and silent) and not self._wait_for_retry(outlook):
+                    left_out |= {f"what runs on {cluster}": why for cluster, why in silent.items()}
+                    return self._outcome(outlook, touched, left_out)
 
-    def _outcome(self, outlook: Outlook, touched: Mapping[tuple[str, str], Set[datetime]]) -> Outcome:
+    def _outcome(
+        self, outlook: Outlook, touched: Mapping[tuple[str, str], Set[datetime]], left_out: Mapping[str, str]
+    ) -> Outcome:
         self.ledger.catch_up()
         succeeded, trouble = 0, []
         for (process, cluster), nominals in touched.items():
@@ -155,16 +182,24 @@ class Foreground:
                 succeeded += record.state is InstanceState.SUCCEEDED
                 if record.state in (InstanceState.FAILED, InstanceState.TIMED_OUT):
                     trouble.append(Trouble(process, cluster, nominal, record.state, record.reason))
-        return Outcome(outlook, succeeded, tuple(trouble))
+        return Outcome(outlook, succeeded, tuple(trouble), left_out)
 
-    def _collect(self, collector: Collector, waited_for: Mapping[str, tuple[datetime, datetime]]) -> None:
-        left = True
-        while left:
-            found = collector.collect(self.ledger, _COLLECT_SECONDS, waited_for)
-            if found.problems:
-                raise FalconError("\n".join(f"{feed}: {why}" for feed, why in found.problems.items()))
+    def _collect(self, collector: Collector, waited_for: Mapping[str, tuple[datetime, datetime]]) -> dict[str, str]:
+        """Looks for data on a cluster; what could not be looked at, and why."""
+        where = collector.cluster.name
+        problems: dict[str, str] = {}
+        while True:
+            try:
+                found = collector.collect(self.ledger, _COLLECT_SECONDS, waited_for)
+            except FalconError as error:
+                return problems | {where: str(error)}
+            problems |= {f"{feed} on {where}": why for feed, why in found.problems.items()}
+            problems |= {f"{feeds} feeds on {where}": why for why, feeds in found.left_out.items()}
             self.display.collected(found.recorded)
-            left = bool(found.left)
+            if not found.left:
+                return problems
+            if found.problems:  # or a store that answers nobody would have this time for each of its feeds
+                return problems | {f"{found.left} more feeds on {where}": "there was no time for them"}
 
     def _execute(self, run: PlannedRun) -> None:
         """One Dagster run in this process; that instances of it fail is for the ledger to say.
@@ -175,7 +210,6 @@ class Foreground:
         job = self.definitions.resolve_job_def(run.job_name)
         tags = {**run.tags, run_tags.FOREGROUND: "true", "dagster/run_key": run.run_key}
         self.display.started(run)
-        self.prepare(run.member.cluster)
         quiet = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
         with self._watched(run):
             try:
@@ -193,7 +227,8 @@ class Foreground:
 
         def watch() -> None:
             while not over.wait(_POLL_SECONDS):
-                self.display.progress(run, self._count_over(run))
+                with suppress(*DATABASE_ERRORS):  # the run itself says it when the database stays away
+                    self.display.progress(run, self._count_over(run))
 
         thread = threading.Thread(target=watch, daemon=True)
         thread.start()
@@ -239,6 +274,11 @@ class Foreground:
                         raise SettingsError(f"another falcon run is working on the pipeline {pipeline!r}: wait for it")
                     # Asked for again and again: a statement that waits for a lock could not be given up in time.
                     time.sleep(_POLL_SECONDS)
-                stack.callback(unlock, connection, name)
+                stack.callback(_unlock, connection, name)
             connection.commit()
             yield
+
+
+def _unlock(connection: sqlalchemy.Connection, name: str) -> None:
+    with suppress(sqlalchemy.exc.DBAPIError):  # the database is gone, and the lock with it
+        unlock(connection, name)

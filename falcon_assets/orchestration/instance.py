@@ -26,7 +26,7 @@ def open_instance(settings: Settings) -> dg.DagsterInstance:
     if settings.environ.get("DAGSTER_HOME"):
         return dg.DagsterInstance.get()
     artifacts = settings.home / "dagster"
-    artifacts.mkdir(parents=True, exist_ok=True)
+    artifacts.mkdir(mode=0o700, parents=True, exist_ok=True)
     return dg.DagsterInstance.local_temp(str(artifacts), overrides=_declared(Path("dagster.yaml")))
 
 

@@ -13,8 +13,10 @@ from typing import Any
 
 import sqlalchemy
 from dagster_postgres import PostgresEventLogStorage, PostgresRunStorage, PostgresScheduleStorage
+from dagster_postgres.utils import DagsterPostgresException
 
 import falcon_assets.orchestration.input_window_mapping  # noqa: F401 - the daemon and the UI learn the class here
+from falcon_assets.ledger.one_clock import require_clock
 from falcon_assets.orchestration.dagster_storage_internals import (
     ConfigurableClass,
     ConfigurableClassData,
@@ -24,8 +26,12 @@ from falcon_assets.orchestration.dagster_storage_internals import (
 from falcon_assets.orchestration.partitions import instant_of_key, key_of_instant, timeline_of_dynamic
 from falcon_assets.orchestration.postgres import database_url, unreachable
 from falcon_assets.orchestration.reconnecting import wait_out_restarts
+from falcon_assets.planning.clock import Clock
 from falcon_assets.planning.timeline import Timeline
 from falcon_assets.settings import load_settings
+
+DATABASE_ERRORS = (sqlalchemy.exc.DBAPIError, DagsterPostgresException)
+"""What goes wrong with the database: as SQLAlchemy says it, and as Dagster does after some more tries."""
 
 
 def pooled_engine(url: str) -> sqlalchemy.Engine:
@@ -147,12 +153,24 @@ def _has_tables(connection: sqlalchemy.Connection) -> bool:
 class FalconStorage(DagsterStorage, ConfigurableClass):
     """Dagster's history on the PostgreSQL of the settings: FALCON_DATABASE_URL, else the embedded server."""
 
-    def __init__(self, url: str, inst_data: ConfigurableClassData | None = None) -> None:
+    def __init__(self, url: str, inst_data: ConfigurableClassData | None = None, clock: Clock | None = None) -> None:
+        """Opens it.
+
+        Args:
+            url: The database.
+            inst_data: How ``dagster.yaml`` declared this storage.
+            clock: What this process goes by, if it goes by a clock.
+
+        Raises:
+            SettingsError: the database cannot be reached, or goes by another clock.
+        """
         self._inst_data = inst_data
         engine = pooled_engine(url)
         try:
             with engine.connect() as connection:
                 make_tables = not _has_tables(connection)
+                if clock is not None:
+                    require_clock(connection, clock)
         except sqlalchemy.exc.DBAPIError as error:
             raise unreachable(url, error) from error
         wait_out_restarts(engine)
@@ -176,7 +194,8 @@ class FalconStorage(DagsterStorage, ConfigurableClass):
         cls, inst_data: ConfigurableClassData | None, config_value: Mapping[str, Any]
     ) -> FalconStorage:
         """Built by Dagster from ``dagster.yaml``."""
-        return cls(database_url(load_settings()), inst_data)
+        settings = load_settings()
+        return cls(database_url(settings), inst_data, settings.clock)
 
     @property
     def run_storage(self) -> PooledRunStorage:

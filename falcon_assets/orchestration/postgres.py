@@ -20,6 +20,8 @@ from falcon_assets.settings import Settings
 NEEDED_BYTES = 512 * 1024 * 1024
 """Free space below which nothing is started: an empty database takes 40 MB, its write-ahead log up to 64 MB more."""
 
+_used: list[Any] = []
+
 
 def database_url(settings: Settings) -> str:
     """The SQLAlchemy URL of the database; starts the embedded server when it is the one and not running.
@@ -50,10 +52,14 @@ def _checked(url: str) -> str:
     return url
 
 
-def unreachable(url: str, error: DBAPIError) -> SettingsError:
+def unreachable(url: str, error: BaseException) -> SettingsError:
     """What to say when there is no connection: where to, without the password, and why."""
     where = make_url(url).render_as_string(hide_password=True)
-    return SettingsError(f"the database {where} cannot be reached: {str(error.orig).strip().splitlines()[0]}")
+    cause: BaseException | None = error
+    while cause is not None and not isinstance(cause, DBAPIError):
+        cause = cause.__cause__
+    reason = str(cause.orig if cause else error).strip().splitlines()[0]
+    return SettingsError(f"the database {where} cannot be reached: {reason}")
 
 
 def require_space(home: Path, needed: int = NEEDED_BYTES) -> None:
@@ -86,6 +92,7 @@ def _embedded_url(home: Path, runtime: Path | None) -> str:
     try:
         server = EmbeddedServer(data, runtime)
         server.start()
+        _used.append(server)
         atexit.register(_forget_the_dead, server)  # runs before the server's own, which was registered before
         return server.url()
     except (OSError, RuntimeError, KeyError, subprocess.SubprocessError) as error:
@@ -93,6 +100,13 @@ def _embedded_url(home: Path, runtime: Path | None) -> str:
             f"the embedded PostgreSQL in {data} does not start: {error}; its log is {data / 'log'}, and "
             "FALCON_DATABASE_URL can name another server"
         ) from error
+
+
+def leave_embedded() -> None:
+    """Stops the embedded server, if nobody else uses it; for who cannot wait for the end of the interpreter."""
+    for server in _used:
+        _forget_the_dead(server)
+        server._cleanup()
 
 
 def _forget_the_dead(server: Any) -> None:

@@ -8,25 +8,35 @@ from typing import Any
 from psycopg2 import OperationalError
 from sqlalchemy import Engine, event
 
+from falcon_assets.orchestration.interruptible import wait_in_python
+
 _PATIENCE_SECONDS = 30.0
 _POLL_SECONDS = 0.2
+_away_since: dict[str, float] = {}
+"""Database -> since when it has been away: who asks after the others does not wait for all of it again."""
 
 
 def wait_out_restarts(engine: Engine) -> Engine:
-    """Lets the engine try for half a minute to connect; for one that has connected before, so its URL is right.
+    """Lets the engine try to connect until the database has been away for half a minute, whoever noticed it first.
 
-    With ``pool_pre_ping`` only statements that are under way at that very moment fail.
+    For an engine that has connected before, so its URL is right. With ``pool_pre_ping`` only statements that are under
+    way at that very moment fail. All waiting can be interrupted.
     """
+    wait_in_python()
+    name = engine.url.render_as_string(hide_password=True)
 
     @event.listens_for(engine, "do_connect")
     def connect(dialect: Any, _record: Any, args: Any, parameters: Any) -> Any:
-        give_up = time.monotonic() + _PATIENCE_SECONDS
         while True:
             try:
-                return dialect.connect(*args, **parameters)
+                connection = dialect.connect(*args, **parameters)
             except OperationalError:
-                if time.monotonic() > give_up:
+                since = _away_since.setdefault(name, time.monotonic())
+                if time.monotonic() - since > _PATIENCE_SECONDS:
                     raise
                 time.sleep(_POLL_SECONDS)  # nothing tells when the server is back
+            else:
+                _away_since.pop(name, None)
+                return connection
 
     return engine

@@ -9,9 +9,10 @@ from typing import Any
 from dagster_pyspark import LazyPySparkResource
 from pyspark.sql import SparkSession
 
+from falcon_assets.errors import StorageError
 from falcon_assets.model.cluster import Cluster
 from falcon_assets.planning.dagster_names import op_name
-from falcon_assets.settings import Settings
+from falcon_assets.settings import Settings, load_settings
 from falcon_assets.spark.confs import session_confs
 from falcon_assets.spark.session import session_for
 from falcon_assets.storage.cluster_store import ClusterStore
@@ -24,7 +25,7 @@ class ClusterSparkResource(LazyPySparkResource):
 
     Attributes:
         cluster: The definition of the cluster, as written.
-        working: The cluster's working folder.
+        working: The cluster's working folder; empty where its store could not be used when the location was loaded.
         home: ``FALCON_HOME``, where the token of a warm Spark Connect server lies.
     """
 
@@ -34,8 +35,13 @@ class ClusterSparkResource(LazyPySparkResource):
 
     @property
     def spark_session(self) -> SparkSession:
-        """The warm session of this process; started when first asked for."""
-        return session_for(Cluster.model_validate(self.cluster), self.working, Path(self.home))
+        """The warm session of this process; started when first asked for.
+
+        Raises:
+            StorageError: the cluster's store cannot be used.
+        """
+        cluster = Cluster.model_validate(self.cluster)
+        return session_for(cluster, self.working or _working(cluster, load_settings()), Path(self.home))
 
 
 def resource_key(cluster: Cluster) -> str:
@@ -49,10 +55,17 @@ def spark_resources(clusters: Iterable[Cluster], settings: Settings) -> dict[str
 
 
 def _resource(cluster: Cluster, settings: Settings) -> ClusterSparkResource:
-    working = ClusterStore(cluster, settings.home, settings.environ).working
+    try:
+        working = _working(cluster, settings)
+    except StorageError:  # said when it is used: the location serves the other clusters meanwhile
+        working = ""
     return ClusterSparkResource(
         spark_config=session_confs(cluster, working),
         cluster=cluster.model_dump(mode="json", by_alias=True, exclude_none=True),
         working=working,
         home=str(settings.home),
     )
+
+
+def _working(cluster: Cluster, settings: Settings) -> str:
+    return ClusterStore(cluster, settings.home, settings.environ).working

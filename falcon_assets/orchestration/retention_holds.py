@@ -38,9 +38,6 @@ class ClusterHolds:
         feeds: Those that may be asked about.
         now: The time.
         with_copies: Whether :meth:`of_copies` may be asked too.
-
-    Raises:
-        ExpressionError: an output of a rerun lies beyond the years 1 to 9999.
     """
 
     def __init__(

@@ -66,9 +66,6 @@ class RetentionLook:
         feeds: Feeds that are on it.
         settings: Where everything lies.
         now: The time that the plans are made for.
-
-    Raises:
-        ExpressionError: an output of a late rerun lies beyond the years 1 to 9999.
     """
 
     def __init__(
@@ -134,7 +131,7 @@ def plan_retention(
     settings: Settings,
     now: datetime,
 ) -> Iterator[FeedPlan]:
-    """The plan for each of those feeds, as they are asked for; arguments and errors as :class:`RetentionLook`.
+    """The plan for each of those feeds, as they are asked for; arguments as :class:`RetentionLook`.
 
     A feed with a problem delays no other.
     """
@@ -162,11 +159,7 @@ class RetentionLooks:
         self._until = 0.0
 
     def plan(self, name: str) -> FeedPlan:
-        """The plan for one of the feeds.
-
-        Raises:
-            ExpressionError: an output of a late rerun lies beyond the years 1 to 9999.
-        """
+        """The plan for one of the feeds."""
         feed = self._feeds[name]
         if self._look is None or name not in self._look.feeds or time.monotonic() > self._until:
             self._look = None  # where none can be made the next feed tries again

@@ -70,6 +70,30 @@ class Clock:
         """Whether it is simulated and runs, so that its start matters."""
         return self.speed > 0
 
+    def may_go_on_as(self, other: Clock) -> bool:
+        """Whether what happened by this clock may be followed by what happens by ``other``.
+
+        By the same clock: equal, start included. One that stands still is set by hand from one command to the next, so
+        every simulated one may follow it. Real time and simulated time never follow each other.
+        """
+        by_hand = self.origin is not None and not self.runs
+        return self.tag == other.tag or (by_hand and other.origin is not None)
+
+    @property
+    def text(self) -> str:
+        """What FALCON_CLOCK says for it, to the minute; "" for the real clock."""
+        if self.origin is None:
+            return ""
+        instant = f"{self.origin.astimezone(timezone.utc):%Y-%m-%dT%H:%MZ}"
+        return f"{instant}@{self.speed:g}x" if self.runs else instant
+
+    def __str__(self) -> str:
+        if self.origin is None:
+            return "the real time"
+        return (
+            f"{self.text} since {self.started:%Y-%m-%dT%H:%M:%SZ}" if self.started else f"{self.text}, standing still"
+        )
+
     @property
     def tag(self) -> str:
         """The clock and its start, exactly: what :meth:`from_tag` reads back; "" for the real clock.

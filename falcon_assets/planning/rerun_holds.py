@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TypeAlias
 
+from falcon_assets.errors import ExpressionError
 from falcon_assets.model.feed import Feed
 from falcon_assets.model.instant import format_instant
 from falcon_assets.model.process import Input, Process
@@ -72,9 +73,6 @@ def rerun_holds(
         feeds: The feeds by name.
         late_consumers: The process instances that read one of the feed instances as a late input: they run again when
             it changes.
-
-    Raises:
-        ExpressionError: an output lies beyond the years 1 to 9999.
     """
     found: dict[str, dict[str, dict[datetime, tuple[str, datetime]]]] = {}
     seen: set[Rerun] = set()
@@ -85,7 +83,10 @@ def rerun_holds(
             process = process_on(name, cluster)
             for declared in process.outputs if process else ():
                 timeline = feed_timeline(feeds[declared.feed], cluster)
-                instance = output_instance(declared, timeline, nominal, process.timezone if process else "UTC")
+                try:
+                    instance = output_instance(declared, timeline, nominal, process.timezone if process else "UTC")
+                except ExpressionError:  # there is no such instance, and what is wrong is said of the rerun itself
+                    continue
                 if instance is not None:
                     by_instance = found.setdefault(cluster, {}).setdefault(declared.feed, {})
                     by_instance.setdefault(instance, (name, nominal))

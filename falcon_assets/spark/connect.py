@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
 from typing import Any, cast
 
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
+from falcon_assets.spark.confs import without_secrets
 from falcon_assets.spark.jvm_environ import utf8_locale
+from falcon_assets.spark.server_watch import ServerWatch
 
 _RETRIES = 5
-"""How often a call of the session itself is tried again when the server is away: for about 17 seconds."""
+"""How often a call is tried again when the server is away: for about 17 seconds."""
 _MODE = "SPARK_CONNECT_MODE_ENABLED"
+OF_THE_DATABASE = ("FALCON_DATABASE_URL", "PGPASSWORD", "PGPASSFILE")
+"""What no program of a user inherits."""
 CREDENTIAL_VARIABLE = "SPARK_CONNECT_AUTHENTICATE_TOKEN"
 """Where servers and clients look for the token, so that no command line has it (source: Spark's ``Connect.scala``)."""
 
@@ -34,8 +41,6 @@ def is_ready(endpoint: str, seconds: float) -> bool:
 
 def start_connect(endpoint: str, confs: dict[str, str]) -> SparkSession:
     """A new session of the server; of ``confs``, what a server does not let a client set stays as the server has it."""
-    from pyspark.sql.connect.client.retries import DefaultPolicy  # noqa: PLC0415 - as above
-
     builder = SparkSession.builder.remote(endpoint)
     for key, value in confs.items():
         builder = builder.config(key, value)
@@ -44,8 +49,43 @@ def start_connect(endpoint: str, confs: dict[str, str]) -> SparkSession:
     except PySparkException:
         _forget_refused()
         raise
-    session.client.set_retry_policies([DefaultPolicy(max_retries=_RETRIES)])  # children get Spark's own, ten minutes
+    _limit_retries(session)
+    session.falcon_watch = ServerWatch(
+        partial(is_ready, endpoint), f"the Spark Connect server at {without_secrets(endpoint)}"
+    )
+    session.falcon_watch.add(session)
     return cast(SparkSession, session)
+
+
+@contextmanager
+def connect_child(session: Any) -> Iterator[Any]:
+    """A session of the same server with its own temporary views, functions and settings.
+
+    Raises:
+        WorkflowError: the server does not answer any more.
+    """
+    child = session.cloneSession()
+    _limit_retries(child)  # it has Spark's own, ten minutes
+    try:
+        with session.falcon_watch.watching(child):
+            yield child
+    finally:
+        child.stop()
+
+
+def interrupt_connect(session: Any) -> None:
+    """Cancels what the session and its children compute."""
+    session.falcon_watch.interrupt()
+
+
+def _limit_retries(session: Any) -> None:
+    from pyspark.sql.connect.client.retries import DefaultPolicy  # noqa: PLC0415 - as above
+
+    session.client.set_retry_policies([DefaultPolicy(max_retries=_RETRIES)])
+
+
+def _shown(endpoint: str) -> str:
+    return endpoint.partition("/;")[0]
 
 
 def _forget_refused() -> None:
@@ -60,17 +100,18 @@ def _forget_refused() -> None:
 
 def is_served(session: Any) -> bool:
     """Whether the server is there and still knows the session; one that was restarted, or dropped it, does not."""
-    if session.is_stopped:
+    if session.is_stopped or session.falcon_watch.is_gone:
         return False
     try:
         session.conf.get("spark.app.id")
-    except PySparkException:
+    except Exception:  # of Spark, or of its channel when that was closed
         return False
     return True
 
 
 def stop_connect(session: Any, endpoint: str, seconds: float) -> None:
     """Gives the session back to the server, and PySpark's functions back to classic sessions."""
+    session.falcon_watch.stop()
     session.release_session_on_close = is_ready(endpoint, seconds)
     session.stop()
     leave_connect()
@@ -83,8 +124,12 @@ def token_of(session: Any) -> str | None:
 
 
 def child_environ(token: str | None) -> dict[str, str]:
-    """This process's environment for another Spark program, which has a mode of its own and may need a token."""
-    inherited = {key: value for key, value in os.environ.items() if key != _MODE} | utf8_locale()
+    """This process's environment for another Spark program, which has a mode of its own and may need a token.
+
+    The database is not its business.
+    """
+    kept = {key: value for key, value in os.environ.items() if key not in (_MODE, *OF_THE_DATABASE)}
+    inherited = kept | utf8_locale()
     return inherited if token is None else inherited | {CREDENTIAL_VARIABLE: token}
 
 

@@ -19,7 +19,7 @@ from pyspark.find_spark_home import _find_spark_home
 
 from falcon_assets.errors import SettingsError
 from falcon_assets.held_signals import held_signals
-from falcon_assets.spark.connect import CREDENTIAL_VARIABLE, is_ready
+from falcon_assets.spark.connect import CREDENTIAL_VARIABLE, OF_THE_DATABASE, is_ready
 from falcon_assets.spark.java import require_java
 from falcon_assets.spark.jvm_environ import utf8_locale
 from falcon_assets.spark.server_state import ServerFiles, ServerProcess
@@ -35,8 +35,9 @@ _NOT_INHERITED = (
     "SPARK_REMOTE",
     "SPARK_LOCAL_REMOTE",
     CREDENTIAL_VARIABLE,
+    *OF_THE_DATABASE,
 )
-"""With these, Spark's own scripts would make a client of the server, or give it somebody else's token."""
+"""With these, Spark's own scripts would make a client of the server, or give it and its clients what is not theirs."""
 
 
 @dataclass(frozen=True)

@@ -6,19 +6,26 @@ import logging
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from py4j.protocol import Py4JError
-from pyspark import SparkContext
+from pyspark import SparkConf, SparkContext
 from pyspark.logger import PySparkLogger
 from pyspark.sql import SparkSession
 
 from falcon_assets.errors import WorkflowError
 from falcon_assets.model.cluster import Cluster
-from falcon_assets.spark.confs import is_connect, session_confs, without_secrets
-from falcon_assets.spark.connect import is_served, leave_connect, start_connect, stop_connect
+from falcon_assets.spark.confs import is_connect, is_secret, session_confs, without_secrets
+from falcon_assets.spark.connect import (
+    connect_child,
+    interrupt_connect,
+    is_served,
+    leave_connect,
+    start_connect,
+    stop_connect,
+)
 from falcon_assets.spark.failures import SPARK_ERRORS, explain
 from falcon_assets.spark.jvm_environ import jvm_starts
 from falcon_assets.spark.reach import REACH_SECONDS, require_reachable
@@ -90,10 +97,22 @@ class SparkSessions:
                 SparkContext._active_spark_context.stop()
             _stop_jvm()
 
+    def interrupt(self) -> None:
+        """Cancels what is computed just now; the session stays."""
+        session = self._session
+        if session is None:
+            return
+        if is_classic(session):
+            with suppress(*SPARK_ERRORS, OSError):
+                session.sparkContext.cancelAllJobs()
+        else:
+            interrupt_connect(session)
+
 
 _process = SparkSessions()
 session_for = _process.session_for
 stop_sessions = _process.stop
+interrupt_sessions = _process.interrupt
 
 
 @contextmanager
@@ -102,11 +121,8 @@ def isolated(session: SparkSession) -> Iterator[SparkSession]:
     if is_classic(session):
         yield session.newSession()  # about 2 ms; the JVM's garbage collection takes it away
         return
-    child = session.cloneSession()  # type: ignore[attr-defined]  # Connect's session has it
-    try:
+    with connect_child(session) as child:
         yield child
-    finally:
-        child.stop()
 
 
 def application_id(session: SparkSession) -> str:
@@ -129,6 +145,11 @@ def _start(endpoint: str, confs: dict[str, str]) -> SparkSession:
     for key, value in confs.items():
         builder = builder.config(key, value)
     with jvm_starts():
+        if any(map(is_secret, confs)):
+            # PySpark would start the JVM with all of it on its command line, which every user of the machine can read.
+            shown = SparkConf().setMaster(endpoint)
+            shown.setAll([(key, value) for key, value in confs.items() if not is_secret(key)])
+            SparkContext._ensure_initialized(conf=shown)
         session = builder.getOrCreate()
     context = session.sparkContext
     declared = confs.get("spark.pyspark.python")

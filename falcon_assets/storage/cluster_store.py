@@ -14,7 +14,7 @@ from fsspec.implementations.local import LocalFileSystem
 
 from falcon_assets.errors import StorageError
 from falcon_assets.model.cluster import Cluster, ClusterLocations, StorageOption
-from falcon_assets.storage.store_options import resolved_options
+from falcon_assets.storage.store_options import ATTEMPTS, OBJECT_STORES, resolved_options
 
 
 class ClusterStore:
@@ -161,6 +161,8 @@ def _open(cluster: str, what: str, url: str, shown: str, options: Mapping[str, A
         raise StorageError(
             f"cluster {cluster!r}: cannot open {shown} ({type(error).__name__}); check its endpoint and storage_options"
         ) from None
+    if scheme in OBJECT_STORES:
+        fs.retries = ATTEMPTS
     return fs, str(root)
 
 

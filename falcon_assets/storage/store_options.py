@@ -8,8 +8,13 @@ from typing import Any
 from falcon_assets.errors import StorageError
 from falcon_assets.model.cluster import EnvironmentValue, StorageOption
 
-_OBJECT_STORES = ("s3", "s3a")
+OBJECT_STORES = ("s3", "s3a")
 """Stores whose drivers would remember listings: others write there too, so each look has to be a fresh one."""
+
+_PATIENCE = {"connect_timeout": 5, "read_timeout": 10, "retries": {"mode": "standard", "total_max_attempts": 2}}
+"""Of one request: the driver itself would ask a server that never answers for six minutes."""
+ATTEMPTS = 3
+"""How often the driver of an object store makes such a request."""
 
 
 def resolved_options(
@@ -27,8 +32,9 @@ def resolved_options(
         StorageError: a variable is not set; names it and the option.
     """
     options = {name: _resolved(cluster, name, value, environ) for name, value in declared.items()}
-    if url.partition("://")[0] in _OBJECT_STORES:
+    if url.partition("://")[0] in OBJECT_STORES:
         options.setdefault("use_listings_cache", False)
+        options["config_kwargs"] = _PATIENCE | dict(options.get("config_kwargs") or {})
     return options
 
 

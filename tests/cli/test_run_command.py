@@ -147,6 +147,21 @@ def test_again_there_is_nothing_to_do(environ: dict[str, str]) -> None:
     assert done.returncode == 0
 
 
+def test_a_second_terminal_goes_by_the_clock_of_the_database(environ: dict[str, str], tmp_path: Path) -> None:
+    """By the clock of today everything would time out, for good."""
+    untold = {name: value for name, value in environ.items() if name != "FALCON_CLOCK"}
+    done = falcon(untold, "run", "--process", "double", "--until", "2013-01-01T01:00Z")
+    assert (done.stdout.splitlines()[-1], done.stderr) == ("0 instances succeeded, 0 did not", "")
+    assert done.returncode == 0
+    elsewhere = falcon(untold | {"FALCON_HOME": str(tmp_path)}, "run")
+    assert elsewhere.returncode == 1
+    assert elsewhere.stderr == (
+        "Error: the database goes by another clock (2013-01-01T05:30Z, standing still) than this process (the "
+        "real time); what one decides would be wrong by the other: set FALCON_CLOCK=2013-01-01T05:30Z, or keep another "
+        "history with another FALCON_HOME or FALCON_DATABASE_URL\n"
+    )
+
+
 def test_unknown_names_and_instants(environ: dict[str, str]) -> None:
     assert falcon_here(environ, "run", "--pipeline", "sum").stderr == (
         "Error: no process is in a pipeline 'sum'; there is: sums, doubles\n"
@@ -155,7 +170,7 @@ def test_unknown_names_and_instants(environ: dict[str, str]) -> None:
     assert falcon_here(environ, "run", "--until", "tomorrow").returncode == 1
 
 
-def test_without_its_server_it_ends_before_the_first_run_and_says_so(
+def test_without_its_server_nothing_is_started_there_and_that_is_said(
     environ: dict[str, str], land: Callable[..., None], tmp_path: Path
 ) -> None:
     land(5, 1)
@@ -167,8 +182,9 @@ def test_without_its_server_it_ends_before_the_first_run_and_says_so(
     done = falcon_here(environ | {"FALCON_ENTITY_DEFS": str(tmp_path)}, "run", "--process", "sum-up")
     assert done.returncode == 1
     assert done.stderr == (
-        f"Error: cluster 'primary': no Spark Connect server answers at sc://127.0.0.1:{port} (Connection refused): "
-        f"start it with `falcon spark start --port {port}`, or mend interfaces.execute.endpoint\n"
+        f"Error: what runs on primary was left out: cluster 'primary': no Spark Connect server answers at "
+        f"sc://127.0.0.1:{port} (Connection refused): start it with `falcon spark start --port {port}`, or mend "
+        "interfaces.execute.endpoint\n"
     )
     assert known_instances(environ) == before
 

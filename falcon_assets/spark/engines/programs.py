@@ -22,7 +22,7 @@ def run_program(command: list[str], log: Path, environ: Mapping[str, str]) -> in
 
     Should this thread be interrupted, the program and whatever it started end first.
     """
-    with log.open("wb") as output:
+    with os.fdopen(os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as output:
         child = subprocess.Popen(
             command,
             stdin=subprocess.DEVNULL,
@@ -50,6 +50,13 @@ def stop_programs() -> None:
         running = list(_running)
     for child in running:
         _end(child)
+
+
+def kill_programs() -> None:
+    """The same without grace, for who cannot wait."""
+    for child in list(_running):
+        with suppress(ProcessLookupError):
+            os.killpg(child.pid, signal.SIGKILL)
 
 
 def _end(child: subprocess.Popen[bytes]) -> None:

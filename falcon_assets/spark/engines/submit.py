@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import signal
 import sys
 import tempfile
@@ -15,7 +14,7 @@ from falcon_assets.errors import ExpressionError, WorkflowError
 from falcon_assets.model.instant import format_instant
 from falcon_assets.model.workflow import SparkSubmitWorkflow
 from falcon_assets.planning.interpolate import interpolate
-from falcon_assets.spark.confs import cluster_confs, executor_environ, is_connect
+from falcon_assets.spark.confs import cluster_confs, executor_environ, is_connect, is_secret
 from falcon_assets.spark.connect import child_environ, token_of
 from falcon_assets.spark.connect_endpoint import without_token
 from falcon_assets.spark.dataset import InputData, OutputData
@@ -32,7 +31,6 @@ from falcon_assets.spark.session import application_id
 from falcon_assets.spark.writing import count_records
 
 _TAIL_BYTES = 1 << 20
-_SECRET = re.compile(r"(?i)secret|password|token|access[.]?key|credential")  # Spark's spark.redaction.regex, and ours
 _NOTHING_WRITTEN = ("PATH_NOT_FOUND", "UNABLE_TO_INFER_SCHEMA")
 
 
@@ -59,12 +57,14 @@ def submit(task: WorkflowTask, workflow: SparkSubmitWorkflow) -> WorkflowResult:
     token = _checked_token(task) if is_connect(endpoint) else None
     folder = _log_folder(task)
     with tempfile.TemporaryDirectory(prefix="events-", dir=folder) as made:
-        events = Path(made)
-        log = folder / f"{events.name.replace('events-', 'spark-submit-')}.log"
+        events = Path(made, "events")  # what is made so is its owner's only
+        events.mkdir()
+        secrets = _properties_file(task, Path(made, "secrets.conf"))
+        log = folder / f"{Path(made).name.replace('events-', 'spark-submit-')}.log"
         program = [str(path), *arguments]
         if is_connect(endpoint) and path.suffix == ".py":
             program.insert(0, connect_client.__file__)
-        code = run_program([*_command(task, workflow, events), *program], log, child_environ(token))
+        code = run_program([*_command(task, workflow, events, secrets), *program], log, child_environ(token))
         application = _application(events)
     if code != 0:
         ended = f"was ended by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
@@ -92,7 +92,7 @@ def _count(task: WorkflowTask, data: OutputData, ended: str, log: Path) -> int:
         ) from error
 
 
-def _command(task: WorkflowTask, workflow: SparkSubmitWorkflow, events: Path) -> list[str]:
+def _command(task: WorkflowTask, workflow: SparkSubmitWorkflow, events: Path, secrets: Path) -> list[str]:
     endpoint = task.cluster.interfaces.execute.endpoint
     confs = {
         "spark.sql.session.timeZone": "UTC",
@@ -114,8 +114,9 @@ def _command(task: WorkflowTask, workflow: SparkSubmitWorkflow, events: Path) ->
     # A token goes by the environment: command lines can be read by every user of the machine.
     command += ["--remote", without_token(endpoint)] if is_connect(endpoint) else ["--master", endpoint]
     command += ["--name", f"{task.process} {format_instant(task.nominal)}"]
+    command += ["--load-spark-defaults", "--properties-file", str(secrets)]
     for key, value in confs.items():
-        command += ["--conf", f"{key}={value}"]
+        command += [] if is_secret(key) else ["--conf", f"{key}={value}"]
     libs = libs_of(task.entity_root, workflow.lib)
     if is_connect(endpoint) and libs.jars:
         jars = ", ".join(jar.name for jar in libs.jars)
@@ -125,6 +126,20 @@ def _command(task: WorkflowTask, workflow: SparkSubmitWorkflow, events: Path) ->
     if workflow.class_:
         command += ["--class", workflow.class_]
     return command
+
+
+def _properties_file(task: WorkflowTask, file: Path) -> Path:
+    """The properties that no command line may have, as Java reads them."""
+    confs = {**cluster_confs(task.cluster), **task.settings}
+    lines = [f"{_escaped(key)}={_escaped(value)}" for key, value in confs.items() if is_secret(key)]
+    file.touch(mode=0o600)
+    file.write_text("\n".join(lines), encoding="ascii")
+    return file
+
+
+def _escaped(text: str) -> str:
+    units = text.encode("utf-16-be")
+    return "".join(f"\\u{units[at]:02x}{units[at + 1]:02x}" for at in range(0, len(units), 2))
 
 
 def _arguments(task: WorkflowTask, workflow: SparkSubmitWorkflow, path: Path) -> list[str]:
@@ -177,7 +192,7 @@ def _cause(log: Path, task: WorkflowTask, token: str | None) -> str:
         file.seek(max(0, log.stat().st_size - _TAIL_BYTES))
         text = "\n".join(cause_in(file.read().decode(errors="replace")))
     for key, value in {**task.cluster.properties, **task.properties, "token": token}.items():
-        if _SECRET.search(key) and value:
+        if is_secret(key) and value:
             text = text.replace(value, "*****")
     return text
 

@@ -1,0 +1,80 @@
+"""The database remembers its clock: what one process decides would be wrong by another one's, and for good."""
+
+from __future__ import annotations
+
+from datetime import timedelta, timezone
+
+from sqlalchemy import Connection, column, func, select, table
+from sqlalchemy.dialects.postgresql import insert
+
+from falcon_assets.errors import SettingsError
+from falcon_assets.ledger.tables import CLOCK, FEED_INSTANCES, SCHEMA
+from falcon_assets.planning.clock import Clock
+
+_EVENTS = table("event_logs", column("id"), column("timestamp"))
+_SURELY_SIMULATED = timedelta(days=2)
+"""Between what the falcon clock showed and the time at which Dagster wrote it down; more than any zone."""
+
+
+def require_clock(connection: Connection, mine: Clock) -> None:
+    """Changes nothing; also for a database without a ledger.
+
+    Raises:
+        SettingsError: the history there goes by another clock.
+    """
+    if connection.execute(select(func.to_regclass(f"{SCHEMA}.{CLOCK.name}"))).scalar_one() is not None:
+        known = connection.execute(select(CLOCK.c.tag)).scalar_one_or_none()
+        if known is not None:
+            _require(Clock.from_tag(known), mine)
+
+
+def remember_clock(connection: Connection, mine: Clock, *, anew: bool = False) -> None:
+    """Writes down that the history goes by this clock from now on.
+
+    Args:
+        connection: In a transaction, to a database with the tables of the ledger.
+        mine: The clock.
+        anew: Whether a person has set it anew, and nothing else goes by the old one: then it may replace one that runs.
+
+    Raises:
+        SettingsError: the history there goes by another clock.
+    """
+    locked = select(CLOCK.c.tag).with_for_update()
+    known = connection.execute(locked).scalar_one_or_none()
+    if known is None:
+        first = insert(CLOCK).values(only=True, tag=_of_history(connection, mine).tag)
+        connection.execute(first.on_conflict_do_nothing())
+        known = connection.execute(locked).scalar_one()
+    both_simulated = bool(known and mine.tag)
+    if not (anew and both_simulated):
+        _require(Clock.from_tag(known), mine)
+    if known != mine.tag:
+        connection.execute(CLOCK.update().values(tag=mine.tag))
+
+
+def _require(known: Clock, mine: Clock) -> None:
+    if known.may_go_on_as(mine):
+        return
+    way = "leave FALCON_CLOCK out" if mine.origin is not None else f"set FALCON_CLOCK={known.text}"
+    raise SettingsError(
+        f"the database goes by another clock ({known}) than this process ({mine}); what one decides would be wrong "
+        f"by the other: {way}, or keep another history with another FALCON_HOME or FALCON_DATABASE_URL"
+    )
+
+
+def _of_history(connection: Connection, mine: Clock) -> Clock:
+    """The clock of a database of an earlier version, by what it recorded last, and when; ``mine`` if nothing tells."""
+    if connection.execute(select(func.to_regclass(_EVENTS.name))).scalar_one() is None:
+        return mine
+    newest = FEED_INSTANCES.c.event_id.desc()
+    both = select(FEED_INSTANCES.c.seen_at, _EVENTS.c.timestamp).join(
+        _EVENTS, _EVENTS.c.id == FEED_INSTANCES.c.version_event
+    )
+    found = connection.execute(both.order_by(newest).limit(1)).one_or_none()
+    if found is None:
+        return mine
+    apart = abs(found.seen_at - found.timestamp.replace(tzinfo=timezone.utc))
+    simulated = apart > _SURELY_SIMULATED
+    if simulated and mine.origin is None:
+        return Clock(origin=found.seen_at)
+    return mine if simulated else Clock()

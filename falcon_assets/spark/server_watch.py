@@ -1,0 +1,74 @@
+"""Watches a Spark Connect server: a call to one that was killed, stopped or cut off would wait for ever."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from typing import Any
+
+from falcon_assets.errors import WorkflowError
+
+_LOOK_SECONDS = 5.0
+_ANSWER_SECONDS = 5.0
+_MISSES = 3
+"""So often in a row nobody answers until the server counts as gone: it may just be very busy."""
+
+
+class ServerWatch:
+    """Looks after the sessions of one server; ends all their calls when it is gone.
+
+    Args:
+        is_ready: Whether the server answers within so many seconds.
+        name: What to call it.
+    """
+
+    def __init__(self, is_ready: Callable[[float], bool], name: str) -> None:
+        self._is_ready, self._name = is_ready, name
+        self._sessions: set[Any] = set()
+        self._over = threading.Event()
+        self.is_gone = False
+        """Whether it did not answer any more."""
+        threading.Thread(target=self._watch, name=f"watches {name}", daemon=True).start()
+
+    def stop(self) -> None:
+        """Watches no longer."""
+        self._over.set()
+
+    def add(self, session: Any) -> None:
+        """Watches for that session too."""
+        self._sessions.add(session)
+
+    @contextmanager
+    def watching(self, session: Any) -> Iterator[None]:
+        """Watches for that session within the block.
+
+        Raises:
+            WorkflowError: the server is gone; instead of what that looks like to Spark's client.
+        """
+        self.add(session)
+        try:
+            yield
+        except Exception:
+            if self.is_gone:
+                raise WorkflowError(f"{self._name} does not answer any more; is it running?") from None
+            raise
+        finally:
+            self._sessions.discard(session)
+            session.release_session_on_close = not self.is_gone
+
+    def interrupt(self) -> None:
+        """Cancels what the sessions compute."""
+        for session in list(self._sessions):
+            with suppress(Exception):  # it ends anyhow, and the server forgets what nobody asks for
+                session.interruptAll()
+
+    def _watch(self) -> None:
+        misses = 0
+        while not self._over.wait(_LOOK_SECONDS):
+            misses = 0 if self._is_ready(_ANSWER_SECONDS) else misses + 1
+            if misses == _MISSES:
+                self.is_gone = True
+                for session in list(self._sessions):
+                    session.client._channel.close()
+                return

@@ -1,0 +1,65 @@
+"""What is secret stands on no command line, which every user of the machine can read, and reaches no program."""
+
+from __future__ import annotations
+
+import json
+import stat
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from falcon_assets.spark.confs import is_secret
+from falcon_assets.spark.engines.run import run_workflow
+from falcon_assets.spark.session import session_for
+from tests.spark.sandbox import Sandbox, cluster_on
+
+KEY, SECRET = "spark.hadoop.fs.s3a.secret.key", "hush: hush=ü\\"
+LOOKS = """
+import json, os, pathlib, sys
+import psutil
+from pyspark.sql import SparkSession
+
+spark = SparkSession.builder.getOrCreate()
+lines = [" ".join(one.info["cmdline"] or ()) for one in psutil.process_iter(["cmdline"])]
+said = {
+    "known": spark.sparkContext._jsc.hadoopConfiguration().get("fs.s3a.secret.key"),
+    "seen": [line for line in lines if "hush" in line],
+    "inherited": [name for name in ("FALCON_DATABASE_URL", "PGPASSWORD") if name in os.environ],
+}
+folder = pathlib.Path(sys.argv[1].removeprefix("file://"))
+folder.mkdir(parents=True)
+(folder / "a.json").write_text(json.dumps({"said": json.dumps(said)}))
+"""
+
+
+@pytest.mark.parametrize("key", [KEY, "db.password", "spark.hadoop.fs.azure.account.key.x", "SPARK_TOKEN"])
+def test_what_is_secret(key: str) -> None:
+    assert is_secret(key)
+    assert not is_secret("spark.sql.shuffle.partitions")
+
+
+def test_a_session_has_it_and_no_command_line(working: str) -> None:
+    session = session_for(cluster_on("local[1]", **{KEY: SECRET}), working)
+    context: Any = session.sparkContext
+    assert context._jsc.hadoopConfiguration().get("fs.s3a.secret.key") == SECRET
+    lines = [" ".join(child.cmdline()) for child in psutil.Process().children(recursive=True)]
+    assert any("java" in line for line in lines)
+    assert [line for line in lines if "hush" in line] == []
+
+
+def test_a_program_has_it_and_neither_a_command_line_nor_the_database(
+    sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FALCON_DATABASE_URL", "postgresql://u:hush@h/d")
+    monkeypatch.setenv("PGPASSWORD", "hush")
+    sandbox.file("app.py", LOOKS)
+    workflow = sandbox.workflow(engine="spark-submit", path="app.py", args=("${delays}",))
+    cluster = cluster_on("local[1]", **{KEY: SECRET})
+    outputs = (sandbox.output("delays", format="json"),)
+    run_workflow(sandbox.task(workflow, inputs=(), outputs=outputs, cluster=cluster))
+    ((said,),) = sandbox.rows(file_format="json")
+    assert json.loads(said) == {"known": SECRET, "seen": [], "inherited": []}
+    logs = list(Path(sandbox.folder).rglob("spark-submit-*.log"))
+    assert {stat.S_IMODE(path.stat().st_mode) for path in logs} <= {0o600}
