@@ -64,7 +64,7 @@ class Problem:
 
     def __str__(self) -> str:
         said = ("warning: " if self.is_warning else "") + (f"{self.key_path}: " if self.key_path else "")
-        return f"{self.position}: {said}{self.message}"
+        return f"{self.position}: {printable(said + self.message)}"
 
     @property
     def excerpt(self) -> str:
@@ -76,6 +76,13 @@ class Problem:
         line = self.snippet[first : first + _EXCERPT_WIDTH].replace("\t", " ")
         shown = "".join(char if char.isprintable() else "?" for char in line)
         return f"    {shown.rstrip()}\n    {' ' * (at - first)}^"
+
+
+def printable(text: str) -> str:
+    """The text on one line, with everything escaped that a terminal would act on or could not show."""
+    if text.isprintable():
+        return text
+    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)
 
 
 def sorted_problems(problems: Iterable[Problem]) -> tuple[Problem, ...]:

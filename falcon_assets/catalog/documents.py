@@ -15,7 +15,7 @@ from falcon_assets.catalog.definition_files import definition_files
 from falcon_assets.catalog.secrets import hide_secrets, may_hold_secrets, secret_values
 from falcon_assets.catalog.yaml_nodes import TooManyDocumentsError, child, compose_documents
 from falcon_assets.catalog.yaml_values import PlainValues
-from falcon_assets.errors import Position, Problem
+from falcon_assets.errors import Position, Problem, printable
 
 KeyPath: TypeAlias = tuple[str | int, ...]
 """Keys and list indexes from a document's root to a value."""
@@ -128,7 +128,7 @@ def shown_path(path: Path) -> str:
         text = str(absolute.relative_to(Path.cwd()))
     except ValueError:
         text = str(absolute)
-    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)
+    return printable(text)
 
 
 def _read_file(shown: str, raw: bytes, files: Files) -> None:

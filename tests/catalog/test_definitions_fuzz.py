@@ -14,6 +14,7 @@ from tests.catalog.definition_files import CLUSTERS, FEEDS, FILES, PROCESSES, wr
 
 _ALL = f"{CLUSTERS}---\n{FEEDS}---\n{PROCESSES}"
 _PIECES = st.one_of(
+    st.sampled_from(['"\\0"', '"a\\nb"', "..", '".."', "/", "months(9999)", "s3://a/b", "1" * 400, "${cluster.name}"]),
     st.sampled_from(
         [
             "",
@@ -52,7 +53,10 @@ def loads_or_has_problems(files: dict[str, str]) -> None:
     with tempfile.TemporaryDirectory() as folder:
         try:
             load_entities(write(Path(folder), files))
-        except (InvalidDefinitionsError, MissingDefinitionsError) as error:
+        except InvalidDefinitionsError as error:
+            assert error.problems
+            assert all(str(problem).isprintable() for problem in error.problems)
+        except MissingDefinitionsError as error:
             assert str(error)
 
 
