@@ -44,7 +44,7 @@ def test_a_session_has_it_and_no_command_line(working: str) -> None:
     session = session_for(cluster_on("local[1]", **{KEY: SECRET}), working)
     context: Any = session.sparkContext
     assert context._jsc.hadoopConfiguration().get("fs.s3a.secret.key") == SECRET
-    lines = [" ".join(child.cmdline()) for child in psutil.Process().children(recursive=True)]
+    lines = [" ".join(one.info["cmdline"] or ()) for one in psutil.process_iter(["cmdline"])]
     assert any("java" in line for line in lines)
     assert [line for line in lines if "hush" in line] == []
 
