@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlalchemy as sa
 from alembic import op
 
-revision = "0004b"
+revision = "0005"
 down_revision = "0004"
 
 SCHEMA = "falcon"

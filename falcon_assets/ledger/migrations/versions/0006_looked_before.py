@@ -5,8 +5,8 @@ from __future__ import annotations
 import sqlalchemy as sa
 from alembic import op
 
-revision = "0005"
-down_revision = "0004b"
+revision = "0006"
+down_revision = "0005"
 
 SCHEMA = "falcon"
 COMMENT = "the look before seen_at, where it landed: it came between the two"
