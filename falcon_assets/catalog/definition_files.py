@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Callable, Iterator
+from itertools import islice
 from pathlib import Path
 
 MAX_FILE_BYTES = 1_000_000
@@ -46,6 +47,11 @@ def definition_files(root: Path, tell: Callable[[Path, str], None]) -> Iterator[
             tell(path, f"the files up to this one hold more than {MAX_BYTES:,} bytes: it and the others are not read")
             return
         yield path, raw
+
+
+def definition_paths(root: Path) -> Iterator[Path]:
+    """Where those files are, :data:`MAX_FILES` at most; what cannot be looked at is left out."""
+    return islice(_paths(root, lambda _path, _why: None), MAX_FILES)
 
 
 def _paths(root: Path, tell: Callable[[Path, str], None]) -> Iterator[Path]:

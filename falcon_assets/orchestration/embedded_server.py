@@ -63,6 +63,10 @@ class EmbeddedServer(PostgresServer):
         url = URL.create("postgresql+psycopg2", self.postgres_user, database="postgres", query=host)
         return url.render_as_string(hide_password=False)
 
+    def is_alive(self) -> bool:
+        """Whether its process is there; it may be starting, or not answer."""
+        return self._running() is not None
+
     def ensure_pgdata_inited(self) -> None:
         """Makes the data, if there are none, and says who may connect: the package lets everybody in."""
         super().ensure_pgdata_inited()

@@ -27,6 +27,7 @@ from falcon_assets.orchestration.instance_storage import DATABASE_ERRORS
 from falcon_assets.orchestration.late_arrival import LateArrival
 from falcon_assets.orchestration.open_ledger import Ledger
 from falcon_assets.orchestration.replication_work import Copying
+from falcon_assets.planning.clock import is_set_back
 from falcon_assets.planning.instance_record import InstanceState
 from falcon_assets.planning.replication_process import input_cluster
 from falcon_assets.settings import Settings
@@ -257,7 +258,8 @@ class Foreground:
             return False
         self.display.waits(min(retries))
         # In short steps: the falcon clock may run faster than the real one, or be set anew for all processes.
-        while self.settings.now() < min(retries):
+        began = self.settings.now()
+        while (now := self.settings.now()) < min(retries) and not is_set_back(began, now):
             time.sleep(_POLL_SECONDS)
         return True
 

@@ -7,6 +7,7 @@ register them, and none can be missing.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Any
@@ -21,12 +22,14 @@ from falcon_assets.orchestration.dagster_storage_internals import (
     ConfigurableClass,
     ConfigurableClassData,
     DagsterStorage,
+    InstigatorState,
+    InstigatorTick,
     PaginatedResults,
 )
 from falcon_assets.orchestration.partitions import instant_of_key, key_of_instant, timeline_of_dynamic
 from falcon_assets.orchestration.postgres import database_url, unreachable
 from falcon_assets.orchestration.reconnecting import wait_out_restarts
-from falcon_assets.planning.clock import Clock
+from falcon_assets.planning.clock import APART, Clock
 from falcon_assets.planning.timeline import Timeline
 from falcon_assets.settings import load_settings
 
@@ -62,6 +65,9 @@ class PooledScheduleStorage(PostgresScheduleStorage):
 
     What migrations have brought stays. Dagster's own storages of runs and events remember it too, but this one asks
     up to eight times a tick, which was a third of what the daemon computed.
+
+    Times that are yet to come, by a clock that was set back since, are not there: Dagster would begin no tick of a
+    sensor or a schedule before they have come once more.
     """
 
     def __init__(self, engine: sqlalchemy.Engine, url: str, *, make_tables: bool) -> None:
@@ -83,6 +89,34 @@ class PooledScheduleStorage(PostgresScheduleStorage):
         if migration_name not in self._migrated and super().has_built_index(migration_name):
             self._migrated.add(migration_name)
         return migration_name in self._migrated
+
+    def all_instigator_state(self, *args: Any, **kwargs: Any) -> Sequence[InstigatorState]:
+        """When each sensor and schedule ticked last, and the like."""
+        return [_without_future(state) for state in super().all_instigator_state(*args, **kwargs)]
+
+    def get_instigator_state(self, origin_id: str, selector_id: str) -> InstigatorState | None:
+        """The same for one."""
+        state = super().get_instigator_state(origin_id, selector_id)
+        return _without_future(state) if state else None
+
+    def get_ticks(
+        self, origin_id: str, selector_id: str, before: float | None = None, *args: Any, **kwargs: Any
+    ) -> Sequence[InstigatorTick]:
+        """The latest ticks, up to now."""
+        end = _future() if before is None else min(before, _future())
+        return super().get_ticks(origin_id, selector_id, end, *args, **kwargs)
+
+
+def _future() -> float:
+    return time.time() + APART.total_seconds()
+
+
+def _without_future(state: InstigatorState) -> InstigatorState:
+    data: Any = state.instigator_data
+    known = data._asdict() if data else {}  # of a schedule, or of a sensor: their times are named alike
+    end = _future()
+    ahead = [name for name, at in known.items() if name.endswith("_timestamp") and at is not None and at > end]
+    return state.with_data(data._replace(**dict.fromkeys(ahead))) if data and ahead else state
 
 
 class PooledEventLogStorage(PostgresEventLogStorage):

@@ -6,12 +6,13 @@ import atexit
 import shutil
 import subprocess
 import warnings
+from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import psutil
-from sqlalchemy import make_url
+from sqlalchemy import URL, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError
 
 from falcon_assets.errors import SettingsError
@@ -102,15 +103,26 @@ def _embedded_url(home: Path, runtime: Path | None) -> str:
         ) from error
 
 
+def revive_embedded(engine_url: URL) -> None:
+    """Starts the embedded server again where it was killed and that is its URL; nobody else would."""
+    for server in list(_used):
+        if engine_url.query.get("host") == str(server.get_postmaster_info().socket_dir) and not server.is_alive():
+            # Why it does not start is in its log; whoever waits for it says that it is away.
+            with suppress(OSError, RuntimeError, SettingsError), server._lock:
+                server.ensure_postgres_running()
+
+
 def leave_embedded() -> None:
     """Stops the embedded server, if nobody else uses it; for who cannot wait for the end of the interpreter."""
-    for server in _used:
+    for server in list(_used):
         _forget_the_dead(server)
         server._cleanup()
 
 
 def _forget_the_dead(server: Any) -> None:
     """Takes killed processes off the server's list of users: it would wait for them for ever, and never stop."""
+    with suppress(ValueError):
+        _used.remove(server)  # the threads that are left must not start it again
     with server._lock:
         users = server.global_process_id_list
         listed = users.get_and_remove(-1)  # nobody's number, so nobody is removed

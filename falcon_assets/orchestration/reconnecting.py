@@ -9,6 +9,7 @@ from psycopg2 import OperationalError
 from sqlalchemy import Engine, event
 
 from falcon_assets.orchestration.interruptible import wait_in_python
+from falcon_assets.orchestration.postgres import revive_embedded
 
 _PATIENCE_SECONDS = 30.0
 _POLL_SECONDS = 0.2
@@ -34,6 +35,7 @@ def wait_out_restarts(engine: Engine) -> Engine:
                 since = _away_since.setdefault(name, time.monotonic())
                 if time.monotonic() - since > _PATIENCE_SECONDS:
                     raise
+                revive_embedded(engine.url)
                 time.sleep(_POLL_SECONDS)  # nothing tells when the server is back
             else:
                 _away_since.pop(name, None)

@@ -97,7 +97,8 @@ class RetentionLook:
         self._status = statuses(connection, feeds, now)
         self._holds = ClusterHolds(connection, store, cluster, feeds, now, with_copies=any(self._unfinished.values()))
         retained = [(one, entry.retention) for one in feeds if (entry := one.on(cluster.name)) and entry.retention]
-        young = {
+        young = {one.name: now for one, retention in retained if retention.future == "delete"}
+        young |= {
             one.name: before(now, retention.minimum_age, one.timezone)
             for one, retention in retained
             if retention.minimum_age

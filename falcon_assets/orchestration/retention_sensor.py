@@ -64,7 +64,7 @@ def retention_sensor(cluster: Cluster, passes: Sequence[PassesOf], settings: Set
             found = statuses(connection, feeds, now)
         since = {name: one.since.isoformat() for (_, name), one in found.items() if one.status is Status.RUNNING}
         seen, _, looked = (context.cursor or "").partition(" ")
-        requests = list(_for_new_feeds(passes, since, seen))
+        requests = list(_for_new_feeds(passes, since, seen, now.isoformat()))
         if settings.clock.origin is not None and looked:
             over = _whose_time_is_over(passes, datetime.fromisoformat(looked), now)
             free = [one for one in over if not _is_under_way(context.instance, one.job)]
@@ -80,7 +80,11 @@ def retention_sensor(cluster: Cluster, passes: Sequence[PassesOf], settings: Set
     return evaluate
 
 
-def _for_new_feeds(passes: Sequence[PassesOf], since: Mapping[str, str], seen: str) -> Iterator[dg.RunRequest]:
+def _for_new_feeds(
+    passes: Sequence[PassesOf], since: Mapping[str, str], seen: str, now: str
+) -> Iterator[dg.RunRequest]:
+    if seen > now:  # the clock was set back: what is not new has a run key that starts no second run
+        since, seen = {name: at for name, at in since.items() if at <= now}, ""
     for one in passes:
         new = [since[feed.name] for feed in one.feeds if feed.name in since and since[feed.name] > seen]
         if new:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import dagster as dg
 
 from falcon_assets.catalog.store import EntityStore
+from falcon_assets.catalog.watched import WatchedDefinitions
 from falcon_assets.ledger.locks import try_lock, unlock
 from falcon_assets.model.process import Process
 from falcon_assets.orchestration.breakers import Breakers
@@ -25,16 +26,19 @@ from falcon_assets.settings import Settings
 _COLLECT_SECONDS = 25.0
 """Of the 60 that Dagster gives a tick: the last instance that is begun within it may be a large one."""
 
+_CANNOT_START = """no run is started: each reads the definitions anew, and they were changed and have problems now:
+{}"""
+
 
 def sensors(
     store: EntityStore, settings: Settings, jobs: Mapping[str, dg.UnresolvedAssetJobDefinition]
 ) -> Iterator[dg.SensorDefinition]:
     """All sensors of the code location, which start runs of ``jobs``; they run unless somebody turns them off."""
-    breakers = Breakers()
+    breakers, definitions = Breakers(), WatchedDefinitions(store.root)
     for cluster in store.clusters.values():
         yield _collector(Collector(store, cluster, settings, breakers), settings)
     for pipeline, processes in pipelines(store).items():
-        yield _coordinator(store, pipeline, processes, settings, jobs)
+        yield _coordinator(store, pipeline, processes, settings, jobs, definitions)
     yield from late_arrival_sensors(store, settings)
 
 
@@ -77,6 +81,7 @@ def _coordinator(
     processes: Sequence[Process],
     settings: Settings,
     jobs: Mapping[str, dg.UnresolvedAssetJobDefinition],
+    definitions: WatchedDefinitions,
 ) -> dg.SensorDefinition:
     coordinator = Coordinator(store, settings, processes)
     dead_runs, waiting = DeadRuns(processes), Waiting()
@@ -94,6 +99,8 @@ def _coordinator(
         jobs=[jobs[name] for name in sorted(own)],
     )
     def evaluate(context):  # type: ignore[no-untyped-def]  # Dagster cannot resolve postponed annotations
+        if problem := definitions.problem():
+            raise dg.Failure(_CANNOT_START.format(problem))
         ledger = open_ledger(settings, context.instance)
         for _ in looks(settings.clock):
             with ledger.engine.connect() as connection:

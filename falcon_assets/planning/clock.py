@@ -4,13 +4,21 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from datetime import datetime, timezone
+from datetime import datetime, timedelta, timezone
 
 from falcon_assets.errors import ExpressionError
 from falcon_assets.model.instant import parse_instant
 
 _TAG = re.compile(r"([^@ ]+)(?:@([0-9.]+(?:e[+-]?[0-9]+)?)x since ([^@ ]+))?")
 _SPEED = re.compile(r"([0-9]{1,6}(?:\.[0-9]{1,3})?)x")
+
+APART = timedelta(minutes=5)
+"""By how much the clocks of two machines may differ without anybody's having set one of them back."""
+
+
+def is_set_back(written: datetime, now: datetime) -> bool:
+    """Whether the clock was set back since it showed ``written``: then nothing is to wait until it shows that again."""
+    return written > now and written - now > APART
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from itertools import chain, islice
 
 from falcon_assets.model.instant import format_instant
 from falcon_assets.model.process import Process
+from falcon_assets.planning.clock import is_set_back
 from falcon_assets.planning.instance_record import LATE, InstanceRecord, InstanceState, RerunRequest
 from falcon_assets.planning.instance_rules import (
     gives_up_at,
@@ -372,6 +373,8 @@ class _Look:
     def _opens(self, record: InstanceRecord) -> datetime | None:
         """When the instance is tried again: somebody may want to know while that lies ahead."""
         opens = opens_at(record, self.at.process)
+        if record.ended and is_set_back(record.ended, self.at.now):
+            return None  # it would be tried again when that time has come once more
         if opens and opens > self.at.now:
             self.alarms.add(opens)
             self.retries.add(opens)

@@ -90,7 +90,8 @@ def plan_eviction(
 
     An instance is to go when its nominal time is before ``now - limit``, or after ``now`` with ``future: delete``;
     unless ``keep_last`` or ``minimum_age`` covers it or something holds it, in this order. ``keep_last`` counts
-    instances that have data and are not dated after ``now``.
+    instances that have data and are not dated after ``now``. What is dated after ``now`` and was not when it came
+    stays: the clock was set back.
 
     Args:
         paths: The feed and the cluster. Where the feed declares no retention there, everything is kept.
@@ -147,6 +148,8 @@ class _Rules:
 
     def covers(self, nominal: datetime, landed: datetime | None) -> str | None:
         """Why the instance stays although its date lets it go."""
+        if nominal > self._now and landed is not None and landed >= nominal:
+            return f"landed at {format_instant(landed)}, before the clock was set back"
         if nominal in self._last:
             return f"one of the newest {self._retention.keep_last} (keep_last)"
         if self._settled is not None and (landed or nominal) > self._settled:

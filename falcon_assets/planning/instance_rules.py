@@ -79,8 +79,10 @@ def _has_begun(request: RerunRequest, record: InstanceRecord) -> bool:
     """Whether something became of the request: an attempt, or it has waited for its inputs in vain."""
     if record.attempt > request.attempt:
         return True
-    timed_out_at = record.ended if record.state is InstanceState.TIMED_OUT else None
-    return timed_out_at is not None and timed_out_at > request.requested_at
+    if record.state is not InstanceState.TIMED_OUT or record.ended is None:
+        return False
+    # Times alone do not tell where the clock was set back in between.
+    return record.ended > request.requested_at or record.failures > request.failures
 
 
 def _counted_anew(request: RerunRequest, record: InstanceRecord) -> InstanceRecord:

@@ -17,6 +17,7 @@ from datetime import datetime, timedelta
 from falcon_assets.model.instant import format_instant
 from falcon_assets.model.process import LateProcess, Process
 from falcon_assets.model.workflow import Workflow
+from falcon_assets.planning.clock import is_set_back
 from falcon_assets.planning.instance_record import LateChange
 from falcon_assets.planning.instance_rules import later
 from falcon_assets.planning.wall_clock import MICROSECOND
@@ -87,7 +88,8 @@ def judge(
         check = one.seen_at if one.by_late_rerun else check_time(late, nominal, bound, one.came_at)
         if one.by_late_rerun or one.seen_at <= cut_off or one.came_at <= check <= cut_off:
             counting.append(one.change)
-            due.append(max(check, one.seen_at))
+            # Nobody knows which check is the first one after a time that is yet to come once more.
+            due.append(now if is_set_back(one.seen_at, now) else max(check, one.seen_at))
         else:
             too_late.append((one.change, one.seen_at - cut_off))
     due_at = min(due, default=None)

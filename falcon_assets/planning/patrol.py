@@ -50,7 +50,8 @@ class Patrol:
             return self
         if not _is_over(self.before, REST_SHORT if tells_changes else REST_LONG, now):
             return None
-        lists_all = not tells_changes or _is_over(self.all_before, ALL_EVERY, now)
+        is_set_back = self.before is not None and self.before > now  # then times tell nothing
+        lists_all = not tells_changes or is_set_back or _is_over(self.all_before, ALL_EVERY, now)
         return replace(self, began=now, folder="", lists_all=lists_all)
 
     def must_list(self, changed: datetime | None) -> bool:

@@ -506,3 +506,19 @@ def test_the_ledger_is_what_a_rebuild_makes_of_history(world: World) -> None:
     assert everything() == before
     assert world.ledger.catch_up() == 0
     assert world.look("neighbours", "04:32")[0].runs[0].launch.nominals == (hour(4),)
+
+
+def test_no_run_is_started_while_the_definitions_on_disk_have_problems(world: World) -> None:
+    """Each run reads them anew, and would fail and use up the retries of its instances."""
+    repository = world.definitions("05:30").get_repository_def()
+    sensor = repository.get_sensor_def("watched__coordinator")
+    broken = world.store.root / "broken.yaml"
+    broken.write_text("kind: feed\nname: half-written\n")
+    try:
+        with dg.build_sensor_context(instance=world.instance, repository_def=repository) as context:
+            with pytest.raises(dg.Failure, match=r"no run is started: .* they were changed and have problems now:\n"):
+                sensor.evaluate_tick(context)
+            broken.unlink()
+            sensor.evaluate_tick(context)
+    finally:
+        broken.unlink(missing_ok=True)

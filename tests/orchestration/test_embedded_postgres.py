@@ -218,3 +218,23 @@ class TestSocketFolder:
             self.chosen(data, base)
         base.chmod(0o1777)
         assert self.chosen(data, base).parent == base
+
+
+def test_who_uses_it_starts_it_again_where_it_was_killed(tmp_path: Path) -> None:
+    """Dagster's daemon would be without a database until somebody restarted it."""
+    look = (
+        "import sys; from falcon_assets.orchestration.instance_storage import FalconStorage;"
+        "storage = FalconStorage.from_config_value(None, {}); print('there', flush=True);"
+        "sys.stdin.readline(); print(storage.run_storage.get_runs_count(), flush=True)"
+    )
+    environ = environ_with(FALCON_HOME=str(tmp_path))
+    with subprocess.Popen(
+        [sys.executable, "-c", look], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environ
+    ) as user:
+        assert user.stdout is not None and user.stdout.readline() == "there\n"
+        server = psutil.Process(int((tmp_path / "postgres/postmaster.pid").read_text().split()[0]))
+        for process in [server, *server.children(recursive=True)]:
+            process.kill()
+        assert user.communicate("look\n", timeout=120)[0] == "0\n"
+    assert user.returncode == 0
+    ended(tmp_path)

@@ -565,6 +565,17 @@ def test_feeds_that_become_scheduled_are_looked_at_at_once(world: World) -> None
     assert later == ["primary__retention_hours_6 since 2013-01-01T07:00:00+00:00"]
 
 
+def test_feeds_that_become_scheduled_after_the_clock_was_set_back_are_looked_at_too(world: World) -> None:
+    with world.ledger.engine.begin() as connection:
+        connection.execute(delete(ENTITY_STATUS))
+        command(connection, world.store.feed("idle"), Status.SUBMITTED, hour(1))
+    _, cursor = sensor_tick(world, "06:00", None)
+    with world.ledger.engine.begin() as connection:
+        command(connection, world.store.feed("idle"), Status.RUNNING, hour(3))
+    found, _ = sensor_tick(world, "03:01", cursor)
+    assert found == ["primary__retention_hours_6 since 2013-01-01T03:00:00+00:00"]
+
+
 def test_what_a_killed_pass_left_where_nothing_is_retained_any_more(world: World) -> None:
     """Its feed was the last with retention there; both its decisions and the space that it had not freed are found."""
     job = "primary__retention_leftovers"

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from falcon_assets.errors import ExpressionError
 from falcon_assets.model.instant import format_instant
-from falcon_assets.planning.clock import Clock
+from falcon_assets.planning.clock import APART, Clock, is_set_back
 
 STARTED = datetime(2026, 1, 1, 12, tzinfo=timezone.utc)
 
@@ -93,3 +93,10 @@ def test_a_clock_that_ran_too_far_says_so():
     assert str(caught.value) == (
         "the clock 2013-01-03T06:00:00Z@999999x since 2026-01-01T12:00:00Z has left the years 1 to 9999: start it anew"
     )
+
+
+def test_clocks_of_two_machines_differ_a_little_and_that_is_not_set_back():
+    assert not is_set_back(STARTED, STARTED)
+    assert not is_set_back(STARTED + APART, STARTED)
+    assert is_set_back(STARTED + APART + timedelta(seconds=1), STARTED)
+    assert not is_set_back(STARTED, STARTED + timedelta(days=1))

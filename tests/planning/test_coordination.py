@@ -551,9 +551,12 @@ def situations(draw) -> Situation:
     settled_until = 0
     while (it := known.get(START + settled_until * HOUR)) and settled(it, drawn.process):
         settled_until += 1
+    now = draw(minutes)
     return replace(
         drawn,
-        now=draw(minutes),
+        now=now,
+        # Nobody sets the clock back here.
+        records={it: replace(one, ended=min(one.ended, max(now, START))) for it, one in known.items()},
         until=draw(st.none() | minutes),
         since=draw(st.none() | minutes),
         first_open=draw(st.integers(0, settled_until)),
@@ -760,3 +763,16 @@ def test_an_instance_waits_for_the_reruns_of_what_it_reads():
 def test_a_request_is_alive_until_the_instance_is_over_again(state, known, alive):
     asked_for = request(attempt=2, failures=5)
     assert is_alive(asked_for, record("00:00", state, **known), make_process()) is alive
+
+
+def test_a_clock_that_was_set_back_delays_no_retry():
+    """Nor does the difference between the clocks of two machines make one come at once."""
+    failed = record("00:00", "FAILED", attempt=1, failures=1, ended=at("04:00"))
+    assert launched(decide(situation(now="03:00", records=[failed], until="00:00"))) == [(["00:00"], 1)]
+    near = decide(situation(now="03:58", records=[failed], until="00:00"))
+    assert named(near.waiting) == {"00:00": "is tried again at 2013-01-01T04:10Z (attempt 1 failed)"}
+
+
+def test_a_request_that_timed_out_is_over_though_the_clock_was_set_back():
+    timed_out = record("01:00", "TIMED_OUT", attempt=1, failures=1, ended=at("04:00"))
+    assert not is_alive(request("05:00", failures=0), timed_out, make_process())

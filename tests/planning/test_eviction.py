@@ -203,3 +203,13 @@ def test_the_rules_together(
         if hour not in held
     }
     assert [verdict.instance.nominal for verdict in verdicts] == sorted(NOW + hour * HOUR for hour in hours)
+
+
+def test_a_clock_that_was_set_back_does_not_make_data_evictable() -> None:
+    """It is dated after now again; by the clock of its time it was not when it came."""
+    came, early = NOW + HOUR, NOW + 2 * HOUR
+    landed = {came: came + HOUR / 2, early: NOW - HOUR}
+    assert plan({"limit": "days(1)", "future": "delete"}, came, early, landed=landed.get) == {
+        "2013-03-31T13:00Z": ("keep", "landed at 2013-03-31T13:30Z, before the clock was set back"),
+        "2013-03-31T14:00Z": ("delete", "dated after now (future: delete)"),
+    }

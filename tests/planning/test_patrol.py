@@ -140,3 +140,11 @@ def test_everything_is_found_by_the_pass_after_the_one_under_way(
         assert all(passes < landed_in + 2 for one, landed_in in pending.items() if one not in found)
         now += pause * SECOND
     assert found == {(folder, number) for folder, numbers in there.landed.items() for number in numbers}
+
+
+def test_after_the_clock_was_set_back_everything_is_listed_once() -> None:
+    """What changed since then seems to have changed before the last pass."""
+    ended = Patrol(T, before=NOW, all_before=NOW - ALL_EVERY / 2)
+    following = ended.next(NOW - timedelta(hours=1), tells_changes=True)
+    assert following is not None
+    assert following.must_list(NOW - timedelta(minutes=50))

@@ -1,0 +1,57 @@
+"""Whether definitions could still be loaded: whoever starts a run asks, because the run reads them anew."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+from typing import TypeAlias
+
+from falcon_assets.catalog.definition_files import definition_paths
+from falcon_assets.catalog.store import load_entities
+from falcon_assets.errors import FalconError
+
+_State: TypeAlias = "frozenset[tuple[str, int, int, int]]"
+
+
+class WatchedDefinitions:
+    """Looks at the files of the definitions, and reads them only when one of them has changed.
+
+    Safe to use from several threads.
+    """
+
+    def __init__(self, root: Path) -> None:
+        """The definitions below ``root`` have just been loaded."""
+        self._root = root
+        self._lock = threading.Lock()
+        self._state: _State = self._look()
+        self._problem: str | None = None
+
+    def problem(self) -> str | None:
+        """What keeps the definitions from being loaded now, as ``falcon validate`` says it; None: nothing does.
+
+        A workflow that is missing does so as well, and is found once a definition has changed.
+        """
+        with self._lock:
+            state = self._look()
+            if state != self._state or self._problem is not None:
+                self._problem = self._found()
+                self._state = state
+            return self._problem
+
+    def _found(self) -> str | None:
+        try:
+            load_entities(self._root)
+        except FalconError as error:
+            return str(error)
+        return None
+
+    def _look(self) -> _State:
+        found = set()
+        for path in definition_paths(self._root):
+            try:
+                status = path.stat()
+            except OSError:
+                found.add((str(path), 0, 0, 0))
+            else:
+                found.add((str(path), status.st_mtime_ns, status.st_size, status.st_ino))
+        return frozenset(found)
