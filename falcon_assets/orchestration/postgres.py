@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import psutil
+from psycopg2.errors import DiskFull
 from sqlalchemy import URL, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError
 
@@ -54,12 +55,14 @@ def _checked(url: str) -> str:
 
 
 def unreachable(url: str, error: BaseException) -> SettingsError:
-    """What to say when there is no connection: where to, without the password, and why."""
+    """What to say when a database does not answer, or has no space left: which, without the password, and why."""
     where = make_url(url).render_as_string(hide_password=True)
     cause: BaseException | None = error
     while cause is not None and not isinstance(cause, DBAPIError):
         cause = cause.__cause__
     reason = str(cause.orig if cause else error).strip().splitlines()[0]
+    if cause and isinstance(cause.orig, DiskFull):
+        return SettingsError(f"the disk of the database {where} is full: {reason}; free some space")
     return SettingsError(f"the database {where} cannot be reached: {reason}")
 
 

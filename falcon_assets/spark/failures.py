@@ -33,6 +33,10 @@ _HINTS = (
         "Spark ran out of memory: raise spark.driver.memory or spark.executor.memory",
     ),
     (
+        re.compile(r"No space left on device"),
+        "a disk is full: where no file is named, the one of spark.local.dir, which is /tmp unless it is set",
+    ),
+    (
         re.compile(r"Relative path in absolute URI"),
         "Hadoop opens no file with a colon in its name: rename it",
     ),

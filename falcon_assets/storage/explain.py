@@ -8,6 +8,7 @@ from contextlib import contextmanager
 
 from falcon_assets.errors import StorageError, UnreachableError
 
+DISK_FULL = (errno.ENOSPC, errno.EDQUOT)
 _REASONS = {
     errno.ENOSPC: "the disk is full: free some space and run it again",
     errno.EDQUOT: "the disk quota is used up: free some space and run it again",

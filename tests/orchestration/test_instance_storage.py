@@ -21,6 +21,7 @@ from dagster._core.scheduler.instigation import (
 
 from falcon_assets.errors import SettingsError
 from falcon_assets.orchestration.instance_storage import FalconStorage, PooledEventLogStorage
+from falcon_assets.orchestration.postgres import unreachable
 from falcon_assets.settings import Settings, load_settings
 from tests.processes import environ_with
 from tests.waiting import wait_until
@@ -205,3 +206,13 @@ def test_what_ticked_by_a_clock_that_was_set_back_ticks_again(instance: dg.Dagst
             assert one.instigator_data == ScheduleInstigatorData("* * * * *", now - hour, None)
         assert one in storage.all_instigator_state()
         storage.delete_instigator_state(origin.get_id(), origin.get_selector().get_id())
+
+
+def test_a_full_disk_of_the_database_is_no_question_of_reaching_it(database: str) -> None:
+    full = "DO $$ BEGIN RAISE EXCEPTION 'could not extend file \"base/5/1\"' USING ERRCODE = '53100'; END $$"
+    engine = sqlalchemy.create_engine(database, poolclass=sqlalchemy.NullPool)
+    with engine.connect() as connection, pytest.raises(sqlalchemy.exc.OperationalError) as raised:
+        connection.execute(sqlalchemy.text(full))
+    said = str(unreachable(database, raised.value))
+    assert said.startswith("the disk of the database postgresql+psycopg2://")
+    assert said.endswith(' is full: could not extend file "base/5/1"; free some space')

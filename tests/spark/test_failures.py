@@ -102,6 +102,11 @@ def test_the_jvm_ends_meanwhile(sandbox: Sandbox, spark: SparkSession) -> None:
             "Java heap space (Spark ran out of memory: raise spark.driver.memory or spark.executor.memory)",
         ),
         (
+            "No space left on device",
+            "No space left on device (a disk is full: where no file is named, the one of spark.local.dir, which is "
+            "/tmp unless it is set)",
+        ),
+        (
             "Relative path in absolute URI: .a:b.json.crc",
             "Relative path in absolute URI: .a:b.json.crc (Hadoop opens no file with a colon in its name: rename it)",
         ),

@@ -25,6 +25,7 @@ from falcon_assets.storage.path_lock import path_lock
 from falcon_assets.storage.publication.output_swap import place_key
 from falcon_assets.storage.publication.publishing import OutputTarget, publish_instance
 from tests.builders import VALIDITY, make_cluster, make_feed
+from tests.full_disk import on_a_full_disk
 
 NOW = parse_instant("2013-01-10T00:00Z")
 OLD, OLDER, YOUNG = (parse_instant(f"2013-01-0{day}T05:00Z") for day in (2, 1, 9))
@@ -461,3 +462,31 @@ def test_hours_of_a_year_come_back_in_order(store: ClusterStore) -> None:
     assert [instance.nominal for instance in found] == hours
     assert {instance.locations[0].prefix for instance in found} == {"/raw"}
     assert format_instant(found[0].nominal) == "2013-01-01T05:00Z"
+
+
+def test_a_full_disk_can_be_freed(store: ClusterStore) -> None:
+    """There is no room for a folder of what goes; readers still have their time."""
+    feed = feed_with()
+    for instance in (OLDER, OLD, YOUNG):
+        land_instance(store, feed, instance)
+    evicted(store, feed_with(cluster="primary", retention={"limit": "days(300)"}))
+    RenameRemoval(store, None)  # a pass was here before
+    listing = Path(store.path(InstancePaths(feed, store.cluster).data(OLD)))
+    os.utime(listing, (0, 0))
+    descriptor = os.open(listing, os.O_RDONLY)
+    try:
+
+        def go() -> None:
+            gone = list(evict(store, verdicts_of(store, feed), feed.availability_flag, None))
+            assert [(one.nominal, one.files, one.error) for one in gone] == [(OLDER, 4, None), (OLD, 4, None)]
+
+        on_a_full_disk(go)
+        assert not listing.exists()
+        assert {entry.name for entry in os.scandir(descriptor)} == {"_SUCCESS", "carrier=US", "part-0"}
+        assert os.fstat(descriptor).st_mtime > 0  # from when on the patience counts
+        purge(store, patience=0)
+        assert not list(os.scandir(descriptor))
+    finally:
+        os.close(descriptor)
+    assert is_purged(store)
+    assert all("09" in name for name in left(store))

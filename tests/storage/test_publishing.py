@@ -3,6 +3,7 @@ from __future__ import annotations
 import errno
 import os
 import signal
+from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -15,6 +16,7 @@ from falcon_assets.storage.data_version import DataVersion, fingerprint
 from falcon_assets.storage.explain import explained
 from falcon_assets.storage.publication.publishing import InstancePublication, OutputTarget, publish_instance
 from tests.builders import make_cluster
+from tests.full_disk import on_a_full_disk
 from tests.processes import forked
 
 KEY = "hourly-delays on primary, 2013-01-01T00:00Z"
@@ -351,6 +353,36 @@ def test_a_full_disk_is_said_in_a_sentence() -> None:
     )
     assert isinstance(raised.value.__cause__, OSError)
     assert raised.value.__cause__.errno == errno.ENOSPC
+
+
+@pytest.mark.parametrize(
+    "target", [pytest.param(TARGET, id="folder"), pytest.param(OutputTarget("/daily.csv", None), id="single file")]
+)
+def test_what_is_written_when_the_disk_gets_full_is_published_and_the_old_instance_goes(
+    store: ClusterStore, target: OutputTarget
+) -> None:
+    """Else it would be in its place and recorded as failed, and what it replaced would never be removed."""
+
+    def publish_text(text: str, around: Callable[[Callable[[], object]], object]) -> None:
+        with publish_instance(store, KEY, {"delays": target}) as publication:
+            staged = Path(publication.staging("delays"))
+            if target.flag:
+                staged.mkdir()
+                (staged / target.flag).touch()
+            (staged / "part-0" if target.flag else staged).write_text(text)
+            around(lambda: publication.commit("delays"))
+
+    publish_text("old", lambda commit: commit())
+    publish_text("new", on_a_full_disk)
+    final = Path(store.path(target.path))
+    assert (final / "part-0" if target.flag else final).read_text() == "new"
+    assert left_in_staging(store) == []
+    [minute] = Path(store.staging, "replaced").iterdir()
+    assert [path.read_text() for path in minute.rglob("*") if path.is_file() and path.name != "_SUCCESS"] == ["old"]
+    minute.rename(minute.with_name(str(int(minute.name) - 2)))
+    with pytest.raises(ZeroDivisionError), publish_instance(store, KEY, {"delays": OutputTarget("/other", None)}):
+        assert list(Path(store.staging, "replaced").iterdir()) == []  # before it needs space
+        raise ZeroDivisionError
 
 
 def test_an_output_on_an_object_store_needs_a_flag() -> None:

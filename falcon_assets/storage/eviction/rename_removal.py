@@ -24,6 +24,7 @@ from falcon_assets.planning.eviction import StoredLocation
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.copying.copy_folders import copies_folder
 from falcon_assets.storage.eviction.plain_removal import parent_and_name
+from falcon_assets.storage.explain import DISK_FULL
 from falcon_assets.storage.path_lock import acquire, path_lock, release
 from falcon_assets.storage.publication.output_swap import OutputSwap, place_key
 from falcon_assets.storage.publication.output_target import OutputTarget
@@ -53,7 +54,7 @@ class RenameRemoval:
     def __init__(self, store: ClusterStore, flag: str | None) -> None:
         self._store, self._flag = store, flag
         self._root, self._staging = store.path(""), store.staging
-        Path(self._staging).mkdir(parents=True, exist_ok=True)
+        _area(store).mkdir(parents=True, exist_ok=True)
         self._has_copies = Path(self._staging, "copies").exists()
         self._last_parent: tuple[str, str, str] | None = None
         self._batch: str | None = None
@@ -122,11 +123,11 @@ class RenameRemoval:
         The file of the lock becomes another name of a file that this pass has locked: that takes a third of the time
         of making one. Who comes meanwhile finds it locked, and it is not theirs once the name is gone.
         """
-        if self._batch is None:
-            self._batch = self._new_batch()
         try:
+            if self._batch is None:
+                self._batch = self._new_batch()
             os.link(f"{self._batch}/{_OWN_LOCK}", lock)
-        except OSError:  # there is one, of a run or left by a killed one; or there are no links here
+        except OSError:  # there is one, of a run or left by a killed one; there are no links here; or the disk is full
             descriptor = acquire(lock, 0)
             return None if descriptor is None else partial(release, descriptor, lock)
         return partial(_remove_name, lock)
@@ -158,17 +159,27 @@ class RenameRemoval:
             OSError: as the operating system says.
         """
         while True:
-            if self._batch is None:
-                self._batch = self._new_batch()
             try:
+                if self._batch is None:
+                    self._batch = self._new_batch()
                 os.rename(place, f"{self._batch}/{self._moved}")  # noqa: PTH104 - see above
             except FileNotFoundError:
                 if not os.path.lexists(place):
                     return
                 self._batch = None  # another pass purged the batch of this one while it slept
+            except OSError as error:
+                if error.errno not in DISK_FULL:
+                    raise
+                self._set_aside_alone(place)
+                return
             else:
                 self._moved += 1
                 return
+
+    def _set_aside_alone(self, place: str) -> None:
+        """Makes it a batch of its own: a full disk has no room for a new folder, and this is to free it."""
+        os.utime(place, follow_symlinks=False)  # how long readers may still list it counts from here
+        os.rename(place, _area(self._store) / uuid.uuid4().hex)  # noqa: PTH104 - see above
 
     def _place(self, location: StoredLocation) -> str:
         """The absolute path of the location, below the real folder of its prefix without a link in between."""
@@ -197,13 +208,14 @@ def purge(store: ClusterStore, patience: float = READERS_SECONDS) -> None:
     area = _area(store) if store.is_local else None
     for batch in sorted(area.iterdir()) if area is not None and area.exists() else ():
         with suppress(FileNotFoundError):  # another pass was faster
-            places = _entries(batch)  # what comes later waits for a purge of its own
+            is_folder = batch.is_dir()  # or a file that a full disk had no room to put into one
+            places = _entries(batch) if is_folder else []  # what comes later waits for a purge of its own
             if [place.name for place in places] != [_OWN_LOCK]:
                 time.sleep(min(max(batch.stat().st_mtime + patience - time.time(), 0.0), patience))
             for place in places:
                 _remove_all(place)
             with suppress(OSError):  # a pass that is not finished has put more into it
-                batch.rmdir()
+                batch.rmdir() if is_folder else batch.unlink()
 
 
 def is_purged(store: ClusterStore) -> bool:

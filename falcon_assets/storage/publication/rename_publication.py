@@ -15,7 +15,7 @@ from falcon_assets.storage.explain import explained
 from falcon_assets.storage.path_lock import path_lock
 from falcon_assets.storage.publication.output_swap import OutputSwap
 from falcon_assets.storage.publication.output_target import OutputTarget
-from falcon_assets.storage.publication.replaced import sweep
+from falcon_assets.storage.publication.replaced import make_ready, sweep
 
 _LOCK_SECONDS = 3.0
 
@@ -51,10 +51,11 @@ class RenamePublication:
 
     def __enter__(self) -> RenamePublication:
         # Always in the same order: two runs that share outputs must not wait for each other.
+        sweep(self._staging)  # before it needs space, and not only after
         with ExitStack() as held:
             for swap in sorted(self._swaps.values(), key=lambda swap: swap.key):
                 with explained(self._cluster, f"prepare {swap.target.path}"):
-                    self._staging.mkdir(parents=True, exist_ok=True)
+                    make_ready(self._staging)
                     if not held.enter_context(path_lock(self._staging / f"{swap.key}.lock", _LOCK_SECONDS)):
                         raise StorageError(
                             f"{self._process_key}: {swap.target.path} on cluster {self._cluster!r} is being written "

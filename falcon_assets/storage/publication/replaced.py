@@ -13,25 +13,42 @@ import time
 import uuid
 from pathlib import Path
 
+from falcon_assets.storage.explain import DISK_FULL
+
 _FOLDER = "replaced"
 _MINUTE = 60
 
 
+def make_ready(staging: Path) -> None:
+    """Makes the staging location, and the folder in it without which :func:`set_aside` needs space on the disk.
+
+    Raises:
+        OSError: as the operating system says.
+    """
+    staging.mkdir(parents=True, exist_ok=True)
+    (staging / _FOLDER).mkdir(exist_ok=True)
+
+
 def set_aside(old: Path, staging: Path) -> None:
-    """Moves ``old`` at once to where :func:`sweep` removes it later.
+    """Moves ``old`` at once to where :func:`sweep` removes it later; on a full disk, all of the folder that it is in.
 
     Raises:
         OSError: ``old`` is not there, or as the operating system says.
     """
     while True:
         minute = staging / _FOLDER / str(_this_minute())
-        minute.mkdir(parents=True, exist_ok=True)
         try:
+            minute.mkdir(parents=True, exist_ok=True)
             old.rename(minute / uuid.uuid4().hex)
         except FileNotFoundError:
             # This process slept for so long that the folder of its minute was swept meanwhile.
             if not os.path.lexists(old):
                 raise
+        except OSError as error:
+            if error.errno not in DISK_FULL:
+                raise
+            old.parent.rename(minute)  # there is no room for a new folder, but for a new name of one
+            return
         else:
             return
 
