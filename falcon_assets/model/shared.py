@@ -15,6 +15,11 @@ from falcon_assets.model.expression import nearest
 from falcon_assets.model.instant import Instant, format_instant
 
 
+def _octal(permission: str) -> str:
+    """Apache Falcon's definitions write octal digits behind ``0x``."""
+    return permission.replace("0x", "0", 1)
+
+
 class Acl(Declaration):
     """Who owns an entity and its data."""
 
@@ -22,8 +27,8 @@ class Acl(Declaration):
     """User name; shown as the asset's owner."""
     group: str = ""
     """Group name."""
-    permission: Annotated[str, StringConstraints(pattern=r"^(0?[0-7]{3}|\*)$")] = "0755"
-    """Octal mode of what is written, in quotes (``"0755"``), or ``*`` to leave it alone."""
+    permission: Annotated[str, StringConstraints(pattern=r"^((0x?)?[0-7]{3}|\*)$"), AfterValidator(_octal)] = "0755"
+    """Octal mode of what is written, in quotes (``"0755"``; Falcon's ``"0x755"`` is the same), or ``*``: left alone."""
 
 
 FIRST_YEAR, LAST_YEAR = 1000, 9000
