@@ -37,7 +37,7 @@ kind: process
 name: %s
 clusters: [{name: primary, validity: {start: 2013-01-01T00:00Z, end: 2013-01-01T08:00Z}}]
 frequency: hours(1)
-parallel: 9
+parallel: %s
 timeout: minutes(30)
 inputs: [{name: rows, feed: rows, start: "now(0,0)", end: "now(0,0)", optional: %s}]
 outputs: [%s]
@@ -59,11 +59,11 @@ def entities() -> str:
     )
     both = f"{HOUR % ('one', 'later')}, {HOUR % ('two', 'earlier')}"
     processes = (
-        ("one-to-one", "true", HOUR % ("out", "short")),
-        ("both", "true", both),
-        ("day", "true", '{name: out, feed: days, instance: "now(0,0)"}'),
-        ("fine", "true", HOUR % ("out", "whole")),
-        ("waits", "false", HOUR % ("out", "waited")),
+        ("one-to-one", "9", "true", HOUR % ("out", "short")),
+        ("both", "9", "true", both),
+        ("day", "1", "true", '{name: out, feed: days, instance: "now(0,0)"}'),
+        ("fine", "9", "true", HOUR % ("out", "whole")),
+        ("waits", "9", "false", HOUR % ("out", "waited")),
     )
     texts = [FEED % (name, frequency, name, start, end) for name, frequency, start, end in feeds]
     text = "".join([CLUSTER, *texts, *(PROCESS % one for one in processes)])

@@ -100,6 +100,7 @@ workflow: {{engine: spark-sql, path: work.sql}}
 
 feeds = st.tuples(starts, ends, steps, zones, lengths)
 same = st.integers(0, 3).map(bool)
+FIRST, TICK = datetime.min.replace(tzinfo=UTC), timedelta(seconds=30)
 
 
 @st.composite
@@ -149,7 +150,7 @@ def used(store: EntityStore, now: datetime) -> None:
         explained(store, process, nominal)
     for name, feed in store.feeds.items():
         retained(store, feed, some_of(lines[name], now), now)
-        watch_window(lines[name], now, now - timedelta(seconds=30), horizon_of(feed, ()))
+        watch_window(lines[name], now, max(now, FIRST + TICK) - TICK, horizon_of(feed, ()))
     decided(store, process, now)
 
 
