@@ -170,6 +170,32 @@ def changed(connection: Connection, late_inputs: LateInputs) -> dict[ProcessKey,
     }
 
 
+def republished(
+    connection: Connection, late_inputs: LateInputs, process: str, cluster: str, nominals: Iterable[datetime]
+) -> dict[datetime, list[LateChange]]:
+    """What late reruns have published anew of the late inputs since those instances of the process read them."""
+    if not late_inputs:
+        return {}
+    asked = _asked(late_inputs)
+    read, there = CONSUMED.c, FEED_INSTANCES.c
+    found: dict[datetime, list[LateChange]] = {}
+    for part in parts(list(nominals)):
+        statement = (
+            select(read.nominal, read.input, read.feed, read.instance, read.version, there.version.label("after"))
+            .join_from(asked, CONSUMED, _late_input(asked))
+            .join(
+                FEED_INSTANCES,
+                and_(there.cluster == read.input_cluster, there.feed == read.feed, there.instance == read.instance),
+            )
+            .where(read.stale, there.late, read.process == process, read.cluster == cluster, read.nominal.in_(part))
+            .order_by(read.nominal, read.input, read.instance)
+        )
+        for row in connection.execute(statement):
+            change = LateChange(row.input, row.feed, row.instance, row.version, row.after)
+            found.setdefault(row.nominal, []).append(change)
+    return found
+
+
 def late_readers(
     connection: Connection, late_inputs: LateInputs, instances: Collection[tuple[str, str, datetime]]
 ) -> list[ProcessKey]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import datetime
@@ -122,12 +122,18 @@ class ProcessExecution:
     def _late(
         self, context: dg.AssetExecutionContext, nominals: Sequence[datetime]
     ) -> Mapping[datetime, tuple[LateChange, ...]]:
-        """The changes for which instances run again; none in a run that is not there for late data."""
+        """The changes for which instances run again; none in a run that is not there for late data.
+
+        What reruns that they waited for have published may not be in the request yet.
+        """
         if run_tags.LATE not in context.run.tags:
             return {}
+        name, cluster, late = self.process.name, self.cluster.name, self.process.late_process
+        watched = {(cluster, name, one.input) for one in late.inputs} if late else set()
         with open_ledger(self.settings, context.instance).engine.connect() as connection:
-            found = reruns.requests_of(connection, self.process.name, self.cluster.name, nominals)
-        return {nominal: request.changes for nominal, request in found.items()}
+            found = reruns.requests_of(connection, name, cluster, nominals)
+            newer = reruns.republished(connection, watched, name, cluster, found)
+        return {nominal: _together(request.changes, newer.get(nominal, ())) for nominal, request in found.items()}
 
     def _evicted(self, ledger: Ledger, feed: str, instances: Sequence[datetime]) -> Mapping[datetime, datetime]:
         key = (input_cluster(self.process, self.cluster.name), feed)
@@ -228,6 +234,11 @@ class ProcessExecution:
 
     def _partition(self, nominal: datetime) -> str:
         return key_of(self.partitions.timeline, self.partitions.partition_of(nominal))
+
+
+def _together(asked: Iterable[LateChange], newer: Iterable[LateChange]) -> tuple[LateChange, ...]:
+    """All of them, one for each input instance: the newer one."""
+    return tuple({(one.input, one.feed, one.instance): one for one in (*asked, *newer)}.values())
 
 
 def _summary(process: str, failures: dict[datetime, str], total: int) -> str:

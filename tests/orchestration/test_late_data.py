@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -13,6 +13,7 @@ import pytest
 from sqlalchemy import select
 
 from falcon_assets.catalog.store import load_entities
+from falcon_assets.ledger import reruns
 from falcon_assets.ledger.tables import CONSUMED, FEED_INSTANCES, FOLD, PROCESS_INSTANCES, RERUNS
 from falcon_assets.model.instant import format_instant, parse_instant
 from falcon_assets.orchestration.code_location import build_definitions
@@ -410,6 +411,31 @@ def test_what_reads_a_follower_waits_before_anybody_has_asked_for_it(world: Worl
         "copy on primary, 2013-01-01T00:00Z, attempt 1",
         "copy on primary, 2013-01-01T04:00Z, attempt 1",
     ]
+
+
+def test_a_rerun_names_what_came_since_it_was_asked_for(world: World) -> None:
+    """A coordinator may launch it before the late-arrival sensor has seen the last of what it waited for."""
+    both = ("hours", "fours")
+    for number in (6, 7):
+        world.write("raw", number, 1, 2)
+    world.collect("11:50")
+    world.late("13:00", *both)
+    (run,) = world.decide("13:00", *both).runs
+    assert run.run_key == "hours on primary, 2013-01-01T06:00Z to 2013-01-01T07:00Z, attempt 2"
+    world.execute(run, "13:00")
+    key = ("fours", "primary", hour(4))
+    changes = world.late("13:00", *both).requested[key]
+    assert [one.instance for one in changes] == [hour(6), hour(7)]
+    with world.ledger.engine.begin() as connection:
+        (asked,) = reruns.requests_of(connection, "fours", "primary", [hour(4)]).values()
+        reruns.request(connection, {key: replace(asked, changes=changes[:1])})
+    (run,) = world.decide("13:00", *both).runs
+    world.execute(run, "13:00")
+    assert [one["instance"] for one in world.published("blocks", 4)[-1]["late"]] == [
+        "2013-01-01T06:00Z",
+        "2013-01-01T07:00Z",
+    ]
+    assert world.step("20:00", *both) == []
 
 
 def test_a_sensor_looks_for_late_data_of_each_pipeline(world: World) -> None:
