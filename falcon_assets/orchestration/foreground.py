@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -267,20 +267,22 @@ class Foreground:
     def _alone(self, pipelines: Sequence[str]) -> Iterator[None]:
         """Holds the pipelines' locks, so that neither a sensor nor another ``falcon run`` starts runs for them."""
         give_up = time.monotonic() + _PATIENCE_SECONDS
-        with ExitStack() as stack:
-            connection = stack.enter_context(self.ledger.engine.connect())
-            for pipeline in pipelines:
-                name = coordinator_lock(pipeline)
-                while not try_lock(connection, name):
-                    if time.monotonic() > give_up:
-                        raise SettingsError(f"another falcon run is working on the pipeline {pipeline!r}: wait for it")
-                    # Asked for again and again: a statement that waits for a lock could not be given up in time.
-                    time.sleep(_POLL_SECONDS)
-                stack.callback(_unlock, connection, name)
-            connection.commit()
-            yield
-
-
-def _unlock(connection: sqlalchemy.Connection, name: str) -> None:
-    with suppress(sqlalchemy.exc.DBAPIError):  # the database is gone, and the lock with it
-        unlock(connection, name)
+        with self.ledger.engine.connect() as connection:
+            try:
+                for pipeline in pipelines:
+                    while not try_lock(connection, coordinator_lock(pipeline)):
+                        if time.monotonic() > give_up:
+                            raise SettingsError(
+                                f"another falcon run is working on the pipeline {pipeline!r}: wait for it"
+                            )
+                        # Asked for again and again: a statement that waits for a lock could not be given up in time.
+                        time.sleep(_POLL_SECONDS)
+                connection.commit()
+                yield
+            except BaseException:
+                # Closes the session, and frees the locks with it: a silent server would be waited for to unlock them.
+                connection.invalidate()
+                raise
+            with suppress(sqlalchemy.exc.DBAPIError):  # the session was lost in between, and the locks with it
+                for pipeline in pipelines:
+                    unlock(connection, coordinator_lock(pipeline))
