@@ -119,6 +119,7 @@ class ClusterLook:
             since=status.since if status.status is Status.RUNNING else None,
             first_open=timeline.index_at_or_before(self._first[process.name]),
             records=records,
+            at_once=member.partitions.at_once,
             slots_in_use=self._slots(process, records),
             available={one.feed: self._available.get((reads_on, one.feed), _NOTHING) for one in process.inputs},
             budget=min(budget, 100) if budget > 0 else 0,

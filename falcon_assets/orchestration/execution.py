@@ -86,7 +86,8 @@ class ProcessExecution:
         work, evicted = self.work(context, fence), partial(self._evicted, fence.ledger)
         late = self._late(context, nominals)
         wanted = {nominal: late.get(nominal, ()) for nominal in nominals}
-        slots = min(self.process.parallel, run_tags.slots_of(context.run.tags, self.process.parallel))
+        at_once = self.partitions.at_once
+        slots = min(at_once, run_tags.slots_of(context.run.tags, at_once))
         failures: dict[datetime, str] = {}
         if own_feeds(self.process):
             ready, slots = in_turn(work, wanted, evicted), 1

@@ -56,7 +56,8 @@ class Situation:
             say of it.
         records: What is known, by nominal time: about instances from ``first_open`` on, about those before it that are
             not settled, and about those in ``requests``.
-        slots_in_use: How many of its ``parallel`` slots runs hold.
+        at_once: How many of its instances may run at once.
+        slots_in_use: How many of these slots runs hold.
         available: The available instances by the name of the feed; sets, for speed.
         budget: How many instances may be launched at most.
         requests: The requests to rerun instances that are alive, by nominal time.
@@ -72,6 +73,7 @@ class Situation:
     since: datetime | None
     first_open: int
     records: Mapping[datetime, InstanceRecord]
+    at_once: int
     slots_in_use: int
     available: Mapping[str, Collection[datetime]]
     budget: int = 100
@@ -211,7 +213,7 @@ class _Look:
         """Considers those of the others that have all their inputs, as many as may start."""
         at = self.at
         drops = at.process.order == "LAST_ONLY"
-        room = at.budget if at.process.parallel > at.slots_in_use else 0
+        room = at.budget if at.at_once > at.slots_in_use else 0
         if at.since is None or not (drops or len(self.ready) < room):
             return
         for index, nominal in self._pending(at.readiness.ready(rest, self.available), self.is_fifo):
@@ -298,7 +300,7 @@ class _Look:
             self.skipped += [(nominal, f"LAST_ONLY: {newest} is newer") for _, nominal in first_runs[1:]]
             # What has run before is asked for by name: it is neither too old nor in the way of others.
             ready = [one for one in ready if one is first_runs[0] or one[1] in at.requests]
-        free, budget, taken = at.process.parallel - at.slots_in_use, at.budget, 0
+        free, budget, taken = at.at_once - at.slots_in_use, at.budget, 0
         launches = []
         while taken < len(ready) and free > 0 and budget > 0:
             longest = min(LONGEST_LAUNCH, budget)
@@ -311,6 +313,8 @@ class _Look:
             free -= slots
             budget -= len(stretch)
         reason = f"waits for a free slot (parallel: {at.process.parallel})"
+        if at.at_once < at.process.parallel:
+            reason = "waits for a free slot (one at a time: several instances write one output instance)"
         if free > 0:
             reason = f"waits for its turn (at most {at.budget} instances are launched at once)"
         for _, nominal in ready[taken:]:

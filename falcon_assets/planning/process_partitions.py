@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -26,11 +26,13 @@ class ProcessPartitions:
         timeline: The timeline that partitions the assets: the outputs' where one process instance makes exactly one
             instance of each output, the process's own otherwise.
         shift: Index of an output instance minus index of the process instance that writes it; None: own timeline.
+        at_once: How many instances may run at once: ``parallel``, or one where several write one output instance.
     """
 
     nominal: Timeline
     timeline: Timeline
     shift: int | None
+    at_once: int
 
     def nominal_of(self, partition: datetime) -> datetime:
         """The nominal time of the process instance behind a partition, inside its validity or not."""
@@ -63,7 +65,9 @@ def process_partitions(process: Process, cluster: str, feeds: Mapping[str, Feed]
     }
     shift = shifts.pop() if len(shifts) == 1 and len(set(timelines)) == 1 else None
     own = nominal if nominal.count else process_timeline(process, cluster)  # Dagster needs a partition
-    return ProcessPartitions(nominal, own if shift is None else timelines[0], shift)
+    shared = shift is None and _share_outputs(process, nominal, timelines)
+    at_once = 1 if shared else process.parallel
+    return ProcessPartitions(nominal, own if shift is None else timelines[0], shift, at_once)
 
 
 def process_instances(process: Process, cluster: str, feeds: Mapping[str, Feed]) -> Timeline:
@@ -104,7 +108,21 @@ def written(nominal: Timeline, feed: Timeline, output: Output, timezone: str) ->
     return range(bisect_left(everything, 0, key=index), bisect_left(everything, feed.count, key=index))
 
 
+def _share_outputs(process: Process, nominal: Timeline, timelines: Sequence[Timeline]) -> bool:
+    """Whether an output has fewer instances than the process has to write them, as days that are made every hour."""
+    if nominal.count < 2:
+        return False
+    for output, feed in zip(process.outputs, timelines, strict=True):
+        first, last = (
+            feed.index_at_or_before(evaluate_time(output.instance.call, nominal.instance(k), process.timezone))
+            for k in (nominal.first, nominal.count - 1)
+        )
+        if last - first < nominal.count - 1 - nominal.first:
+            return True
+    return False
+
+
 def _replicated(replication: Replication, nominal: Timeline, feed: Feed) -> ProcessPartitions:
     """The asset has the instances that any of the sources brings."""
     asset = replicated_timeline(feed, replication.target) or nominal
-    return ProcessPartitions(nominal, asset, asset.index_at_or_before(nominal.start))
+    return ProcessPartitions(nominal, asset, asset.index_at_or_before(nominal.start), replication.parallel)

@@ -61,7 +61,7 @@ def entities() -> str:
     processes = (
         ("one-to-one", "9", "true", HOUR % ("out", "short")),
         ("both", "9", "true", both),
-        ("day", "1", "true", '{name: out, feed: days, instance: "now(0,0)"}'),
+        ("day", "9", "true", '{name: out, feed: days, instance: "now(0,0)"}'),
         ("fine", "9", "true", HOUR % ("out", "whole")),
         ("waits", "9", "false", HOUR % ("out", "waited")),
     )

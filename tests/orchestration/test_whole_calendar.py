@@ -227,6 +227,7 @@ def decided(store: EntityStore, process: Process, now: datetime) -> None:
                 since=timeline.start,
                 first_open=min(max(timeline.index_at_or_before(now) - 3, 0), timeline.count - 1),
                 records={},
+                at_once=process.parallel,
                 slots_in_use=0,
                 available={"read": there},
             )

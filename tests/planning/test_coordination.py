@@ -65,6 +65,7 @@ def situation(
         since=at(since) if since else None,
         first_open=first_open,
         records={it.nominal: it for it in records},
+        at_once=declared.parallel,
         slots_in_use=slots_in_use,
         available={"raw-flights": set(map(at, available))},
         budget=budget,

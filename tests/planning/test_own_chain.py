@@ -47,6 +47,7 @@ def situation(now: int, raw: Iterable[int], state: Iterable[int] = (), lag: int 
         since=START,
         first_open=0,
         records={hour(one): InstanceRecord(hour(one), InstanceState.SUCCEEDED, attempt=1) for one in state},
+        at_once=declared.parallel,
         slots_in_use=0,
         available={"raw": set(map(hour, raw)), "state": set(map(hour, state))},
     )

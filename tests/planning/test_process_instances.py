@@ -97,3 +97,21 @@ def test_ends_of_months(start, expected):
     daily = make_feed(name="delays", frequency="days(1)", clusters=on(parse_instant(f"{start}T00:00Z"), end))
     found = process_instances(process, "primary", {"delays": daily}).until(end)
     assert [f"{one:%m-%d}" for one in found[:3]] == expected
+
+
+@pytest.mark.parametrize(
+    ("frequency", "instance", "at_once"),
+    [
+        ("hours(1)", "now(0,0)", 4),
+        ("hours(1)", "today(0,0)", 1),
+        ("days(1)", "now(0,0)", 1),
+        ("minutes(30)", "now(0,0)", 4),
+        ("hours(2)", "now(0,0)", 1),
+    ],
+)
+def test_what_several_instances_write_is_written_by_one_at_a_time(frequency, instance, at_once):
+    here = on(START, START + timedelta(days=4))
+    feed = make_feed(name="out", frequency=frequency, clusters=here)
+    outputs = [{"name": "out", "feed": "out", "instance": instance}]
+    process = make_process(frequency="hours(1)", inputs=[], outputs=outputs, clusters=here, parallel=4)
+    assert process_partitions(process, "primary", {"out": feed}).at_once == at_once

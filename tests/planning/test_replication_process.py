@@ -142,6 +142,7 @@ def test_an_instance_is_due_after_the_delay(minute: int, launched: list[int], wa
             since=START,
             first_open=0,
             records={},
+            at_once=one.parallel,
             slots_in_use=0,
             available={feed.name: {hour(0), hour(1)}},
         )
@@ -167,6 +168,7 @@ def test_the_timeout_counts_from_the_delay() -> None:
                 since=START,
                 first_open=0,
                 records={},
+                at_once=one.parallel,
                 slots_in_use=0,
                 available={feed.name: set()},
             )
