@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta, timezone
 from itertools import takewhile
@@ -14,6 +15,7 @@ from falcon_assets.planning.paths import InstancePaths
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.explain import explained
 
+_NO_PLACE = (errno.ELOOP, errno.ENAMETOOLONG)
 _SPAN = {
     "YEAR": timedelta(days=366),
     "MONTH": timedelta(days=31),
@@ -41,13 +43,26 @@ def is_available(store: ClusterStore, feed: Feed, path: str) -> bool:
         store: Where it lies.
         feed: Says what the flag is.
         path: The path of the instance, below the root.
+
+    Raises:
+        StorageError: the store refuses the look, so that nobody knows.
     """
+    flag = feed.availability_flag
     try:
-        if feed.availability_flag is None:
-            return bool(store.fs.exists(store.path(path)))
-        return bool(store.fs.isfile(store.path(f"{path}/{feed.availability_flag}")))
+        place = store.path(path if flag is None else f"{path}/{flag}")
     except StorageError:
         return False
+    # Not fs.exists(): it says of what may not be looked at that it is not there.
+    with explained(store.cluster.name, f"look at {path}"):
+        try:
+            found = store.fs.info(place)
+        except (FileNotFoundError, NotADirectoryError):
+            return False
+        except OSError as error:
+            if error.errno in _NO_PLACE:
+                return False
+            raise
+    return flag is None or found["type"] == "file"
 
 
 def available_instances(

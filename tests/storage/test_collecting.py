@@ -248,6 +248,28 @@ def test_one_that_may_not_be_read_does_not_hide_the_others(store: ClusterStore, 
     )
 
 
+def test_one_that_may_not_be_looked_at_is_not_missing(
+    store: ClusterStore, files: ObservedFiles, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = land(store, at(1))
+    land(store, at(2))
+    look = files.info
+
+    def refuse(path: str, **options: object) -> object:
+        if str(path).startswith(f"{folder}/"):
+            raise PermissionError(13, "Permission denied", path)
+        return look(path, **options)
+
+    monkeypatch.setattr(files, "info", refuse)  # the tests may run as root, who may look everywhere
+    found = collected(store)
+    assert next(found).instance == at(2)
+    with pytest.raises(StorageError) as raised:
+        next(found)
+    assert str(raised.value) == (
+        f"cluster 'primary': cannot look at /raw/flights/2013/01/01/00: permission denied ({folder}/_SUCCESS)"
+    )
+
+
 def test_a_table_has_no_paths(store: ClusterStore) -> None:
     feed = make_feed(locations=None, table={"uri": "catalog:db:flights#ds=${YEAR}-${MONTH}-${DAY}-${HOUR}"})
     with pytest.raises(StorageError, match=r"^feed 'raw-flights' on cluster 'primary' is a table: it has no paths"):
