@@ -12,7 +12,7 @@ from dagster._core.events import DagsterEvent, StepMaterializationData
 from dagster._core.instance.utils import RUNLESS_JOB_NAME, RUNLESS_RUN_ID
 
 from falcon_assets.model.instant import format_instant, parse_instant
-from falcon_assets.orchestration.materialization import DATA_VERSION_TAG
+from falcon_assets.orchestration.runs.materializations import DATA_VERSION_TAG
 
 CLUSTER = "primary"
 FIRST = parse_instant("2013-01-01T00:00Z")

@@ -19,9 +19,9 @@ from benchmarks import bare_copy
 from benchmarks.measure import Line, Steps, alternate, line_of
 from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.feed import Feed
-from falcon_assets.planning.paths import InstancePaths
-from falcon_assets.planning.replication import contributions
-from falcon_assets.planning.replication_options import ReplicationOptions
+from falcon_assets.planning.instances.instance_paths import InstancePaths
+from falcon_assets.planning.replication.options import ReplicationOptions
+from falcon_assets.planning.replication.targets import contributions
 from falcon_assets.spark.copying import copy_instance
 from falcon_assets.spark.session import session_for, stop_sessions
 from falcon_assets.storage.cluster_store import ClusterStore

@@ -1,6 +1,6 @@
 """The code location: load the entities, check them, build Dagster's definitions."""
 
-from falcon_assets.collector import quick_imports
+from falcon_assets.garbage_collection import quick_imports
 
 with quick_imports():
     from falcon_assets.catalog.store import load_entities

@@ -10,7 +10,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 
 from falcon_assets.errors import ExpressionError, SettingsError
-from falcon_assets.planning.clock import Clock
+from falcon_assets.planning.time.clock import Clock
 from falcon_assets.shared_clock import home_clock, shared_start
 
 

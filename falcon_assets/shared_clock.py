@@ -11,7 +11,7 @@ from typing import Any
 from filelock import FileLock
 
 from falcon_assets.errors import ExpressionError, SettingsError
-from falcon_assets.planning.clock import Clock
+from falcon_assets.planning.time.clock import Clock
 
 FILE = "clock.json"
 """In FALCON_HOME; whoever removes it starts the clock anew, for the processes that start afterwards."""

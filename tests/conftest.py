@@ -18,8 +18,8 @@ import yaml
 from filelock import FileLock
 from xdist.remote import Producer
 
-from falcon_assets.orchestration.instance_storage import FalconStorage
-from falcon_assets.orchestration.postgres import database_url
+from falcon_assets.orchestration.platform.instance_storage import FalconStorage
+from falcon_assets.orchestration.platform.postgres import database_url
 from falcon_assets.settings import Settings, load_settings
 from falcon_assets.shared_clock import home_clock
 from tests.distribution import Scheduling, rank

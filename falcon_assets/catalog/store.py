@@ -11,7 +11,6 @@ from typing import TypeVar
 from falcon_assets.catalog.checks import check_all
 from falcon_assets.catalog.declared import Definitions, parse_documents
 from falcon_assets.catalog.documents import read_files, shown_path
-from falcon_assets.collector import collector_paused
 from falcon_assets.errors import (
     InvalidDefinitionsError,
     MissingDefinitionsError,
@@ -20,12 +19,13 @@ from falcon_assets.errors import (
     UnknownEntityError,
     sorted_problems,
 )
+from falcon_assets.garbage_collection import collector_paused
 from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.expression import nearest
 from falcon_assets.model.feed import Feed, FeedCluster
 from falcon_assets.model.process import Process, ProcessCluster
-from falcon_assets.planning.dependencies import Edge, left_out
-from falcon_assets.planning.replication_process import Replication, replications_to
+from falcon_assets.planning.instances.dependencies import Edge, left_out
+from falcon_assets.planning.replication.replication_process import Replication, replications_to
 
 T = TypeVar("T")
 
@@ -42,7 +42,7 @@ class EntityStore:
         positions: Kind and name of each entity -> where it is declared.
         everywhere: All clusters, those of other colos included: what is replicated may come from there.
         warnings: What works and surprises, by file and line; of all colos.
-        left_out: Reads that Dagster's graph of assets cannot show, see :mod:`falcon_assets.planning.dependencies`.
+        left_out: Reads that Dagster's graph of assets cannot show, see ``planning.instances.dependencies``.
     """
 
     root: Path

@@ -24,12 +24,12 @@ from falcon_assets.demo.report import feed_reports
 from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.instant import format_instant
 from falcon_assets.orchestration.code_location import build_definitions
-from falcon_assets.orchestration.coordinator import Outlook
-from falcon_assets.orchestration.foreground import Foreground
-from falcon_assets.orchestration.instance import open_instance
-from falcon_assets.orchestration.open_ledger import Ledger, open_ledger, set_clock
-from falcon_assets.orchestration.postgres import require_space
-from falcon_assets.planning.clock import Clock
+from falcon_assets.orchestration.coordination.coordinator import Outlook
+from falcon_assets.orchestration.coordination.foreground import Foreground
+from falcon_assets.orchestration.platform.dagster_instance import open_instance
+from falcon_assets.orchestration.platform.open_ledger import Ledger, open_ledger, set_clock
+from falcon_assets.orchestration.platform.postgres import require_space
+from falcon_assets.planning.time.clock import Clock
 from falcon_assets.settings import Settings, load_settings
 from falcon_assets.spark.java import require_java
 from falcon_assets.spark.own_server import own_server

@@ -14,7 +14,7 @@ from falcon_assets.demo.landing import Landed, land, landing_places, next_landin
 from falcon_assets.demo.late_flights import CORRECTED, LATE, second_after
 from falcon_assets.errors import SettingsError
 from falcon_assets.model.instant import format_instant
-from falcon_assets.orchestration.postgres import require_space
+from falcon_assets.orchestration.platform.postgres import require_space
 from falcon_assets.settings import Settings
 from falcon_assets.shared_clock import FILE
 

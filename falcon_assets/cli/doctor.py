@@ -7,7 +7,7 @@ import socket
 import click
 
 from falcon_assets.errors import SettingsError
-from falcon_assets.orchestration.postgres import require_space
+from falcon_assets.orchestration.platform.postgres import require_space
 from falcon_assets.settings import load_settings
 from falcon_assets.spark.java import require_java
 

@@ -19,8 +19,8 @@ from falcon_assets.ledger.status import EntityStatus, statuses
 from falcon_assets.model.expression import nearest
 from falcon_assets.model.feed import Feed
 from falcon_assets.model.process import Process
-from falcon_assets.orchestration.instance import open_instance
-from falcon_assets.orchestration.open_ledger import Ledger, open_ledger
+from falcon_assets.orchestration.platform.dagster_instance import open_instance
+from falcon_assets.orchestration.platform.open_ledger import Ledger, open_ledger
 from falcon_assets.settings import Settings, load_settings
 
 _KIND = click.Choice(["feed", "process"])

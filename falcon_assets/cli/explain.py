@@ -17,8 +17,8 @@ from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.feed import Feed
 from falcon_assets.model.instant import format_instant, parse_instant
 from falcon_assets.model.process import Process
-from falcon_assets.planning.paths import InstancePaths
-from falcon_assets.planning.process_instance import ProcessInstance, plan_process_instance
+from falcon_assets.planning.instances.instance_paths import InstancePaths
+from falcon_assets.planning.instances.process_instance import ProcessInstance, plan_process_instance
 from falcon_assets.settings import load_settings
 from falcon_assets.spark.confs import is_secret
 from falcon_assets.storage.availability import is_available

@@ -9,9 +9,9 @@ from rich.console import Console
 from rich.table import Table
 
 from falcon_assets.ledger.overview import Overview, overview
-from falcon_assets.orchestration.instance import open_instance
-from falcon_assets.orchestration.open_ledger import open_ledger
-from falcon_assets.planning.instance_record import InstanceState
+from falcon_assets.orchestration.platform.dagster_instance import open_instance
+from falcon_assets.orchestration.platform.open_ledger import open_ledger
+from falcon_assets.planning.instances.instance_record import InstanceState
 from falcon_assets.settings import load_settings
 
 

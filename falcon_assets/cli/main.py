@@ -7,8 +7,8 @@ from importlib import import_module
 
 import click
 
-from falcon_assets.collector import quick_imports
 from falcon_assets.errors import FalconError
+from falcon_assets.garbage_collection import quick_imports
 
 COMMANDS = {
     "validate": "Check all entity definitions.",

@@ -18,11 +18,11 @@ from falcon_assets.errors import UnknownEntityError
 from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.feed import Feed
 from falcon_assets.model.instant import format_instant, parse_instant
-from falcon_assets.orchestration.instance import open_instance
-from falcon_assets.orchestration.open_ledger import open_ledger
-from falcon_assets.orchestration.retention_copies import CopyVerdict
-from falcon_assets.orchestration.retention_plan import FeedPlan, plan_retention
-from falcon_assets.planning.eviction import Verdict
+from falcon_assets.orchestration.platform.dagster_instance import open_instance
+from falcon_assets.orchestration.platform.open_ledger import open_ledger
+from falcon_assets.orchestration.retention.copies import CopyVerdict
+from falcon_assets.orchestration.retention.plan import FeedPlan, plan_retention
+from falcon_assets.planning.retention.eviction import Verdict
 from falcon_assets.settings import Settings, load_settings
 
 _COLORS = {"keep": "green", "delete": "red", "archive": "yellow"}

@@ -11,19 +11,19 @@ from falcon_assets.catalog.store import EntityStore, load_entities
 from falcon_assets.cli.ending import ends_in_time
 from falcon_assets.cli.quiet import errors_to
 from falcon_assets.cli.run_display import shown_on, tell
+from falcon_assets.engines.programs import kill_programs
 from falcon_assets.errors import SettingsError, UnknownEntityError
 from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.instant import parse_instant
 from falcon_assets.model.process import Process
 from falcon_assets.orchestration.code_location import build_definitions
-from falcon_assets.orchestration.coordinator import pipelines
-from falcon_assets.orchestration.foreground import Foreground, Outcome
-from falcon_assets.orchestration.instance import open_instance
-from falcon_assets.orchestration.instance_storage import DATABASE_ERRORS
-from falcon_assets.orchestration.open_ledger import open_ledger, set_clock
-from falcon_assets.orchestration.postgres import database_url, leave_embedded, require_space, unreachable
+from falcon_assets.orchestration.coordination.coordinator import pipelines
+from falcon_assets.orchestration.coordination.foreground import Foreground, Outcome
+from falcon_assets.orchestration.platform.dagster_instance import open_instance
+from falcon_assets.orchestration.platform.instance_storage import DATABASE_ERRORS
+from falcon_assets.orchestration.platform.open_ledger import open_ledger, set_clock
+from falcon_assets.orchestration.platform.postgres import database_url, leave_embedded, require_space, unreachable
 from falcon_assets.settings import Settings, load_settings
-from falcon_assets.spark.engines.programs import kill_programs
 from falcon_assets.spark.java import require_java
 from falcon_assets.spark.reach import require_reachable
 from falcon_assets.spark.session import interrupt_sessions, stop_sessions

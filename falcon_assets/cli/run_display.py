@@ -11,10 +11,10 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
 from falcon_assets.model.instant import format_instant
-from falcon_assets.orchestration.coordinator import PlannedRun
-from falcon_assets.orchestration.foreground import Display, Outcome
-from falcon_assets.orchestration.replication_work import in_words
-from falcon_assets.planning.instance_record import InstanceState
+from falcon_assets.orchestration.coordination.coordinator import PlannedRun
+from falcon_assets.orchestration.coordination.foreground import Display, Outcome
+from falcon_assets.orchestration.runs.replication_work import in_words
+from falcon_assets.planning.instances.instance_record import InstanceState
 from falcon_assets.storage.copying.copy_progress import CopyProgress
 
 _SHOWN = 5

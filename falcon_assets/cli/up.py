@@ -27,8 +27,8 @@ from falcon_assets.demo.landing import Landed, first_landing, first_not_landed
 from falcon_assets.errors import FalconError, SettingsError
 from falcon_assets.held_signals import held_signals
 from falcon_assets.model.instant import format_instant
-from falcon_assets.orchestration.open_ledger import ledger_engine, set_clock
-from falcon_assets.orchestration.postgres import database_url, require_space
+from falcon_assets.orchestration.platform.open_ledger import ledger_engine, set_clock
+from falcon_assets.orchestration.platform.postgres import database_url, require_space
 from falcon_assets.settings import Settings, load_settings
 from falcon_assets.shared_clock import start_anew
 from falcon_assets.spark.java import require_java

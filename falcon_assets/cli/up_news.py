@@ -14,7 +14,7 @@ from sqlalchemy import Engine
 
 from falcon_assets.ledger.news import Ended, ended_since, newest_event
 from falcon_assets.model.instant import format_instant
-from falcon_assets.planning.instance_record import InstanceState
+from falcon_assets.planning.instances.instance_record import InstanceState
 from falcon_assets.settings import Settings
 
 _SHOWN = 3

@@ -11,7 +11,7 @@ from sqlalchemy.dialects.postgresql import insert
 
 from falcon_assets.ledger.tables import FEED_INSTANCES, INCOMPLETE, PASSES, PUSHED
 from falcon_assets.ledger.upsert import parts, upsert
-from falcon_assets.planning.patrol import Patrol
+from falcon_assets.planning.landing.old_folders import Patrol
 
 _PATROL = [one.name for one in fields(Patrol)]
 

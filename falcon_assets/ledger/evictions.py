@@ -11,7 +11,7 @@ from sqlalchemy import Connection, delete, select, update
 
 from falcon_assets.ledger.tables import EVICTIONS
 from falcon_assets.ledger.upsert import parts, upsert
-from falcon_assets.planning.eviction import StoredInstance, StoredLocation, Verdict
+from falcon_assets.planning.retention.eviction import StoredInstance, StoredLocation, Verdict
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from datetime import datetime
 from enum import Enum
 from typing import TypeAlias
 
-from falcon_assets.planning.instance_record import InstanceState
+from falcon_assets.planning.instances.instance_record import InstanceState
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ from falcon_assets.ledger.reduce import Consumed, FeedInstance, FeedKey, Process
 from falcon_assets.ledger.staleness import mark_stale
 from falcon_assets.ledger.tables import CONSUMED, FEED_INSTANCES, FOLD, PROCESS_INSTANCES, PROJECTION, PUSHED
 from falcon_assets.ledger.upsert import parts, upsert
-from falcon_assets.planning.instance_record import FeedState, InstanceRecord, InstanceState
+from falcon_assets.planning.instances.instance_record import FeedState, InstanceRecord, InstanceState
 
 History: TypeAlias = Callable[[Connection, int, int], tuple[Sequence[Fact], int | None]]
 """``history(connection, after, limit)``: the facts of the next ``limit`` events after that event id, in order, and

@@ -8,7 +8,7 @@ from datetime import datetime
 from sqlalchemy import Connection, func, select
 
 from falcon_assets.ledger.tables import PROCESS_INSTANCES
-from falcon_assets.planning.instance_record import InstanceState
+from falcon_assets.planning.instances.instance_record import InstanceState
 
 _ENDS = (InstanceState.SUCCEEDED, InstanceState.FAILED, InstanceState.TIMED_OUT, InstanceState.KILLED)
 _AT_ONCE = 10_000

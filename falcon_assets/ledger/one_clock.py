@@ -9,7 +9,7 @@ from sqlalchemy.dialects.postgresql import insert
 
 from falcon_assets.errors import SettingsError
 from falcon_assets.ledger.tables import CLOCK, FEED_INSTANCES, SCHEMA
-from falcon_assets.planning.clock import Clock
+from falcon_assets.planning.time.clock import Clock
 
 _EVENTS = table("event_logs", column("id"), column("timestamp"))
 _SURELY_SIMULATED = timedelta(days=2)

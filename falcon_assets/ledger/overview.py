@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from sqlalchemy import Connection, func, literal, select, union_all
 
 from falcon_assets.ledger.tables import FOLD, METADATA, PROCESS_INSTANCES
-from falcon_assets.planning.instance_record import InstanceState
+from falcon_assets.planning.instances.instance_record import InstanceState
 
 
 @dataclass(frozen=True)

@@ -31,7 +31,7 @@ from sqlalchemy import (
 from falcon_assets.ledger.fold import record_of
 from falcon_assets.ledger.tables import COLLECTED, CONSUMED, FEED_INSTANCES, OPEN, PROCESS_INSTANCES, PROGRESS
 from falcon_assets.ledger.upsert import upsert
-from falcon_assets.planning.instance_record import FeedState, InstanceRecord, InstanceState
+from falcon_assets.planning.instances.instance_record import FeedState, InstanceRecord, InstanceState
 
 Name: TypeAlias = tuple[str, str]
 """An entity on a cluster: (cluster, feed) or (cluster, process)."""

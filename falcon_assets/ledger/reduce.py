@@ -20,7 +20,7 @@ from falcon_assets.ledger.facts import (
     RunEnding,
     RunQueued,
 )
-from falcon_assets.planning.instance_record import FeedState, InstanceRecord, InstanceState
+from falcon_assets.planning.instances.instance_record import FeedState, InstanceRecord, InstanceState
 
 FeedKey: TypeAlias = tuple[str, str, datetime]
 """Cluster, feed, instance."""

@@ -26,8 +26,8 @@ from falcon_assets.ledger.reduce import ProcessKey
 from falcon_assets.ledger.tables import CONSUMED, FEED_INSTANCES, PROCESS_INSTANCES, RERUNS
 from falcon_assets.ledger.upsert import parts, upsert
 from falcon_assets.model.instant import format_instant, parse_instant
-from falcon_assets.planning.instance_record import InstanceRecord, InstanceState, LateChange, RerunRequest
-from falcon_assets.planning.lateness import Arrival
+from falcon_assets.planning.instances.instance_record import InstanceRecord, InstanceState, LateChange, RerunRequest
+from falcon_assets.planning.rules.lateness import Arrival
 
 LateInputs = Collection[tuple[str, str, str]]
 """Inputs whose late changes matter: (cluster, process, name of the input)."""

@@ -9,7 +9,7 @@ from sqlalchemy import ColumnElement, Connection, and_, tuple_, update
 from falcon_assets.ledger.reduce import FeedKey, ProcessKey
 from falcon_assets.ledger.tables import CONSUMED, FEED_INSTANCES
 from falcon_assets.ledger.upsert import parts
-from falcon_assets.planning.instance_record import FeedState
+from falcon_assets.planning.instances.instance_record import FeedState
 
 
 def mark_stale(connection: Connection, feeds: Collection[FeedKey], readers: Collection[ProcessKey]) -> None:

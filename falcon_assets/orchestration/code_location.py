@@ -10,18 +10,18 @@ from falcon_assets.catalog.store import EntityStore
 from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.feed import Feed, FeedCluster
 from falcon_assets.model.process import Process
-from falcon_assets.orchestration import names
-from falcon_assets.orchestration.feed_specs import feed_spec
-from falcon_assets.orchestration.process_assets import ProcessAssets
-from falcon_assets.orchestration.replication_assets import ReplicationAssets
-from falcon_assets.orchestration.replication_work import Copying
-from falcon_assets.orchestration.resources import spark_resources
-from falcon_assets.orchestration.retention_schedules import retention_definitions
-from falcon_assets.orchestration.sensors import sensors
-from falcon_assets.orchestration.setup_mark import SETUP, setup_mark
-from falcon_assets.planning.dagster_names import job_name, work_name
-from falcon_assets.planning.replication_process import Replication
-from falcon_assets.planning.timeline import feed_timeline
+from falcon_assets.orchestration.assets.feed_specs import feed_spec
+from falcon_assets.orchestration.assets.process_assets import ProcessAssets
+from falcon_assets.orchestration.assets.replication_assets import ReplicationAssets
+from falcon_assets.orchestration.assets.resources import spark_resources
+from falcon_assets.orchestration.coordination.sensors import sensors
+from falcon_assets.orchestration.mapping import asset_keys as names
+from falcon_assets.orchestration.platform.setup_mark import SETUP, setup_mark
+from falcon_assets.orchestration.retention.schedules import retention_definitions
+from falcon_assets.orchestration.runs.replication_work import Copying
+from falcon_assets.planning.instances.dagster_names import job_name, work_name
+from falcon_assets.planning.replication.replication_process import Replication
+from falcon_assets.planning.time.timeline import feed_timeline
 from falcon_assets.settings import Settings
 from falcon_assets.storage.copying.copy_progress import CopyProgress
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.feed import Feed
-from falcon_assets.planning.paths import InstancePaths
+from falcon_assets.planning.instances.instance_paths import InstancePaths
 from falcon_assets.storage.cluster_store import ClusterStore
 
 

@@ -11,8 +11,8 @@ from falcon_assets.errors import StorageError
 from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.feed import Feed
 from falcon_assets.model.path_template import PathTemplate
-from falcon_assets.planning.paths import InstancePaths
-from falcon_assets.planning.patrol import Patrol
+from falcon_assets.planning.instances.instance_paths import InstancePaths
+from falcon_assets.planning.landing.old_folders import Patrol
 from falcon_assets.storage.availability import CLOCKS_APART, may_hold, utc_wall
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.explain import explained, is_about_path

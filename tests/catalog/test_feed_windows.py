@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from falcon_assets.catalog.checks.feed_windows import FeedWindows
 from falcon_assets.model.frequency import Frequency
 from falcon_assets.model.process import Input
-from falcon_assets.planning.inputs import input_instances
-from falcon_assets.planning.timeline import Timeline
+from falcon_assets.planning.time.timeline import Timeline
+from falcon_assets.planning.windows.input_windows import input_instances
 
 _ZONES = st.sampled_from(["UTC", "Europe/Berlin"])
 _FREQUENCIES = st.sampled_from(["minutes(45)", "hours(1)", "hours(5)", "days(1)", "days(2)", "months(1)"])

@@ -9,11 +9,11 @@ from click.testing import CliRunner
 from sqlalchemy import delete
 
 from falcon_assets.cli.ledger import ledger
+from falcon_assets.events.metadata import instance_state
 from falcon_assets.ledger.tables import ENTITY_STATUS, METADATA, PROCESS_INSTANCES
 from falcon_assets.ledger.upsert import upsert
-from falcon_assets.orchestration.event_metadata import instance_state
-from falcon_assets.orchestration.open_ledger import Ledger, open_ledger
-from falcon_assets.planning.instance_record import InstanceState
+from falcon_assets.orchestration.platform.open_ledger import Ledger, open_ledger
+from falcon_assets.planning.instances.instance_record import InstanceState
 from falcon_assets.settings import Settings
 
 START = datetime(2013, 1, 1, tzinfo=timezone.utc)

@@ -22,7 +22,7 @@ from tests.waiting import wait_until
 
 PATIENCE = 600
 STATES = """
-from falcon_assets.orchestration.instance import open_instance
+from falcon_assets.orchestration.platform.dagster_instance import open_instance
 from falcon_assets.settings import load_settings
 
 with open_instance(load_settings()) as instance:

@@ -8,7 +8,7 @@ import pytest
 
 from falcon_assets.cli.up_news import in_words
 from falcon_assets.ledger.news import Ended
-from falcon_assets.planning.instance_record import InstanceState
+from falcon_assets.planning.instances.instance_record import InstanceState
 
 S = InstanceState
 HOUR = datetime(2013, 1, 2, tzinfo=timezone.utc)

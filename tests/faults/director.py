@@ -14,12 +14,12 @@ from sqlalchemy import select
 from falcon_assets.catalog.store import EntityStore
 from falcon_assets.ledger import queries
 from falcon_assets.ledger.tables import PROCESS_INSTANCES
-from falcon_assets.orchestration import run_tags
-from falcon_assets.orchestration.collector import Collector
-from falcon_assets.orchestration.coordinator import Coordinator, PlannedRun
-from falcon_assets.orchestration.late_arrival import LateArrival
-from falcon_assets.orchestration.open_ledger import Ledger, open_ledger
-from falcon_assets.planning.instance_record import InstanceState
+from falcon_assets.orchestration.coordination.collector import Collector
+from falcon_assets.orchestration.coordination.coordinator import Coordinator, PlannedRun
+from falcon_assets.orchestration.coordination.late_arrival import LateArrival
+from falcon_assets.orchestration.mapping import run_tags
+from falcon_assets.orchestration.platform.open_ledger import Ledger, open_ledger
+from falcon_assets.planning.instances.instance_record import InstanceState
 from falcon_assets.settings import Settings
 from tests.faults.installation import Site
 from tests.faults.step_clock import COLLECTORS, DECIDERS, StepClock

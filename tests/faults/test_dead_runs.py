@@ -14,19 +14,19 @@ import pytest
 from dagster._core.events import AssetObservationData
 
 from falcon_assets.catalog.store import EntityStore, load_entities
+from falcon_assets.events.metadata import instance_state
 from falcon_assets.ledger.queries import some_records
 from falcon_assets.model.instant import format_instant, parse_instant
-from falcon_assets.orchestration import run_tags
 from falcon_assets.orchestration.code_location import build_definitions
-from falcon_assets.orchestration.coordinator import Coordinator, PlannedRun
-from falcon_assets.orchestration.dead_runs import DeadRuns
-from falcon_assets.orchestration.deleted_runs import free_instances_of_deleted_runs
-from falcon_assets.orchestration.event_metadata import instance_state
-from falcon_assets.orchestration.open_ledger import Ledger, open_ledger
-from falcon_assets.orchestration.postgres import database_url
-from falcon_assets.orchestration.run_hold import RunHold, run_lock
-from falcon_assets.planning.clock import Clock
-from falcon_assets.planning.instance_record import InstanceRecord, InstanceState
+from falcon_assets.orchestration.coordination.coordinator import Coordinator, PlannedRun
+from falcon_assets.orchestration.mapping import run_tags
+from falcon_assets.orchestration.platform.open_ledger import Ledger, open_ledger
+from falcon_assets.orchestration.platform.postgres import database_url
+from falcon_assets.orchestration.runs.dead_runs import DeadRuns
+from falcon_assets.orchestration.runs.deleted_runs import free_instances_of_deleted_runs
+from falcon_assets.orchestration.runs.run_locks import RunHold, run_lock
+from falcon_assets.planning.instances.instance_record import InstanceRecord, InstanceState
+from falcon_assets.planning.time.clock import Clock
 from falcon_assets.settings import Settings
 
 CLUSTER = """

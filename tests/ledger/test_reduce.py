@@ -24,7 +24,7 @@ from falcon_assets.ledger.facts import (
 from falcon_assets.ledger.fold import fold, rebuild
 from falcon_assets.ledger.reduce import Consumed, FeedInstance, Rows
 from falcon_assets.ledger.tables import METADATA
-from falcon_assets.planning.instance_record import FeedState, InstanceRecord, InstanceState
+from falcon_assets.planning.instances.instance_record import FeedState, InstanceRecord, InstanceState
 from tests.ledger.histories import chunks_of, content, empty, history_of, hour
 
 T = hour(0)

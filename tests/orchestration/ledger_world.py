@@ -8,8 +8,8 @@ import dagster as dg
 
 from falcon_assets.catalog.store import EntityStore
 from falcon_assets.model.instant import parse_instant
-from falcon_assets.orchestration.open_ledger import Ledger
-from falcon_assets.planning.clock import Clock
+from falcon_assets.orchestration.platform.open_ledger import Ledger
+from falcon_assets.planning.time.clock import Clock
 from falcon_assets.settings import Settings
 
 

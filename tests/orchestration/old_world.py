@@ -12,8 +12,8 @@ from sqlalchemy import select, update
 
 from falcon_assets.ledger.tables import FEED_INSTANCES, INCOMPLETE, PASSES, PUSHED
 from falcon_assets.model.instant import format_instant, parse_instant
-from falcon_assets.orchestration.collector import Collection, Collector
-from falcon_assets.orchestration.old_instances import OldInstances
+from falcon_assets.orchestration.coordination.collector import Collection, Collector
+from falcon_assets.orchestration.coordination.old_instances import OldInstances
 from tests.orchestration.ledger_world import LedgerWorld
 
 CLUSTER = """

@@ -15,9 +15,9 @@ from falcon_assets.ledger.tables import CONSUMED, FEED_INSTANCES, FOLD, PROCESS_
 from falcon_assets.model.instant import format_instant, parse_instant
 from falcon_assets.model.process import Process
 from falcon_assets.orchestration.code_location import build_definitions
-from falcon_assets.orchestration.collector import Collector
-from falcon_assets.orchestration.coordinator import Coordinator, PlannedRun
-from falcon_assets.orchestration.late_arrival import LateArrival
+from falcon_assets.orchestration.coordination.collector import Collector
+from falcon_assets.orchestration.coordination.coordinator import Coordinator, PlannedRun
+from falcon_assets.orchestration.coordination.late_arrival import LateArrival
 from tests.orchestration.ledger_world import LedgerWorld
 
 FEED = """---

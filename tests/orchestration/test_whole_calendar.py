@@ -19,16 +19,16 @@ from falcon_assets.model.feed import Feed
 from falcon_assets.model.instant import format_instant, parse_instant
 from falcon_assets.model.process import Process
 from falcon_assets.orchestration.code_location import build_definitions
-from falcon_assets.orchestration.partitions import instant_of_key, key_of
-from falcon_assets.planning.coordination import Situation, decide
-from falcon_assets.planning.evaluate import evaluate_time
-from falcon_assets.planning.eviction import StoredInstance, StoredLocation, plan_eviction
-from falcon_assets.planning.paths import InstancePaths
-from falcon_assets.planning.process_instance import plan_process_instance
-from falcon_assets.planning.process_partitions import process_partitions
-from falcon_assets.planning.readiness import Readiness
-from falcon_assets.planning.timeline import Timeline, feed_timeline, process_timeline
-from falcon_assets.planning.watch import horizon_of, watch_window
+from falcon_assets.orchestration.mapping.partitions import instant_of_key, key_of
+from falcon_assets.planning.instances.instance_paths import InstancePaths
+from falcon_assets.planning.instances.process_instance import plan_process_instance
+from falcon_assets.planning.instances.process_partitions import process_partitions
+from falcon_assets.planning.landing.watch_windows import horizon_of, watch_window
+from falcon_assets.planning.retention.eviction import StoredInstance, StoredLocation, plan_eviction
+from falcon_assets.planning.rules.coordination import Situation, decide
+from falcon_assets.planning.rules.readiness import Readiness
+from falcon_assets.planning.time.timeline import Timeline, feed_timeline, process_timeline
+from falcon_assets.planning.windows.evaluate import evaluate_time
 from falcon_assets.settings import load_settings
 from tests.catalog.definition_files import write
 from tests.zones import ZONES

@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from falcon_assets.model.instant import format_instant, parse_instant
-from falcon_assets.planning.inputs import output_instance
-from falcon_assets.planning.process_partitions import process_instances, process_partitions
-from falcon_assets.planning.timeline import feed_timeline, process_timeline
+from falcon_assets.planning.instances.process_partitions import process_instances, process_partitions
+from falcon_assets.planning.time.timeline import feed_timeline, process_timeline
+from falcon_assets.planning.windows.input_windows import output_instance
 from tests.builders import make_feed, make_process
 
 FREQUENCIES = ["minutes(45)", "hours(1)", "hours(5)", "days(1)", "days(2)", "months(1)"]

@@ -6,7 +6,7 @@ from datetime import datetime
 
 from falcon_assets.catalog.store import EntityStore
 from falcon_assets.ledger.status import Status, command
-from falcon_assets.orchestration.open_ledger import Ledger
+from falcon_assets.orchestration.platform.open_ledger import Ledger
 from tests.simulation.world import World
 
 

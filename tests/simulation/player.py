@@ -13,8 +13,8 @@ import dagster as dg
 
 from falcon_assets.catalog.store import EntityStore
 from falcon_assets.orchestration.code_location import build_definitions
-from falcon_assets.orchestration.open_ledger import open_ledger
-from falcon_assets.planning.clock import Clock
+from falcon_assets.orchestration.platform.open_ledger import open_ledger
+from falcon_assets.planning.time.clock import Clock
 from falcon_assets.settings import Settings
 from tests.simulation.commands import obey
 from tests.simulation.ground import Ground

@@ -11,7 +11,7 @@ import dagster as dg
 from sqlalchemy import select
 
 from falcon_assets.ledger.tables import PROCESS_INSTANCES
-from falcon_assets.orchestration.open_ledger import Ledger
+from falcon_assets.orchestration.platform.open_ledger import Ledger
 from tests.simulation.world import World
 
 Key = tuple[str, str, datetime]

@@ -9,11 +9,11 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
+from falcon_assets.engines.task import WorkflowTask
 from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.process import Process
 from falcon_assets.model.workflow import Workflow
 from falcon_assets.spark.dataset import InputData, OutputData
-from falcon_assets.spark.engines.task import WorkflowTask
 from falcon_assets.spark.session import session_for
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.data_version import count_files

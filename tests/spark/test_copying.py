@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 
 from falcon_assets.errors import StorageError
 from falcon_assets.model.cluster import Cluster
-from falcon_assets.planning.replication_options import ReplicationOptions
+from falcon_assets.planning.replication.options import ReplicationOptions
 from falcon_assets.spark.copying import copy_instance
 from falcon_assets.spark.session import session_for
 from falcon_assets.storage.copying.copy_progress import CopyProgress

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
+from falcon_assets.engines.run import run_workflow
 from falcon_assets.errors import WorkflowError
 from falcon_assets.model.cluster import Cluster
-from falcon_assets.spark.engines.run import run_workflow
 from falcon_assets.spark.reading import read_input
 from tests.spark.conftest import connect_server
 from tests.spark.sandbox import Sandbox

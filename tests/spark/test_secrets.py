@@ -10,8 +10,8 @@ from typing import Any
 import psutil
 import pytest
 
+from falcon_assets.engines.run import run_workflow
 from falcon_assets.spark.confs import is_secret
-from falcon_assets.spark.engines.run import run_workflow
 from falcon_assets.spark.session import session_for
 from tests.spark.sandbox import Sandbox, cluster_on
 

@@ -5,8 +5,8 @@ from zipfile import ZipFile
 
 import pytest
 
+from falcon_assets.engines.run import run_workflow
 from falcon_assets.errors import WorkflowError
-from falcon_assets.spark.engines.run import run_workflow
 from tests.spark.sandbox import Sandbox
 
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from falcon_assets.errors import StorageError
 from falcon_assets.model.feed import Feed
-from falcon_assets.planning.paths import InstancePaths
+from falcon_assets.planning.instances.instance_paths import InstancePaths
 from falcon_assets.storage.availability import available_instances, is_available
 from falcon_assets.storage.cluster_store import ClusterStore
 from tests.builders import make_cluster, make_feed

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from falcon_assets.planning.copy_plan import ListedFile
+from falcon_assets.planning.replication.copy_plan import ListedFile
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.copying.file_marks import list_files
 from falcon_assets.storage.data_files import is_data, is_hidden, shown

@@ -16,8 +16,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from falcon_assets.errors import StorageError
-from falcon_assets.planning.eviction import plan_eviction
-from falcon_assets.planning.paths import InstancePaths
+from falcon_assets.planning.instances.instance_paths import InstancePaths
+from falcon_assets.planning.retention.eviction import plan_eviction
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.eviction.evicting import evict
 from falcon_assets.storage.eviction.instance_tree import stored_instances

@@ -7,8 +7,8 @@ from datetime import timedelta
 
 from falcon_assets.catalog.declared import Definitions, cluster_names
 from falcon_assets.errors import Problem
-from falcon_assets.planning.timeline import Timeline
-from falcon_assets.planning.zone_changes import offset_changes
+from falcon_assets.planning.time.timeline import Timeline
+from falcon_assets.planning.time.zone_changes import offset_changes
 
 _MINUTE, _NO_TIME = timedelta(minutes=1), timedelta()
 

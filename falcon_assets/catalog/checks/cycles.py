@@ -10,9 +10,18 @@ from falcon_assets.errors import Problem
 from falcon_assets.model.feed import Feed
 from falcon_assets.model.instant import format_instant
 from falcon_assets.model.process import Process
-from falcon_assets.planning.dependencies import Edge, Node, dependencies, find_cycle, own_feeds
-from falcon_assets.planning.self_waits import AnyOf, Copied, Read, SelfWait, Step, Way, Write, first_self_wait
-from falcon_assets.planning.timeline import feed_timeline, process_timeline
+from falcon_assets.planning.instances.dependencies import Edge, Node, dependencies, find_cycle, own_feeds
+from falcon_assets.planning.instances.self_dependency import (
+    AnyOf,
+    Copied,
+    Read,
+    SelfWait,
+    Step,
+    Way,
+    Write,
+    first_self_wait,
+)
+from falcon_assets.planning.time.timeline import feed_timeline, process_timeline
 
 _MOST = 1000
 """How many different cycles are looked at; definitions with more of them are refused."""

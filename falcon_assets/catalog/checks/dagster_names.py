@@ -11,8 +11,8 @@ from falcon_assets.errors import Problem
 from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.feed import Feed
 from falcon_assets.model.process import Process
-from falcon_assets.planning.dagster_names import job_name, op_name, replication_work
-from falcon_assets.planning.replication_process import replication_pipeline
+from falcon_assets.planning.instances.dagster_names import job_name, op_name, replication_work
+from falcon_assets.planning.replication.replication_process import replication_pipeline
 
 
 class _Claim(NamedTuple):

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from falcon_assets.catalog.declared import Declared, Definitions
 from falcon_assets.errors import Problem
 from falcon_assets.model.feed import Feed
-from falcon_assets.planning.instance_rules import timeout_of, timeout_text
+from falcon_assets.planning.rules.retries import timeout_of, timeout_text
 
 
 def check_deadlines(definitions: Definitions) -> Iterator[Problem]:

@@ -9,8 +9,8 @@ from datetime import datetime, timezone
 from falcon_assets.errors import ExpressionError
 from falcon_assets.model.expression import Call
 from falcon_assets.model.instant import format_instant
-from falcon_assets.planning.evaluate import evaluate_time
-from falcon_assets.planning.timeline import Timeline
+from falcon_assets.planning.time.timeline import Timeline
+from falcon_assets.planning.windows.evaluate import evaluate_time
 
 _SAMPLES = 200
 _DOOMSDAY = datetime.max.replace(tzinfo=timezone.utc)

@@ -9,9 +9,9 @@ from falcon_assets.errors import ExpressionError, Problem
 from falcon_assets.model.expression import Kind
 from falcon_assets.model.feed import Feed
 from falcon_assets.model.process import Input, Process
-from falcon_assets.planning.dependencies import own_feeds
-from falcon_assets.planning.inputs import input_instances
-from falcon_assets.planning.timeline import feed_timeline, process_timeline
+from falcon_assets.planning.instances.dependencies import own_feeds
+from falcon_assets.planning.time.timeline import feed_timeline, process_timeline
+from falcon_assets.planning.windows.input_windows import input_instances
 
 _COLUMNS_ARE_KNOWN = ("text", "binaryFile")
 

@@ -11,8 +11,8 @@ from falcon_assets.model.expression import Call
 from falcon_assets.model.feed import Feed
 from falcon_assets.model.instant import format_instant
 from falcon_assets.model.template import parse_template, value_of
-from falcon_assets.planning.replication import common_timeline
-from falcon_assets.planning.timeline import feed_timeline
+from falcon_assets.planning.replication.targets import common_timeline
+from falcon_assets.planning.time.timeline import feed_timeline
 
 
 def check_replication(definitions: Definitions) -> Iterator[Problem]:

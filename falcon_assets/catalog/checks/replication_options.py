@@ -8,7 +8,7 @@ from falcon_assets.catalog.checks.templates import is_mounted
 from falcon_assets.catalog.declared import Declared, Definitions
 from falcon_assets.errors import ExpressionError, Problem
 from falcon_assets.model.feed import Feed
-from falcon_assets.planning.replication_options import option_problems, replication_options
+from falcon_assets.planning.replication.options import option_problems, replication_options
 
 
 def check_replication_options(definitions: Definitions) -> Iterator[Problem]:

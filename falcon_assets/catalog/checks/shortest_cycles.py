@@ -7,7 +7,7 @@ from itertools import islice
 
 import networkx as nx
 
-from falcon_assets.planning.dependencies import Edge, Node
+from falcon_assets.planning.instances.dependencies import Edge, Node
 
 
 def cycles_by_length(edges: Iterable[Edge], most: int) -> list[list[Node]]:

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from falcon_assets.catalog.checks.variables import workflows
 from falcon_assets.catalog.declared import Definitions
 from falcon_assets.errors import Problem
+from falcon_assets.model.spark_settings import is_of_application
 from falcon_assets.model.workflow import SparkSubmitWorkflow, Workflow
-from falcon_assets.planning.spark_settings import is_of_application
 
 
 def check_spark_settings(definitions: Definitions) -> Iterator[Problem]:

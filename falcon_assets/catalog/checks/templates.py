@@ -9,7 +9,7 @@ from falcon_assets.catalog.documents import KeyPath
 from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.feed import Feed, FeedCluster, Locations, Table
 from falcon_assets.model.path_template import PathTemplate
-from falcon_assets.planning.paths import InstancePaths
+from falcon_assets.planning.instances.instance_paths import InstancePaths
 
 LOCATIONS = ("data", "stats", "meta")
 _ALIASES = {"local": "file", "s3a": "s3", "abfss": "abfs", "gcs": "gs"}

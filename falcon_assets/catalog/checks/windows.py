@@ -12,7 +12,7 @@ from falcon_assets.errors import ExpressionError, Problem
 from falcon_assets.model.expression import Call, InstanceExpression, Kind
 from falcon_assets.model.instant import format_instant
 from falcon_assets.model.process import Process
-from falcon_assets.planning.timeline import Timeline, feed_timeline, process_timeline
+from falcon_assets.planning.time.timeline import Timeline, feed_timeline, process_timeline
 
 _LARGEST = 1_000_000
 """Each of them is a path that is looked at, recorded and read."""

@@ -25,7 +25,7 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from falcon_assets.planning.copy_plan import CopyRecord, FileStep, ListedFile
+from falcon_assets.planning.replication.copy_plan import CopyRecord, FileStep, ListedFile
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.copying.copy_records import from_lines, read_records, to_lines
 from falcon_assets.storage.copying.file_marks import list_files

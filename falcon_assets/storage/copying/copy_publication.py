@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from falcon_assets.errors import StorageError
-from falcon_assets.planning.copy_plan import CopyRecord, ListedFile
+from falcon_assets.planning.replication.copy_plan import CopyRecord, ListedFile
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.copying.bulk_sync import sync_all
 from falcon_assets.storage.copying.copy_folders import CopyFolders

@@ -13,7 +13,7 @@ from types import TracebackType
 
 from fsspec import AbstractFileSystem
 
-from falcon_assets.planning.copy_plan import CopyRecord, ListedFile
+from falcon_assets.planning.replication.copy_plan import CopyRecord, ListedFile
 from falcon_assets.storage.file_reading import is_local
 
 _FLUSH_SECONDS = 2.0

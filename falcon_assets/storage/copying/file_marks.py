@@ -6,7 +6,7 @@ import os
 
 from fsspec import AbstractFileSystem
 
-from falcon_assets.planning.copy_plan import ListedFile
+from falcon_assets.planning.replication.copy_plan import ListedFile
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.data_files import is_data, is_hidden
 from falcon_assets.storage.explain import explained

@@ -11,9 +11,9 @@ from pathlib import Path
 from types import TracebackType
 
 from falcon_assets.errors import StorageError
-from falcon_assets.planning.copy_plan import CopyPlan, ListedFile, plan_copy
-from falcon_assets.planning.replication import Contribution
-from falcon_assets.planning.replication_options import ReplicationOptions
+from falcon_assets.planning.replication.copy_plan import CopyPlan, ListedFile, plan_copy
+from falcon_assets.planning.replication.options import ReplicationOptions
+from falcon_assets.planning.replication.targets import Contribution
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.copying.copy_folders import CopyFolders
 from falcon_assets.storage.copying.copy_records import true_records

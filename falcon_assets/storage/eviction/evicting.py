@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import NamedTuple, Protocol
 
 from falcon_assets.errors import StorageError
-from falcon_assets.planning.eviction import StoredInstance, StoredLocation, Verdict
+from falcon_assets.planning.retention.eviction import StoredInstance, StoredLocation, Verdict
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.eviction.archiving import archive
 from falcon_assets.storage.eviction.plain_removal import PlainRemoval

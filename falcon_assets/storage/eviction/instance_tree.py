@@ -11,8 +11,8 @@ from falcon_assets.errors import StorageError
 from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.feed import Feed
 from falcon_assets.model.path_template import PathTemplate
-from falcon_assets.planning.eviction import LocationKind, StoredInstance, StoredLocation
-from falcon_assets.planning.paths import InstancePaths, Place
+from falcon_assets.planning.instances.instance_paths import InstancePaths, Place
+from falcon_assets.planning.retention.eviction import LocationKind, StoredInstance, StoredLocation
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.explain import explained
 

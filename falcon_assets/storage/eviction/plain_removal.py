@@ -7,7 +7,7 @@ from contextlib import contextmanager, suppress
 from functools import cached_property
 
 from falcon_assets.errors import StorageError
-from falcon_assets.planning.eviction import StoredLocation
+from falcon_assets.planning.retention.eviction import StoredLocation
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.copying.copy_folders import copies_folder
 from falcon_assets.storage.removing import remove_tree

@@ -20,7 +20,7 @@ from pathlib import Path
 from filelock import lock_descriptor
 
 from falcon_assets.errors import StorageError
-from falcon_assets.planning.eviction import StoredLocation
+from falcon_assets.planning.retention.eviction import StoredLocation
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.copying.copy_folders import copies_folder
 from falcon_assets.storage.eviction.plain_removal import parent_and_name

@@ -1,0 +1,1 @@
+"""Workflow engines: what computes an instance."""

@@ -1,0 +1,69 @@
+"""The engine ``pyspark``: a Python function ``run(spark, inputs, instance)``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from pyspark.sql import DataFrame, SparkSession
+
+from falcon_assets.engines.function import load_function
+from falcon_assets.engines.task import WorkflowTask
+from falcon_assets.errors import FalconError, WorkflowError
+from falcon_assets.model.workflow import PySparkWorkflow
+from falcon_assets.spark.failures import SPARK_ERRORS, explain, own_line
+
+
+def compute_python(
+    spark: SparkSession, inputs: Mapping[str, DataFrame], task: WorkflowTask, workflow: PySparkWorkflow
+) -> dict[str, DataFrame]:
+    """Calls the function with the session, the inputs by name and an :class:`~falcon_assets.spark.instance.Instance`.
+
+    It returns the DataFrame of the one output, or a dict with one per output; nothing where there are no outputs.
+
+    Raises:
+        WorkflowError: it cannot be loaded, it failed (with the line of its file), or it returned something else.
+    """
+    function, file = load_function(workflow, task.entity_root)
+    try:
+        returned = function(spark, dict(inputs), task.instance)
+    except FalconError:
+        raise
+    except Exception as error:
+        said = explain(error) if isinstance(error, SPARK_ERRORS) else f"{type(error).__name__}: {error}"
+        raise WorkflowError(f"{own_line(error, file)}: {said}") from error
+    return _by_output(returned, task, f"{file}: {function.__name__}()")
+
+
+def _by_output(returned: object, task: WorkflowTask, where: str) -> dict[str, DataFrame]:
+    names = [data.name for data in task.outputs]
+    declared = ", ".join(names)
+    if not names:
+        if returned is None or (isinstance(returned, Mapping) and not returned):
+            return {}
+        raise WorkflowError(f"{where} returned {_kind(returned)}, but the process has no outputs: return nothing")
+    if isinstance(returned, DataFrame):
+        if len(names) == 1:
+            return {names[0]: returned}
+        raise WorkflowError(f"{where} returned one DataFrame for several outputs: return a dict with {declared}")
+    if not isinstance(returned, Mapping):
+        raise WorkflowError(
+            f"{where} returned {_kind(returned)}: return a DataFrame, or a dict of DataFrames with {declared}"
+        )
+    wrong = [f"{name} is missing" for name in names if name not in returned]
+    wrong += [f"{name} is not an output" for name in returned if name not in names]
+    wrong += [
+        f"{name} is {_kind(frame)}"
+        for name, frame in returned.items()
+        if name in names and not isinstance(frame, DataFrame)
+    ]
+    if wrong:
+        raise WorkflowError(
+            f"{where} returned a dict that does not fit: {'; '.join(wrong)}; the outputs are {declared}"
+        )
+    return dict(returned)
+
+
+def _kind(value: object) -> str:
+    if isinstance(value, DataFrame):
+        return "a DataFrame"
+    return "nothing" if value is None else f"a value of type {type(value).__name__}"

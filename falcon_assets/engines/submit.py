@@ -1,0 +1,203 @@
+"""The engine ``spark-submit``: a program of its own, told where to read and write."""
+
+from __future__ import annotations
+
+import signal
+import sys
+import tempfile
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+from pyspark.find_spark_home import _find_spark_home
+
+from falcon_assets.engines import connect_client
+from falcon_assets.engines.program_log import cause_in
+from falcon_assets.engines.programs import run_program
+from falcon_assets.engines.task import WorkflowResult, WorkflowTask
+from falcon_assets.errors import ExpressionError, WorkflowError
+from falcon_assets.model.instant import format_instant
+from falcon_assets.model.workflow import SparkSubmitWorkflow
+from falcon_assets.planning.windows.interpolate import interpolate
+from falcon_assets.spark.confs import cluster_confs, executor_environ, is_connect, is_secret
+from falcon_assets.spark.connect import child_environ, token_of
+from falcon_assets.spark.connect_endpoint import without_token
+from falcon_assets.spark.dataset import InputData, OutputData
+from falcon_assets.spark.failures import SPARK_ERRORS, condition_of, explain
+from falcon_assets.spark.input_files import require_names, require_visible
+from falcon_assets.spark.libs import libs_of
+from falcon_assets.spark.paths import literal, utf8
+from falcon_assets.spark.reach import require_reachable
+from falcon_assets.spark.session import application_id
+from falcon_assets.spark.writing import count_records
+
+_TAIL_BYTES = 1 << 20
+_NOTHING_WRITTEN = ("PATH_NOT_FOUND", "UNABLE_TO_INFER_SCHEMA")
+
+
+def submit(task: WorkflowTask, workflow: SparkSubmitWorkflow) -> WorkflowResult:
+    """Runs the program with Spark's own ``spark-submit`` and waits for it.
+
+    It gets the cluster's endpoint as master and the ``spark.*`` properties of cluster and process. In its arguments
+    ``${input}`` is the input's folders, joined by commas and with what Spark takes for a pattern escaped, ``${output}``
+    the folder to write, ``${nominalTime}`` the nominal time, and properties and expressions work as everywhere. Its
+    output goes to a log in the working folder.
+
+    Raises:
+        WorkflowError: it cannot be started, no program could read all files of the inputs, it failed (with what
+            its log says), or it left an output out.
+    """
+    path = task.entity_root / workflow.path
+    if not path.is_file():
+        raise WorkflowError(f"{path}: the workflow's program cannot be read: no such file")
+    endpoint = task.cluster.interfaces.execute.endpoint
+    require_reachable(task.cluster.name, endpoint)
+    for data in task.inputs:
+        require_names(data)
+    arguments = _arguments(task, workflow, path)
+    token = _checked_token(task) if is_connect(endpoint) else None
+    folder = _log_folder(task)
+    with tempfile.TemporaryDirectory(prefix="events-", dir=folder) as made:
+        events = Path(made, "events")  # what is made so is its owner's only
+        events.mkdir()
+        secrets = _properties_file(task, Path(made, "secrets.conf"))
+        log = folder / f"{Path(made).name.replace('events-', 'spark-submit-')}.log"
+        program = [str(path), *arguments]
+        if is_connect(endpoint) and path.suffix == ".py":
+            program.insert(0, connect_client.__file__)
+        code = run_program([*_command(task, workflow, events, secrets), *program], log, child_environ(token))
+        application = _application(events)
+    if code != 0:
+        ended = f"was ended by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
+        said = _cause(log, task, token)
+        raise WorkflowError(f"{path}: spark-submit {ended}; its log is {log}" + (f" and says:\n{said}" if said else ""))
+    records = {data.name: _count(task, data, f"{path}: the program ended well", log) for data in task.outputs}
+    if is_connect(endpoint):
+        application = application_id(task.session())
+    return WorkflowResult(records, application)
+
+
+def _count(task: WorkflowTask, data: OutputData, ended: str, log: Path) -> int:
+    try:
+        return count_records(task.session(), data)
+    except (*SPARK_ERRORS, WorkflowError) as error:
+        cause = error.__cause__ if isinstance(error, WorkflowError) else error
+        if cause is None:
+            raise
+        if condition_of(cause) in _NOTHING_WRITTEN:
+            raise WorkflowError(
+                f"{ended} but did not write output {data.name!r} to {data.url}; its log is {log}"
+            ) from None
+        raise WorkflowError(
+            f"{ended} but output {data.name!r} cannot be read: {explain(cause)}; its log is {log}"
+        ) from error
+
+
+def _command(task: WorkflowTask, workflow: SparkSubmitWorkflow, events: Path, secrets: Path) -> list[str]:
+    endpoint = task.cluster.interfaces.execute.endpoint
+    confs = {
+        "spark.sql.session.timeZone": "UTC",
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.pyspark.python": sys.executable,
+        "spark.hadoop.mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",  # publishing says what is complete
+        "spark.eventLog.enabled": "true",  # its file is named after the application
+        "spark.eventLog.dir": events.as_uri(),
+        "spark.eventLog.rolling.enabled": "false",
+        "spark.eventLog.compress": "false",
+        **({} if is_connect(endpoint) else executor_environ()),
+        **cluster_confs(task.cluster),
+        **task.settings,
+    }
+    if is_connect(endpoint):
+        confs["spark.api.mode"] = "connect"  # --remote alone leaves a Python program with a session of its own
+    command = [str(Path(_find_spark_home(), "bin", "spark-submit"))]
+    # A token goes by the environment: command lines can be read by every user of the machine.
+    command += ["--remote", without_token(endpoint)] if is_connect(endpoint) else ["--master", endpoint]
+    command += ["--name", f"{task.process} {format_instant(task.nominal)}"]
+    command += ["--load-spark-defaults", "--properties-file", str(secrets)]
+    for key, value in confs.items():
+        command += [] if is_secret(key) else ["--conf", f"{key}={value}"]
+    libs = libs_of(task.entity_root, workflow.lib)
+    if is_connect(endpoint) and libs.jars:
+        jars = ", ".join(jar.name for jar in libs.jars)
+        raise WorkflowError(f"{jars}: a program cannot bring jars to a Spark Connect server: give them to the server")
+    for option, files in (("--jars", libs.jars), ("--py-files", libs.python)):
+        command += [option, ",".join(map(str, files))] if files else []
+    if workflow.class_:
+        command += ["--class", workflow.class_]
+    return command
+
+
+def _properties_file(task: WorkflowTask, file: Path) -> Path:
+    """The properties that no command line may have, as Java reads them."""
+    confs = {**cluster_confs(task.cluster), **task.settings}
+    lines = [f"{_escaped(key)}={_escaped(value)}" for key, value in confs.items() if is_secret(key)]
+    file.touch(mode=0o600)
+    file.write_text("\n".join(lines), encoding="ascii")
+    return file
+
+
+def _escaped(text: str) -> str:
+    units = text.encode("utf-16-be")
+    return "".join(f"\\u{units[at]:02x}{units[at + 1]:02x}" for at in range(0, len(units), 2))
+
+
+def _arguments(task: WorkflowTask, workflow: SparkSubmitWorkflow, path: Path) -> list[str]:
+    values = {
+        **task.properties,
+        "nominalTime": format_instant(task.nominal),
+        **{data.name: _folders(data) for data in task.inputs if any(data.name in text for text in workflow.args)},
+        **{data.name: utf8(data.url) for data in task.outputs},
+    }
+    try:
+        return [interpolate(text, values, task.nominal, task.timezone, task.user) for text in workflow.args]
+    except ExpressionError as error:
+        raise WorkflowError(f"process {task.process!r}: args of {path}: {error}") from error
+
+
+def _folders(data: InputData) -> str:
+    """The folders of an input as one argument: Spark's readers take each for a pattern, so nothing in it may be one."""
+    if wrong := [url for url in data.urls if "," in url]:
+        raise WorkflowError(
+            f"input {data.name!r} (feed {data.feed.name!r}): {wrong[0]} holds a comma, which separates the folders in "
+            f"${{{data.name}}}: rename the folder, or use another engine"
+        )
+    return ",".join(map(literal, data.urls))
+
+
+def _checked_token(task: WorkflowTask) -> str | None:
+    """What the program shows to a Connect server, which sees every file of the inputs."""
+    session = task.session()
+    for data in task.inputs:
+        try:
+            require_visible(session, data)
+        except SPARK_ERRORS as error:
+            raise WorkflowError(f"input {data.name!r} (feed {data.feed.name!r}): {explain(error)}") from error
+    return token_of(session)
+
+
+def _log_folder(task: WorkflowTask) -> Path:
+    """Where this run may leave files: below ``working`` where that is on this machine."""
+    url = urlsplit(task.working)
+    if url.scheme not in ("", "file"):
+        return Path(tempfile.mkdtemp(prefix="falcon-"))
+    stamp = f"{task.nominal:%Y%m%dT%H%M}"
+    folder = Path(unquote(url.path) if url.scheme else task.working).absolute() / "spark-submit" / task.process / stamp
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+def _cause(log: Path, task: WorkflowTask, token: str | None) -> str:
+    with log.open("rb") as file:
+        file.seek(max(0, log.stat().st_size - _TAIL_BYTES))
+        text = "\n".join(cause_in(file.read().decode(errors="replace")))
+    for key, value in {**task.cluster.properties, **task.properties, "token": token}.items():
+        if is_secret(key) and value:
+            text = text.replace(value, "*****")
+    return text
+
+
+def _application(events: Path) -> str:
+    """The application id, which is the event log's name; "" where the cluster has its events logged elsewhere."""
+    logs = sorted(events.iterdir(), key=lambda log: log.stat().st_mtime)
+    return logs[-1].name.removesuffix(".inprogress") if logs else ""

@@ -1,0 +1,1 @@
+"""What is written into Dagster's event log and read back by the ledger."""

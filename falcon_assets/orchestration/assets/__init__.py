@@ -1,0 +1,1 @@
+"""Assets and jobs of feeds, processes and replications."""

@@ -1,0 +1,116 @@
+"""Replications as Dagster assets: one op per feed and target, copying from every source."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import dagster as dg
+
+from falcon_assets.catalog.store import EntityStore
+from falcon_assets.model.cluster import Cluster
+from falcon_assets.model.feed import Feed, FeedCluster
+from falcon_assets.orchestration.assets.feed_specs import feed_spec
+from falcon_assets.orchestration.assets.process_assets import ProcessAssets
+from falcon_assets.orchestration.assets.resources import resource_key
+from falcon_assets.orchestration.mapping import asset_keys as names
+from falcon_assets.orchestration.mapping import run_tags
+from falcon_assets.orchestration.mapping.partition_mappings import mapping_for
+from falcon_assets.orchestration.runs.instance_claims import InstanceFence
+from falcon_assets.orchestration.runs.instance_work import InstanceWork
+from falcon_assets.orchestration.runs.process_execution import ProcessExecution
+from falcon_assets.orchestration.runs.replication_work import Copying, ReplicationWork, Route
+from falcon_assets.planning.instances.dagster_names import op_name, work_name
+from falcon_assets.planning.instances.instances_reading import FeedAsset
+from falcon_assets.planning.instances.process_partitions import process_partitions
+from falcon_assets.planning.replication.replication_process import Replication
+from falcon_assets.planning.replication.targets import contributions
+from falcon_assets.planning.time.timeline import feed_timeline
+from falcon_assets.settings import Settings
+from falcon_assets.storage.feed_store import store_of
+
+
+@dataclass(frozen=True)
+class ReplicationAssets:
+    """Builds the assets of feeds on their targets.
+
+    Attributes:
+        store: The entities.
+        settings: Where everything lies.
+        processes: Knows how the assets on the sources are partitioned.
+        copying: Told how far copies are.
+    """
+
+    store: EntityStore
+    settings: Settings
+    processes: ProcessAssets
+    copying: Copying
+
+    def build(self, feed: Feed, cluster: Cluster, entry: FeedCluster) -> dg.AssetsDefinition:
+        """The asset of ``feed`` on its target ``cluster``, with the op that copies it.
+
+        A run that a coordinator made is for one source, any other one copies from all of them; each instance of each
+        source is copied, recorded and fails on its own.
+        """
+        replications = self.store.replications_to(feed.name, cluster.name)
+        executions = [self._execution(one, feed, cluster) for one in replications]
+        spark = resource_key(cluster)
+
+        @dg.multi_asset(
+            name=op_name(cluster.name, work_name(replications[0])),
+            specs=[self._spec(replications, feed, cluster, entry)],
+            description=f"Copies {feed.name} to {cluster.name}",
+            backfill_policy=dg.BackfillPolicy.single_run(),
+            op_tags=names.tags({"falcon/feed": feed.name, "falcon/cluster": cluster.name}),
+            required_resource_keys={spark},
+        )
+        def copy(context):  # type: ignore[no-untyped-def]  # Dagster cannot resolve postponed annotations
+            wanted = context.run.tags.get(run_tags.PROCESS)
+            chosen = [one for one in executions if one.process.name == wanted] or executions
+            failures = list[str]()
+            for one in chosen:
+                try:
+                    one.run(context, lambda: getattr(context.resources, spark).spark_session)
+                except dg.Failure as failure:
+                    failures.append(failure.description or one.process.name)
+            if failures:
+                raise dg.Failure("\n".join(failures))
+            # As in process assets: the events are recorded already, instance by instance.
+            yield from ()
+
+        return copy
+
+    def _spec(
+        self, replications: tuple[Replication, ...], feed: Feed, cluster: Cluster, entry: FeedCluster
+    ) -> dg.AssetSpec:
+        timeline = process_partitions(replications[0], cluster.name, self.store.feeds).timeline
+        return feed_spec(
+            feed,
+            cluster,
+            entry,
+            timeline,
+            deps=list(self._deps(replications, feed, cluster)),
+            kinds=("spark",),
+            tags={"falcon/sources": ".".join(one.source for one in replications)},
+            metadata={"falcon/sources": ", ".join(one.source for one in replications)},
+            skippable=True,
+        )
+
+    def _deps(self, replications: tuple[Replication, ...], feed: Feed, cluster: Cluster) -> Iterator[dg.AssetDep]:
+        for one in replications:
+            source = self.store.clusters.get(one.source)
+            upstream = self.processes.feed_asset(feed, source) if source else FeedAsset(feed_timeline(feed, one.source))
+            partitions = process_partitions(one, cluster.name, self.store.feeds)
+            mapping = mapping_for(one.inputs[0], feed.timezone, partitions, upstream)
+            yield dg.AssetDep(names.asset_key(one.source, feed.name), partition_mapping=mapping)
+
+    def _execution(self, replication: Replication, feed: Feed, cluster: Cluster) -> ProcessExecution:
+        def work(context: dg.AssetExecutionContext, fence: InstanceFence) -> InstanceWork:
+            home, environ = self.settings.home, self.settings.environ
+            source = store_of(feed, self.store.everywhere[replication.source], home, environ, readonly=True)
+            parts = contributions(feed, cluster.name, self.store.everywhere)
+            route = Route(replication, feed, source, store_of(feed, cluster, home, environ), parts)
+            return ReplicationWork(route, fence, context.log.info, self.copying)
+
+        partitions = process_partitions(replication, cluster.name, self.store.feeds)
+        return ProcessExecution(replication, cluster, partitions, self.settings, work)

@@ -1,0 +1,71 @@
+"""Dagster resources: the Spark session of a cluster's execute interface."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from dagster_pyspark import LazyPySparkResource
+from pyspark.sql import SparkSession
+
+from falcon_assets.errors import StorageError
+from falcon_assets.model.cluster import Cluster
+from falcon_assets.planning.instances.dagster_names import op_name
+from falcon_assets.settings import Settings, load_settings
+from falcon_assets.spark.confs import session_confs
+from falcon_assets.spark.session import session_for
+from falcon_assets.storage.cluster_store import ClusterStore
+
+
+class ClusterSparkResource(LazyPySparkResource):
+    """dagster-pyspark's resource on the execute endpoint of a cluster, with a session that outlives the run.
+
+    Assets of your own may require it too, under the key ``spark__<cluster>``.
+
+    Attributes:
+        cluster: The definition of the cluster, as written.
+        working: The cluster's working folder; empty where its store could not be used when the location was loaded.
+        home: ``FALCON_HOME``, where the token of a warm Spark Connect server lies.
+    """
+
+    cluster: dict[str, Any]
+    working: str
+    home: str
+
+    @property
+    def spark_session(self) -> SparkSession:
+        """The warm session of this process; started when first asked for.
+
+        Raises:
+            StorageError: the cluster's store cannot be used.
+        """
+        cluster = Cluster.model_validate(self.cluster)
+        return session_for(cluster, self.working or _working(cluster, load_settings()), Path(self.home))
+
+
+def resource_key(cluster: Cluster) -> str:
+    """The key of the cluster's Spark resource."""
+    return op_name("spark", cluster.name)
+
+
+def spark_resources(clusters: Iterable[Cluster], settings: Settings) -> dict[str, ClusterSparkResource]:
+    """One Spark resource per cluster, by key; starts nothing."""
+    return {resource_key(cluster): _resource(cluster, settings) for cluster in clusters}
+
+
+def _resource(cluster: Cluster, settings: Settings) -> ClusterSparkResource:
+    try:
+        working = _working(cluster, settings)
+    except StorageError:  # said when it is used: the location serves the other clusters meanwhile
+        working = ""
+    return ClusterSparkResource(
+        spark_config=session_confs(cluster, working),
+        cluster=cluster.model_dump(mode="json", by_alias=True, exclude_none=True),
+        working=working,
+        home=str(settings.home),
+    )
+
+
+def _working(cluster: Cluster, settings: Settings) -> str:
+    return ClusterStore(cluster, settings.home, settings.environ).working

@@ -1,0 +1,1 @@
+"""Collectors, coordinators and late arrival: from sensors, and in the foreground."""

@@ -1,0 +1,102 @@
+"""The reruns that are asked for on a cluster, as coordinators see them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import partial
+
+from sqlalchemy import Connection
+
+from falcon_assets.catalog.store import EntityStore
+from falcon_assets.ledger import reruns
+from falcon_assets.ledger.reduce import ProcessKey
+from falcon_assets.ledger.status import Status, statuses
+from falcon_assets.orchestration.coordination.late_inputs import late_inputs
+from falcon_assets.planning.instances.instance_record import InstanceRecord, RerunRequest
+from falcon_assets.planning.instances.process_partitions import process_instances
+from falcon_assets.planning.rules.pending_reruns import RerunHolds, rerun_holds
+from falcon_assets.planning.rules.retries import is_alive
+
+
+@dataclass(frozen=True)
+class ClusterReruns:
+    """The requests on a cluster that are alive.
+
+    Attributes:
+        requests: Process -> nominal time -> the request.
+        records: Process -> nominal time -> what is known about the instance.
+        holds: Cluster -> what waits for them, and for those on the clusters that it is replicated from.
+    """
+
+    requests: Mapping[str, Mapping[datetime, RerunRequest]] = field(default_factory=dict)
+    records: Mapping[str, Mapping[datetime, InstanceRecord]] = field(default_factory=dict)
+    holds: Mapping[str, RerunHolds] = field(default_factory=dict)
+
+
+def look_at_reruns(
+    connection: Connection, store: EntityStore, cluster: str, own: Collection[str], now: datetime
+) -> ClusterReruns:
+    """The requests on the cluster that are alive; those of processes in ``own`` that are not any more are deleted.
+
+    What reads an instance that will be asked to run again, because a late rerun has just replaced what it read, waits
+    already: the late-arrival sensor looks less often than coordinators do.
+    """
+    clusters = _with_sources(store, cluster)
+    watched = [key for key in late_inputs(store, store.coordinated) if key[0] in clusters]
+    # In this order: a rerun that ends in between is alive in the one, or has left its readers stale in the other.
+    found = reruns.requested(connection, clusters)
+    following = _following(connection, store, watched, now)
+    if not found and not following:
+        return ClusterReruns()
+    alive = [one for one in found if _is_alive(one, store)]
+    here = [one for one in found if one.cluster == cluster]
+    reruns.forget(connection, cluster, [one for one in here if one not in alive and one.process in own])
+    requests: dict[str, dict[datetime, RerunRequest]] = {}
+    records: dict[str, dict[datetime, InstanceRecord]] = {}
+    for one in alive:
+        if one.cluster == cluster:
+            requests.setdefault(one.process, {})[one.nominal] = one.request
+            records.setdefault(one.process, {})[one.nominal] = one.record
+    asked = [*((one.process, one.cluster, one.nominal) for one in alive), *following]
+    late_readers = partial(reruns.late_readers, connection, watched)
+    return ClusterReruns(requests, records, rerun_holds(asked, store.coordinated_on, store.feeds, late_readers))
+
+
+def _with_sources(store: EntityStore, cluster: str) -> set[str]:
+    """The cluster, and all from which data comes to it, over others too."""
+    sources = store.sources
+    found, new = set[str](), {cluster}
+    while new:
+        found |= new
+        new = {source for one in new for source in sources.get(one, ())} - found
+    return found
+
+
+def _following(
+    connection: Connection, store: EntityStore, watched: reruns.LateInputs, now: datetime
+) -> list[ProcessKey]:
+    """The instances whose late inputs were replaced by late reruns: they run again as soon as somebody looks."""
+    changed = reruns.changed(connection, watched)
+    found = [key for key, one in changed.items() if any(arrival.by_late_rerun for arrival in one.arrivals)]
+    if not found:
+        return []
+    readers = {key: store.coordinated_on(key[0], key[1]) for key in found}
+    scheduled = {key: store.scheduled_as(reader) for key, reader in readers.items() if reader}
+    status = statuses(connection, scheduled.values(), now)
+    return [
+        key
+        for key, reader in readers.items()
+        if reader is not None
+        and status[scheduled[key].kind, scheduled[key].name].status is not Status.SUBMITTED
+        and process_instances(reader, key[1], store.feeds).contains(key[2])
+    ]
+
+
+def _is_alive(one: reruns.Requested, store: EntityStore) -> bool:
+    process = store.coordinated_on(one.process, one.cluster)
+    if process is None:
+        return False
+    exists = process_instances(process, one.cluster, store.feeds).contains(one.nominal)
+    return exists and is_alive(one.request, one.record, process)

@@ -1,0 +1,155 @@
+"""A look at some instances of a feed right now, because a person asks for it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from falcon_assets.catalog.store import EntityStore
+from falcon_assets.errors import StorageError, UnknownEntityError, UnknownInstanceError
+from falcon_assets.ledger import queries
+from falcon_assets.ledger.collecting import set_incomplete
+from falcon_assets.model.cluster import Cluster
+from falcon_assets.model.feed import Feed
+from falcon_assets.model.instant import format_instant
+from falcon_assets.orchestration.coordination.collector import Collector
+from falcon_assets.orchestration.coordination.landing_events import Landings
+from falcon_assets.orchestration.coordination.pushes import not_from_outside
+from falcon_assets.orchestration.platform.open_ledger import Ledger
+from falcon_assets.planning.instances.instance_paths import InstancePaths
+from falcon_assets.planning.time.timeline import feed_timeline
+from falcon_assets.settings import Settings
+from falcon_assets.storage.collecting import Collected, collect, why_unavailable
+
+
+@dataclass(frozen=True)
+class RangeLook:
+    """What a look at a range of instances found on a cluster; nominal times, oldest first.
+
+    Attributes:
+        cluster: The cluster.
+        new: Those that were recorded for the first time.
+        changed: Those that were recorded as another version.
+        unchanged: Those that are recorded already.
+        missing: Those that are not complete, each with the reason.
+        problem: What could not be read; None: nothing.
+    """
+
+    cluster: str
+    new: tuple[Collected, ...]
+    changed: tuple[Collected, ...]
+    unchanged: tuple[datetime, ...]
+    missing: tuple[tuple[datetime, str], ...]
+    problem: str | None = None
+
+
+def clusters_to_collect(store: EntityStore, feed: Feed, cluster: str | None) -> list[Cluster]:
+    """The clusters on which a feed lands from outside, or that one.
+
+    Raises:
+        UnknownEntityError: there is none, or it does not land there from outside.
+    """
+    asked = [store.cluster(cluster)] if cluster else [one for one in store.clusters.values() if feed.on(one.name)]
+    refused = []
+    found = []
+    for one in asked:
+        feed_timeline(feed, one.name)  # raises where it is not on that cluster
+        why = not_from_outside(store, feed, one.name)
+        refused += [why] if why else []
+        found += [] if why else [one]
+    if not found:
+        where = "" if refused else f"feed {feed.name!r} is on none of the clusters of this code location"
+        raise UnknownEntityError("\n".join(refused) or where)
+    return found
+
+
+def collect_on_all(
+    ledger: Ledger,
+    store: EntityStore,
+    settings: Settings,
+    feed: Feed,
+    clusters: Sequence[Cluster],
+    first: datetime,
+    last: datetime,
+) -> list[RangeLook]:
+    """:func:`collect_range` on each of the clusters, but for those that have no instance in that range.
+
+    Raises:
+        UnknownInstanceError: none of them has one.
+        ExpressionError: the path template names an unknown variable.
+    """
+    looks: list[RangeLook] = []
+    without: list[UnknownInstanceError] = []
+    for cluster in clusters:
+        try:
+            looks.append(collect_range(ledger, store, settings, feed, cluster, first, last))
+        except UnknownInstanceError as error:
+            without.append(error)
+    if not looks:
+        raise UnknownInstanceError("\n".join(map(str, without)))
+    return looks
+
+
+def collect_range(
+    ledger: Ledger,
+    store: EntityStore,
+    settings: Settings,
+    feed: Feed,
+    cluster: Cluster,
+    first: datetime,
+    last: datetime,
+) -> RangeLook:
+    """Looks at every instance from ``first`` to ``last``, both included, and records what is new or another version.
+
+    Raises:
+        UnknownInstanceError: there is no instance in that range yet.
+        ExpressionError: the path template names an unknown variable.
+    """
+    now = settings.now()
+    line = feed_timeline(feed, cluster.name)
+    instances = line.between(first, min(last, now))
+    if not instances:
+        raise UnknownInstanceError(
+            f"feed {feed.name!r} on cluster {cluster.name!r} has no instance from {format_instant(first)} to "
+            f"{format_instant(last)} at {format_instant(now)}: its validity is {format_instant(line.start)} to "
+            f"{format_instant(line.end)}, its frequency {feed.frequency}"
+        )
+    ledger.catch_up()
+    paths = InstancePaths(feed, cluster)
+    with ledger.engine.connect() as connection:
+        span = {(cluster.name, feed.name): (instances[0], instances[-1])}
+        landings = Landings(settings, now, queries.looks(connection, cluster.name))
+        known = queries.signatures(connection, span).get((cluster.name, feed.name), {})
+    found: list[Collected] = []
+    incomplete: set[datetime] = set()
+    problem, missing = None, []
+    try:
+        files = Collector(store, cluster, settings).files_of(feed)
+        windows = [(instances[0], instances[-1])]
+        for one in collect(files, feed, cluster, windows, known, instances[0], incomplete.add):
+            ledger.instance.report_runless_asset_event(landings.event(files, feed, one))
+            found.append(one)
+        there = {one.instance for one in found} | set(known)
+        for instance in instances:
+            if instance not in there:
+                missing.append((instance, why_unavailable(files, feed, paths.data(instance))[1]))
+    except StorageError as error:
+        problem = str(error)
+    with ledger.engine.begin() as connection:
+        set_incomplete(
+            connection,
+            cluster.name,
+            [(feed.name, instance) for instance in incomplete],
+            [(feed.name, one.instance) for one in found],
+        )
+    ledger.catch_up()
+    anew = {one.instance for one in found}
+    return RangeLook(
+        cluster.name,
+        new=tuple(one for one in found if one.instance not in known),
+        changed=tuple(one for one in found if one.instance in known),
+        unchanged=tuple(one for one in instances if one in known and one not in anew),
+        missing=tuple(missing),
+        problem=problem,
+    )

@@ -1,0 +1,192 @@
+"""Collectors: what landed from outside on a cluster becomes materializations of its external assets."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from functools import cached_property
+
+from sqlalchemy import Connection
+
+from falcon_assets.catalog.store import EntityStore
+from falcon_assets.errors import FalconError
+from falcon_assets.ledger import queries
+from falcon_assets.ledger.collecting import incomplete, set_incomplete
+from falcon_assets.model.cluster import Cluster
+from falcon_assets.model.feed import Feed
+from falcon_assets.orchestration.coordination.circuit_breakers import Breakers
+from falcon_assets.orchestration.coordination.landing_events import Landings
+from falcon_assets.orchestration.coordination.pushes import Pushes, not_from_outside
+from falcon_assets.orchestration.platform.open_ledger import Ledger
+from falcon_assets.planning.landing.watch_windows import horizon_of, missing_windows, watch_window
+from falcon_assets.planning.replication.replication_process import delay_of
+from falcon_assets.planning.rules.coordination import timeout_of
+from falcon_assets.planning.time.timeline import feed_timeline
+from falcon_assets.settings import Settings
+from falcon_assets.storage.collecting import collect, require_root
+from falcon_assets.storage.feed_store import StoresOf
+
+_Window = tuple[datetime, datetime]
+
+
+@dataclass(frozen=True)
+class Collection:
+    """What a look at a cluster found.
+
+    Attributes:
+        recorded: How many instances were recorded.
+        left: Feeds that the budget left for the next time.
+        problems: Feed -> why it could not be looked at.
+        left_out: Why a store is left alone -> how many feeds were left out for that.
+    """
+
+    recorded: int
+    left: int
+    problems: dict[str, str]
+    left_out: dict[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Collector:
+    """Looks for instances on one cluster that nobody in this code location produces there.
+
+    Attributes:
+        store: The entities.
+        cluster: Where it looks.
+        settings: The clock, and where everything lies.
+        breakers: Which stores are left alone because they do not answer.
+    """
+
+    store: EntityStore
+    cluster: Cluster
+    settings: Settings
+    breakers: Breakers = field(default_factory=Breakers)
+    _failed: set[str] = field(default_factory=set, init=False)
+    """Feeds that could not be looked at the last time: they come last once, or they would have every budget."""
+
+    def collect(
+        self, ledger: Ledger, budget_seconds: float, waited_for: Mapping[str, _Window] | None = None
+    ) -> Collection:
+        """Records what landed or changed since the last look, and answers what was pushed.
+
+        Feeds take turns, those first whose last look is longest ago, but for those that just failed; what the budget
+        does not suffice for is left for the next time. Events are written before the look counts, so that nothing is
+        lost in a crash: what is recorded twice is the same version and changes nothing.
+
+        Args:
+            ledger: Is brought up to date first.
+            budget_seconds: After that no other feed is begun.
+            waited_for: Feed -> from when to when every missing instance is looked for, however old it is.
+        """
+        give_up = time.monotonic() + budget_seconds
+        ledger.catch_up()
+        now = self.settings.now()
+        with ledger.engine.connect() as connection:
+            looked_at = queries.looks(connection, self.cluster.name)
+            unfinished = incomplete(connection, self.cluster.name)
+        landings = Landings(self.settings, now, looked_at)
+        recorded = Pushes(self.store, self.cluster, self.files_of, self.breakers).answer(ledger, landings, give_up)
+        feeds = sorted(self.feeds.values(), key=lambda feed: self._turn(feed, looked_at))
+        windows = {feed.name: self._windows(feed, now, looked_at.get(feed.name)) for feed in feeds}
+        with ledger.engine.connect() as connection:
+            known = self._known(connection, windows, waited_for or {})
+        done, problems, left_out = dict[str, datetime](), dict[str, str](), dict[str, int]()
+        came, went = set[tuple[str, datetime]](), set[tuple[str, datetime]]()
+        for feed in feeds:
+            before = looked_at.get(feed.name, now)
+            cut_off = feed.late_arrival.cut_off.length if feed.late_arrival else None
+            seen, landed = set[datetime](), list[datetime]()
+            try:
+                files = self.files_of(feed)
+                if why := self.breakers.open_for(files.endpoint):
+                    left_out[why] = left_out.get(why, 0) + 1
+                    continue
+                found = collect(
+                    files,
+                    feed,
+                    self.cluster,
+                    windows[feed.name],
+                    known.get(feed.name, {}),
+                    # Those whose cut-off passed since the last look are looked at once more.
+                    min(before, now) - cut_off if cut_off else None,
+                    seen.add,
+                )
+                with self.breakers.watching(files.endpoint):
+                    if known.get(feed.name):
+                        require_root(files)
+                    for one in found:
+                        ledger.instance.report_runless_asset_event(landings.event(files, feed, one))
+                        landed.append(one.instance)
+                        if time.monotonic() > give_up:
+                            break
+                    else:
+                        done[feed.name] = now
+            except FalconError as error:
+                problems[feed.name] = str(error)
+            else:
+                there = unfinished.get(feed.name, set())
+                came |= {(feed.name, instance) for instance in seen - there}
+                if feed.name in done:
+                    went |= {(feed.name, one) for one in there - seen if _is_within(one, windows[feed.name])}
+            if landed:
+                ledger.instance.report_runless_asset_event(landings.summary(self.cluster.name, feed, landed))
+                recorded += len(landed)
+            if time.monotonic() > give_up:
+                break
+        with ledger.engine.begin() as connection:
+            queries.set_looks(connection, self.cluster.name, done)
+            set_incomplete(connection, self.cluster.name, came, went)
+        self._failed.clear()
+        self._failed.update(problems)
+        left = len(feeds) - len(done) - len(problems) - sum(left_out.values())
+        return Collection(recorded, left, problems, left_out)
+
+    def _turn(self, feed: Feed, looked_at: Mapping[str, datetime | None]) -> tuple[bool, bool, datetime | None]:
+        return feed.name in self._failed, feed.name in looked_at, looked_at.get(feed.name)
+
+    @cached_property
+    def files_of(self) -> StoresOf:
+        """Where the feeds lie."""
+        return StoresOf(self.cluster, self.settings.home, self.settings.environ)
+
+    @cached_property
+    def feeds(self) -> dict[str, Feed]:
+        """The feeds that it looks for, by name."""
+        name = self.cluster.name
+        on_it = (feed for feed in self.store.feeds.values() if feed.on(name))
+        return {feed.name: feed for feed in on_it if not not_from_outside(self.store, feed, name)}
+
+    @cached_property
+    def horizons(self) -> dict[str, timedelta]:
+        """Feed -> how old its instances get while they are looked for in every look."""
+        timeouts: dict[str, list[timedelta]] = {name: [] for name in self.feeds}
+        for process in self.store.coordinated:
+            for one in process.inputs:
+                timeouts.setdefault(one.feed, []).append(timeout_of(process) + delay_of(process))
+        return {name: horizon_of(feed, timeouts[name]) for name, feed in self.feeds.items()}
+
+    def _windows(self, feed: Feed, now: datetime, looked_at: datetime | None) -> list[_Window]:
+        line = feed_timeline(feed, self.cluster.name)
+        window = watch_window(line, now, looked_at, self.horizons[feed.name])
+        return [window] if window else []
+
+    def _known(
+        self, connection: Connection, windows: dict[str, list[_Window]], waited_for: Mapping[str, _Window]
+    ) -> dict[str, dict[datetime, str | None]]:
+        """Feed -> the signatures of its known instances; what is waited for and missing comes to the windows."""
+        asked = {name: one for name, one in waited_for.items() if name in windows}
+        spans = {name: one[0] for name, one in windows.items() if one}
+        for name, (first, last) in asked.items():
+            spans[name] = (min(first, spans[name][0]), max(last, spans[name][1])) if name in spans else (first, last)
+        found = queries.signatures(connection, {(self.cluster.name, name): span for name, span in spans.items()})
+        known = {feed: signatures for (_, feed), signatures in found.items()}
+        for name, (first, last) in asked.items():
+            line = feed_timeline(self.feeds[name], self.cluster.name)
+            windows[name] += missing_windows(line, first, last, known.get(name, {}))
+        return known
+
+
+def _is_within(instance: datetime, windows: list[_Window]) -> bool:
+    return any(first <= instance <= last for first, last in windows)

@@ -1,0 +1,203 @@
+"""Coordinators: which runs to start now, from the entities, the ledger and the clock."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+
+import dagster as dg
+
+from falcon_assets.catalog.store import EntityStore
+from falcon_assets.errors import FalconError
+from falcon_assets.events.metadata import instance_state
+from falcon_assets.ledger.queries import Name
+from falcon_assets.ledger.status import statuses
+from falcon_assets.model.instant import format_instant
+from falcon_assets.model.process import Process
+from falcon_assets.orchestration.coordination.cluster_reruns import look_at_reruns
+from falcon_assets.orchestration.coordination.cluster_snapshot import ClusterLook, Member
+from falcon_assets.orchestration.mapping import asset_keys as names
+from falcon_assets.orchestration.mapping import run_tags
+from falcon_assets.orchestration.mapping.partitions import key_of
+from falcon_assets.orchestration.platform.open_ledger import Ledger
+from falcon_assets.planning.instances.dagster_names import job_name, work_name
+from falcon_assets.planning.instances.instance_record import InstanceRecord, InstanceState
+from falcon_assets.planning.instances.process_partitions import process_partitions
+from falcon_assets.planning.rules.coordination import Decision, Launch, decide
+from falcon_assets.planning.rules.readiness import Readiness
+from falcon_assets.settings import Settings
+
+_UNFINISHED = [
+    dg.DagsterRunStatus.NOT_STARTED,
+    dg.DagsterRunStatus.QUEUED,
+    dg.DagsterRunStatus.STARTING,
+    dg.DagsterRunStatus.STARTED,
+    dg.DagsterRunStatus.CANCELING,
+]
+
+
+@dataclass(frozen=True)
+class PlannedRun:
+    """A run to start."""
+
+    member: Member
+    launch: Launch
+    run_key: str
+    tags: Mapping[str, str]
+
+    @property
+    def job_name(self) -> str:
+        """Its job."""
+        return job_name(self.member.cluster.name, work_name(self.member.process))
+
+
+@dataclass(frozen=True)
+class Outlook:
+    """What a coordinator decided.
+
+    Attributes:
+        runs: Runs to start now.
+        decisions: What was decided about each process, by (process, cluster).
+        problems: Processes that could not be decided on, and why.
+    """
+
+    runs: tuple[PlannedRun, ...]
+    decisions: Mapping[tuple[str, str], Decision]
+    problems: Mapping[tuple[str, str], str]
+
+
+@dataclass(frozen=True)
+class Coordinator:
+    """Decides for some processes, on all their clusters of this code location.
+
+    Attributes:
+        store: The entities.
+        settings: The clock, and who runs this.
+        processes: The processes to decide on.
+    """
+
+    store: EntityStore
+    settings: Settings
+    processes: Sequence[Process]
+    _members: dict[str, list[Member]] = field(default_factory=dict, init=False)
+    _refused: dict[tuple[str, str], str] = field(default_factory=dict, init=False)
+    """Processes that nothing can be said about, and why."""
+
+    def __post_init__(self) -> None:
+        """Prepares what does not change from look to look."""
+        for process in self.processes:
+            for cluster, _ in self.store.process_clusters(process):
+                try:
+                    partitions = process_partitions(process, cluster.name, self.store.feeds)
+                    readiness = Readiness(process, cluster.name, self.store.feeds, partitions.nominal)
+                except FalconError as error:
+                    self._refused[process.name, cluster.name] = str(error)
+                else:
+                    self._members.setdefault(cluster.name, []).append(Member(process, cluster, partitions, readiness))
+
+    def decide(
+        self,
+        ledger: Ledger,
+        *,
+        until: datetime | None = None,
+        budget: int = 1000,
+        without: Collection[str] = (),
+    ) -> Outlook:
+        """Looks at everything that is due, records what timed out or is skipped, and says which runs to start.
+
+        Args:
+            ledger: Is brought up to date first.
+            until: No instance after it is due.
+            budget: How many instances may be admitted at most.
+            without: Clusters that are left out.
+
+        The caller must be the only one that starts runs for these processes (see the pipeline's lock), and start them
+        before it asks again.
+        """
+        ledger.catch_up()
+        now = self.settings.now()
+        unfinished = ledger.instance.get_runs(dg.RunsFilter(statuses=_UNFINISHED))
+        runs: list[PlannedRun] = []
+        decisions: dict[tuple[str, str], Decision] = {}
+        problems = dict(self._refused)
+        with ledger.engine.begin() as connection:
+            status = statuses(connection, [self.store.scheduled_as(one) for one in self.processes], now)
+        for cluster, members in self._members.items():
+            if cluster in without:
+                continue
+            with ledger.engine.begin() as connection:
+                reruns = look_at_reruns(connection, self.store, cluster, [one.process.name for one in members], now)
+                look = ClusterLook(connection, self.store, cluster, members, status, unfinished, now, until, reruns)
+                for member in members:
+                    key = (member.process.name, cluster)
+                    try:
+                        situation = look.situation(member, budget)
+                        decision = decide(situation)
+                        runs += [self._planned(member, launch, situation.records) for launch in decision.launches]
+                    except FalconError as error:
+                        problems[key] = str(error)
+                        continue
+                    decisions[key] = decision
+                    budget -= sum(len(launch.nominals) for launch in decision.launches)
+                look.remember(decisions)
+            for member in members:
+                if (member.process.name, cluster) in decisions:
+                    decision = decisions[member.process.name, cluster]
+                    self._record(ledger.instance, member, decision, now)
+        return Outlook(tuple(runs), decisions, problems)
+
+    def waited_for(self, ledger: Ledger, until: datetime | None) -> dict[Name, tuple[datetime, datetime]]:
+        """(cluster, feed) -> between which times it matters to instances that are not settled what of it is there.
+
+        Args:
+            ledger: Is brought up to date first.
+            until: No instance after it is due.
+        """
+        ledger.catch_up()
+        now = self.settings.now()
+        spans: dict[Name, tuple[datetime, datetime]] = {}
+        for cluster, members in self._members.items():
+            with ledger.engine.begin() as connection:
+                reruns = look_at_reruns(connection, self.store, cluster, [one.process.name for one in members], now)
+                look = ClusterLook(connection, self.store, cluster, members, {}, (), now, until, reruns)
+            for key, (first, last) in look.waited_for().items():
+                spans[key] = (min(first, spans[key][0]), max(last, spans[key][1])) if key in spans else (first, last)
+        return spans
+
+    def _planned(self, member: Member, launch: Launch, records: Mapping[datetime, InstanceRecord]) -> PlannedRun:
+        process, cluster = member.process.name, member.cluster.name
+        attempts = [records[one].attempt + 1 if one in records else 1 for one in launch.nominals]
+        said = f"attempt {attempts[0]}" if len(set(attempts)) == 1 else f"attempts {_digest(attempts)}"
+        times = " to ".join(map(format_instant, dict.fromkeys((launch.nominals[0], launch.nominals[-1]))))
+        tags = run_tags.launch_tags(process, cluster, member.partitions, launch, self.settings.clock.tag)
+        tags[run_tags.ATTEMPTS] = " ".join(map(str, attempts))
+        return PlannedRun(member, launch, f"{process} on {cluster}, {times}, {said}", tags)
+
+    def _record(self, instance: dg.DagsterInstance, member: Member, decision: Decision, now: datetime) -> None:
+        """Instances that will not run by themselves any more, as events: the ledger has them from there."""
+        key = names.process_keys(member.process, member.cluster.name)[0]
+        ended = [(InstanceState.TIMED_OUT, decision.timed_out), (InstanceState.SKIPPED, decision.skipped)]
+        for state, instances in ended:
+            for nominal, reason in instances:
+                partition = key_of(member.partitions.timeline, member.partitions.partition_of(nominal))
+                event = instance_state(key, partition, member.process.name, nominal, state, now, reason)
+                instance.report_runless_asset_event(event)
+
+
+def _digest(attempts: Sequence[int]) -> str:
+    return hashlib.blake2b(repr(attempts).encode(), digest_size=6).hexdigest()
+
+
+def pipelines(store: EntityStore) -> dict[str, list[Process]]:
+    """Pipeline -> its processes, or replications; a process of several pipelines is coordinated in its first one."""
+    found: dict[str, list[Process]] = {}
+    for process in store.coordinated:
+        found.setdefault(process.pipelines[0], []).append(process)
+    return found
+
+
+def coordinator_lock(pipeline: str) -> str:
+    """The name of the lock that whoever starts runs of the pipeline holds."""
+    return f"falcon coordinator {pipeline}"

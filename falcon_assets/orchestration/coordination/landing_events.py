@@ -1,0 +1,101 @@
+"""What collectors record: instances that are there, and pushes of what is not."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import dagster as dg
+
+from falcon_assets.events import metadata as meta
+from falcon_assets.ledger.collecting import Push
+from falcon_assets.model.feed import Feed
+from falcon_assets.model.instant import format_instant
+from falcon_assets.orchestration.mapping import asset_keys as names
+from falcon_assets.orchestration.mapping.partitions import key_of
+from falcon_assets.planning.rules.lateness import came_after
+from falcon_assets.planning.time.timeline import feed_timeline
+from falcon_assets.settings import Settings
+from falcon_assets.storage.cluster_store import ClusterStore
+from falcon_assets.storage.collecting import Collected
+
+
+@dataclass(frozen=True)
+class Landings:
+    """Makes the events of the instances that one look finds.
+
+    Attributes:
+        settings: Whose clock it is.
+        now: The time of the look, on that clock.
+        looked_at: Feed -> when somebody had looked before.
+    """
+
+    settings: Settings
+    now: datetime
+    looked_at: Mapping[str, datetime]
+
+    def event(
+        self, store: ClusterStore, feed: Feed, one: Collected, push: Push | None = None
+    ) -> dg.AssetMaterialization:
+        """An instance that is there.
+
+        Args:
+            store: Where it lies.
+            feed: Its feed.
+            one: What was read.
+            push: What this is the answer to.
+        """
+        is_real = self.settings.clock.origin is None
+        before = came_after(self.looked_at.get(feed.name), one.modified if is_real else None, self.now)
+        looked_before = {meta.LOOKED_BEFORE: before.isoformat(timespec="milliseconds")} if before else {}
+        modified = {"modified_at": one.modified.isoformat(timespec="milliseconds")} if one.modified else {}
+        return dg.AssetMaterialization(
+            asset_key=names.asset_key(store.cluster.name, feed.name),
+            partition=key_of(feed_timeline(feed, store.cluster.name), one.instance),
+            description=f"{feed.name} {format_instant(one.instance)} landed",
+            metadata={
+                meta.INSTANCE: format_instant(one.instance),
+                "path": dg.MetadataValue.path(store.shown(one.path)),
+                "data_version": one.version.version,
+                "bytes": one.version.bytes,
+                "files": one.version.files,
+                meta.SIGNATURE: one.signature,
+                meta.AT: self.now.isoformat(timespec="milliseconds"),
+                **modified,
+                **looked_before,
+                **(_answer(push) if push else {}),
+            },
+            tags={meta.DATA_VERSION_TAG: one.version.version},
+        )
+
+    def summary(self, cluster: str, feed: Feed, instances: Sequence[datetime]) -> dg.AssetObservation:
+        """What a look found of a feed: the UI shows observations as the latest event of external assets, no others.
+
+        Args:
+            cluster: Where it looked.
+            feed: The feed.
+            instances: Those that landed, one at least.
+        """
+        first, last = format_instant(min(instances)), format_instant(max(instances))
+        found = f"{len(instances)} instances landed, {first} to {last}" if len(instances) > 1 else f"{first} landed"
+        return dg.AssetObservation(
+            asset_key=names.asset_key(cluster, feed.name),
+            description=f"{feed.name}: {found}",
+            metadata={"landed": len(instances), "first": first, "last": last, meta.AT: self.now.isoformat()},
+        )
+
+
+def refused(cluster: str, push: Push, why: str, is_partition: bool) -> dg.AssetObservation:
+    """What was pushed is not there, or cannot be: an observation on its partition, where it is one."""
+    return dg.AssetObservation(
+        asset_key=names.asset_key(cluster, push.feed),
+        partition=push.partition if is_partition else None,
+        description=f"{push.feed} {push.partition or 'without a partition'} was reported and is not recorded: {why}",
+        metadata={meta.REASON: why, **_answer(push)},
+    )
+
+
+def _answer(push: Push) -> dict[str, Any]:
+    return {meta.PUSHED: push.partition, meta.PUSH: push.event_id}

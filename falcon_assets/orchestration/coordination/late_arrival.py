@@ -1,0 +1,218 @@
+"""Late arrival: succeeded instances whose inputs changed are asked to run again, or are told that it is too late."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from functools import cached_property
+
+import dagster as dg
+
+from falcon_assets.catalog.store import EntityStore
+from falcon_assets.events import metadata as meta
+from falcon_assets.ledger import reruns
+from falcon_assets.ledger.locks import lock_in_transaction
+from falcon_assets.ledger.reduce import ProcessKey
+from falcon_assets.ledger.status import Status, statuses
+from falcon_assets.model.instant import format_instant
+from falcon_assets.model.process import Process
+from falcon_assets.orchestration.coordination.coordinator import pipelines
+from falcon_assets.orchestration.coordination.late_inputs import late_inputs
+from falcon_assets.orchestration.mapping import asset_keys as names
+from falcon_assets.orchestration.mapping.partitions import key_of
+from falcon_assets.orchestration.platform.open_ledger import Ledger, open_ledger
+from falcon_assets.planning.instances.dagster_names import op_name
+from falcon_assets.planning.instances.instance_record import LATE, LateChange, RerunRequest
+from falcon_assets.planning.instances.process_partitions import ProcessPartitions, process_partitions
+from falcon_assets.planning.rules.lateness import judge, too_late_text
+from falcon_assets.settings import Settings
+
+_INTERVAL_SECONDS = 10
+_SHOWN = 5
+_SAID_AT_ONCE = 500
+"""How many changes are said to be too late in one look; the next one says the others."""
+
+
+@dataclass(frozen=True)
+class LateOutlook:
+    """What a look at late data came to.
+
+    Attributes:
+        requested: The instances that are asked to run again, with what changed, by (process, cluster, nominal time).
+        too_late: What came after its cut-off, in words.
+        waiting: Why instances whose inputs changed do not run again yet.
+        wake_at: The earliest time at which one of them is due; None: none waits.
+    """
+
+    requested: Mapping[ProcessKey, tuple[LateChange, ...]] = field(default_factory=dict)
+    too_late: tuple[str, ...] = ()
+    waiting: Mapping[ProcessKey, str] = field(default_factory=dict)
+    wake_at: datetime | None = None
+
+
+@dataclass(frozen=True)
+class LateArrival:
+    """Looks for late data of some processes, on all their clusters of this code location.
+
+    Attributes:
+        store: The entities.
+        settings: The clock.
+        processes: The processes; those without ``late_process`` are passed over.
+    """
+
+    store: EntityStore
+    settings: Settings
+    processes: Sequence[Process]
+    _partitions: dict[tuple[str, str], ProcessPartitions] = field(default_factory=dict, init=False)
+
+    def decide(self, ledger: Ledger) -> LateOutlook:
+        """Writes down which instances are to run again, and says what came too late.
+
+        Several looks at once wait for each other; one after the other finds nothing to add.
+
+        Args:
+            ledger: Is brought up to date first.
+
+        Raises:
+            UnknownEntityError: a feed of a late input is not on a cluster of its process.
+        """
+        cut_offs = late_inputs(self.store, self.processes)
+        if not cut_offs:
+            return LateOutlook()
+        with self._alone(ledger):
+            ledger.catch_up()
+            return self._decide(ledger, cut_offs)
+
+    def _decide(self, ledger: Ledger, cut_offs: Mapping[tuple[str, str, str], timedelta]) -> LateOutlook:
+        now = self.settings.now()
+        asked: dict[ProcessKey, RerunRequest] = {}
+        too_late: list[tuple[ProcessKey, LateChange, timedelta]] = []
+        waiting: dict[ProcessKey, str] = {}
+        due: list[datetime] = []
+        with ledger.engine.begin() as connection:
+            status = statuses(connection, [self.store.scheduled_as(one) for one in self.processes], now)
+            watched = {
+                one: cut_off
+                for one, cut_off in cut_offs.items()
+                if status[self._scheduled_as(*one[:2])].status is not Status.SUBMITTED
+            }
+            for key, found in reruns.changed(connection, watched).items():
+                name, cluster, nominal = key
+                process = self.store.coordinated_on(name, cluster)
+                if (
+                    process is None
+                    or process.late_process is None
+                    or not self._of(process, cluster).nominal.contains(nominal)
+                ):
+                    continue
+                own = {one[2]: cut_off for one, cut_off in watched.items() if one[:2] == (cluster, name)}
+                verdict = judge(process.late_process, nominal, own, found.newest, found.arrivals, now)
+                if verdict.rerun:
+                    request = _request(found, verdict.rerun, now)
+                    if request != found.request:
+                        asked[key] = request
+                elif verdict.due_at is not None:
+                    waiting[key] = f"is run again at {format_instant(verdict.due_at)}: {_named(found)} changed"
+                    due.append(verdict.due_at)
+                too_late += ((key, change, after) for change, after in verdict.too_late)
+            reruns.request(connection, asked)
+        said = tuple(self._say(ledger.instance, *one, now) for one in _once_each(too_late)[:_SAID_AT_ONCE])
+        requested = {key: request.changes for key, request in asked.items()}
+        return LateOutlook(requested, said, waiting, min(due, default=None))
+
+    def _say(
+        self, instance: dg.DagsterInstance, key: ProcessKey, change: LateChange, after: timedelta, now: datetime
+    ) -> str:
+        name, cluster, nominal = key
+        process = self._process(name, cluster)
+        partitions = self._of(process, cluster)
+        said = too_late_text(name, nominal, change, after)
+        asset = names.process_keys(process, cluster)[0]
+        partition = key_of(partitions.timeline, partitions.partition_of(nominal))
+        instance.report_runless_asset_event(meta.too_late(asset, partition, name, nominal, change, now, said))
+        return said
+
+    def _process(self, name: str, cluster: str) -> Process:
+        return self._by_place[name, cluster]
+
+    @cached_property
+    def _by_place(self) -> dict[tuple[str, str], Process]:
+        return {(one.name, entry.name): one for one in self.processes for entry in one.clusters}
+
+    def _scheduled_as(self, cluster: str, name: str) -> tuple[str, str]:
+        entity = self.store.scheduled_as(self._process(name, cluster))
+        return entity.kind, entity.name
+
+    def _of(self, process: Process, cluster: str) -> ProcessPartitions:
+        key = (process.name, cluster)
+        if key not in self._partitions:
+            self._partitions[key] = process_partitions(process, cluster, self.store.feeds)
+        return self._partitions[key]
+
+    @contextmanager
+    def _alone(self, ledger: Ledger) -> Iterator[None]:
+        with ledger.engine.begin() as connection:
+            for pipeline in sorted({process.pipelines[0] for process in self.processes}):
+                lock_in_transaction(connection, f"falcon late arrival {pipeline}")
+            yield
+
+
+def _request(found: reruns.Changed, changes: tuple[LateChange, ...], now: datetime) -> RerunRequest:
+    """A request for these changes; one that nothing became of yet is kept, and says what changed in the meantime."""
+    record, before = found.record, found.request
+    if before is not None and before.attempt == record.attempt:
+        return RerunRequest(before.kind, before.attempt, before.failures, before.requested_at, changes)
+    return RerunRequest(LATE, record.attempt, record.failures, now, changes)
+
+
+def _named(found: reruns.Changed) -> str:
+    change = found.arrivals[0].change
+    return f"{change.feed} {format_instant(change.instance)}"
+
+
+def _once_each(
+    too_late: Sequence[tuple[ProcessKey, LateChange, timedelta]],
+) -> list[tuple[ProcessKey, LateChange, timedelta]]:
+    """One of each feed instance and process instance: several inputs may read the same."""
+    return list({(key, change.feed, change.instance): (key, change, after) for key, change, after in too_late}.values())
+
+
+def late_arrival_sensors(store: EntityStore, settings: Settings) -> Iterator[dg.SensorDefinition]:
+    """A late-arrival sensor for each pipeline that has late inputs."""
+    for pipeline, processes in pipelines(store).items():
+        if late_inputs(store, processes):
+            yield _sensor(pipeline, LateArrival(store, settings, processes))
+
+
+def _sensor(pipeline: str, late_arrival: LateArrival) -> dg.SensorDefinition:
+    @dg.sensor(
+        name=op_name(pipeline, "late_arrival"),
+        description=f"Asks for reruns of the pipeline {pipeline} where inputs changed after they were read",
+        minimum_interval_seconds=_INTERVAL_SECONDS,
+        default_status=dg.DefaultSensorStatus.RUNNING,
+    )
+    def evaluate(context):  # type: ignore[no-untyped-def]  # Dagster cannot resolve postponed annotations
+        found = late_arrival.decide(open_ledger(late_arrival.settings, context.instance))
+        for said in found.too_late:
+            context.log.warning(said)
+        for (process, cluster, nominal), changes in found.requested.items():
+            what = ", ".join(f"{one.feed} {format_instant(one.instance)}" for one in changes)
+            context.log.info(f"{process} on {cluster} {format_instant(nominal)} is to run again: {what} changed")
+        return dg.SkipReason(_in_words(found))
+
+    return evaluate
+
+
+def _in_words(found: LateOutlook) -> str:
+    lines = []
+    if found.requested:
+        lines.append(f"{len(found.requested)} instances are to run again, because what they had read changed")
+    if found.too_late:
+        lines.append(f"{len(found.too_late)} changes came after their cut-off: {found.too_late[0]}")
+    for (process, cluster, nominal), why in list(found.waiting.items())[:_SHOWN]:
+        lines.append(f"{process} on {cluster} {format_instant(nominal)} {why}")
+    if len(found.waiting) > _SHOWN:
+        lines.append(f"... and {len(found.waiting) - _SHOWN} more instances wait for their check")
+    return "\n".join(lines) or "nothing changed after it was read"

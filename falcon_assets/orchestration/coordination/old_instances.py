@@ -1,0 +1,213 @@
+"""What landed late in the past, and flags that came late: found by passes over all folders, a little in every tick."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timezone
+
+from sqlalchemy import Connection
+
+from falcon_assets.errors import FalconError, StorageError
+from falcon_assets.ledger.collecting import incomplete, known, passes, set_incomplete, set_passes
+from falcon_assets.ledger.queries import looks
+from falcon_assets.model.feed import Feed
+from falcon_assets.orchestration.coordination.collector import Collection, Collector
+from falcon_assets.orchestration.coordination.landing_events import Landings
+from falcon_assets.orchestration.platform.open_ledger import Ledger
+from falcon_assets.planning.instances.instance_paths import InstancePaths
+from falcon_assets.planning.landing.old_folders import Patrol
+from falcon_assets.storage.collecting import read, why_unavailable
+from falcon_assets.storage.explain import is_about_path
+from falcon_assets.storage.old_folders import AFTER_ALL, tells_changes, visits
+
+REQUESTS = 100
+"""How many requests one look makes to a store at most, reading what is found not counted."""
+SECONDS = 0.25
+"""How long one look takes at most, but for the last request; so a tick of five seconds spends a twentieth on it."""
+INCOMPLETE_AT_ONCE = 20
+"""How many of the instances that were seen without their flag one look asks for."""
+
+
+@dataclass
+class OldInstances:
+    """Looks for the instances of a cluster that are too old for its collector to look for them in every tick.
+
+    Attributes:
+        collector: That of the cluster.
+    """
+
+    collector: Collector
+    _turns: dict[str, int] = field(default_factory=dict, init=False)
+    """Feed -> the look in which it had its last turn."""
+    _looks: int = field(default=0, init=False)
+    _asked: int = field(default=0, init=False)
+    """How many incomplete instances were asked for, so that the next ones have their turn."""
+
+    def look(self, ledger: Ledger, seconds: float = SECONDS, requests: int = REQUESTS) -> Collection:
+        """Goes on with the passes where they are, and records what it finds.
+
+        Args:
+            ledger: Is brought up to date first.
+            seconds: After that nothing is begun.
+            requests: How many requests may be made.
+        """
+        if not self.collector.feeds:
+            return Collection(0, 0, {})
+        self._looks += 1
+        ledger.catch_up()  # what the collector has just recorded is not found once more
+        look = _Look(self.collector, ledger, time.monotonic() + seconds, requests)
+        with ledger.engine.connect() as connection:
+            patrols = passes(connection, look.cluster)
+            look.incomplete = incomplete(connection, look.cluster)
+            look.landings = Landings(self.collector.settings, look.time, looks(connection, look.cluster))
+            self._ask_again(look, connection)
+            moved = self._go_on(look, connection, patrols)
+        with ledger.engine.begin() as connection:
+            set_passes(connection, look.cluster, moved)
+            set_incomplete(connection, look.cluster, look.came, look.went)
+        return Collection(look.recorded, 0, look.problems, look.left_out)
+
+    def _ask_again(self, look: _Look, connection: Connection) -> None:
+        """Asks for some of those that were seen without their flag."""
+        waiting = sorted(
+            (name, instance)
+            for name, instances in look.incomplete.items()
+            for instance in instances
+            if name not in self.collector.feeds or instance < look.old_before(name)
+        )
+        for _ in range(min(INCOMPLETE_AT_ONCE, len(waiting))):
+            if look.is_over:
+                return
+            self._asked = (self._asked + 1) % len(waiting)
+            look.ask_for(*waiting[self._asked], connection)
+
+    def _go_on(self, look: _Look, connection: Connection, patrols: dict[str, Patrol]) -> dict[str, Patrol]:
+        moved: dict[str, Patrol] = {}
+        for feed in sorted(self.collector.feeds.values(), key=lambda feed: self._turn(feed, patrols.get(feed.name))):
+            try:
+                paths, files = InstancePaths(feed, self.collector.cluster), self.collector.files_of(feed)
+                template, tells = f"{paths.root or ''}{paths.template.text}", tells_changes(files)
+            except FalconError as error:
+                look.problems[feed.name] = str(error)
+                continue
+            if why := self.collector.breakers.open_for(files.endpoint):
+                look.left_out[why] = look.left_out.get(why, 0) + 1
+                continue
+            before = patrols.get(feed.name)
+            before = before if before and before.template == template else Patrol(template)
+            patrol = before.next(datetime.now(timezone.utc), tells_changes=tells)
+            if patrol is None:
+                continue
+            self._turns[feed.name] = self._looks
+            after = look.go_on(connection, feed, patrol)
+            if after != before:
+                moved[feed.name] = after
+            if look.is_over:
+                break
+        return moved
+
+    def _turn(self, feed: Feed, patrol: Patrol | None) -> tuple[int, bool, datetime]:
+        """Who had no turn for longest comes first; at first, whose pass is under way, then who had none for longest."""
+        never = datetime.min.replace(tzinfo=timezone.utc)
+        had = (patrol.began is None, patrol.before or never) if patrol else (True, never)
+        return self._turns.get(feed.name, 0), *had
+
+
+@dataclass
+class _Look:
+    """One look of a tick."""
+
+    collector: Collector
+    ledger: Ledger
+    give_up: float
+    requests: int
+    recorded: int = 0
+    problems: dict[str, str] = field(default_factory=dict)
+    left_out: dict[str, int] = field(default_factory=dict)
+    incomplete: dict[str, set[datetime]] = field(default_factory=dict)
+    came: set[tuple[str, datetime]] = field(default_factory=set)
+    went: set[tuple[str, datetime]] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        self.time = self.collector.settings.now()
+        self.cluster = self.collector.cluster.name
+        self.landings = Landings(self.collector.settings, self.time, {})
+
+    @property
+    def is_over(self) -> bool:
+        return self.requests <= 0 or time.monotonic() > self.give_up
+
+    def old_before(self, feed: str) -> datetime:
+        """Before that nominal time the collector does not look in every tick."""
+        return self.time - min(self.collector.horizons[feed], self.time - datetime.min.replace(tzinfo=timezone.utc))
+
+    def ask_for(self, name: str, instance: datetime, connection: Connection) -> None:
+        """Looks at an instance that was seen without its flag."""
+        feed = self.collector.feeds.get(name)
+        if feed is None or known(connection, self.cluster, name, [instance]):
+            self.went.add((name, instance))  # lands here no more, or was recorded by somebody else
+            return
+        try:
+            path, files = InstancePaths(feed, self.collector.cluster).data(instance), self.collector.files_of(feed)
+            if self.collector.breakers.open_for(files.endpoint):
+                return
+            self.requests -= 1
+            with self.collector.breakers.watching(files.endpoint):
+                self._record(feed, [(instance, path)])
+                if (name, instance) not in self.went and not why_unavailable(files, feed, path)[0]:
+                    self.went.add((name, instance))
+        except FalconError as error:
+            self.problems[name] = str(error)
+
+    def go_on(self, connection: Connection, feed: Feed, patrol: Patrol) -> Patrol:
+        """Goes on with a pass; where it is afterwards."""
+        files, is_empty = self.collector.files_of(feed), not patrol.folder
+        try:
+            with self.collector.breakers.watching(files.endpoint):
+                for visit in visits(files, feed, self.collector.cluster, self.time, patrol):
+                    self.requests -= visit.asked
+                    if visit.problem:
+                        self.problems.setdefault(feed.name, str(visit.problem))
+                    if not self._record(feed, self._unknown(connection, feed, visit.found)):
+                        return patrol
+                    if visit.folder is None:
+                        continue  # a look that ended here would begin at the same place the next time
+                    is_empty &= visit.folder.endswith(AFTER_ALL)
+                    patrol = patrol.through(visit.folder)
+                    if self.is_over:
+                        return patrol
+        except FalconError as error:
+            self.problems[feed.name] = str(error)
+            return patrol
+        return patrol.ended(is_empty=is_empty)
+
+    def _unknown(
+        self, connection: Connection, feed: Feed, found: Sequence[tuple[datetime, str]]
+    ) -> list[tuple[datetime, str]]:
+        """Those that are old, and neither recorded nor seen without their flag."""
+        young, asked_for = self.old_before(feed.name), self.incomplete.get(feed.name, ())
+        old = [one for one in found if one[0] < young and one[0] not in asked_for]
+        there = known(connection, self.cluster, feed.name, [instance for instance, _ in old])
+        return [one for one in old if one[0] not in there]
+
+    def _record(self, feed: Feed, found: Sequence[tuple[datetime, str]]) -> bool:
+        """Records those that are complete, and takes note of those that are not; False where time did not suffice."""
+        seen: list[datetime] = []
+        try:
+            files = self.collector.files_of(feed)
+            for one in read(files, feed, found, {}, seen.append):
+                event = self.landings.event(files, feed, one)
+                self.ledger.instance.report_runless_asset_event(event)
+                self.recorded += 1
+                self.went.add((feed.name, one.instance))
+                if time.monotonic() > self.give_up and one.instance != found[-1][0]:
+                    return False
+        except StorageError as error:
+            if not is_about_path(error):
+                raise
+            self.problems.setdefault(feed.name, str(error))
+        finally:
+            self.came |= {(feed.name, instance) for instance in seen}
+        return True

@@ -1,0 +1,138 @@
+"""What others reported by Dagster's own means: looked at, and recorded in full or refused with the reason."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+
+import dagster as dg
+
+from falcon_assets.catalog.store import EntityStore
+from falcon_assets.errors import ExpressionError, StorageError, UnknownInstanceError
+from falcon_assets.ledger.collecting import Push, pushes, set_incomplete
+from falcon_assets.model.cluster import Cluster
+from falcon_assets.model.feed import Feed
+from falcon_assets.model.instant import format_instant
+from falcon_assets.orchestration.coordination.circuit_breakers import Breakers
+from falcon_assets.orchestration.coordination.landing_events import Landings, refused
+from falcon_assets.orchestration.mapping.partitions import instant_of_key, key_of
+from falcon_assets.orchestration.platform.open_ledger import Ledger
+from falcon_assets.planning.instances.instance_paths import InstancePaths
+from falcon_assets.planning.time.timeline import feed_timeline
+from falcon_assets.storage.cluster_store import ClusterStore
+from falcon_assets.storage.collecting import read, why_unavailable
+from falcon_assets.storage.explain import is_about_path
+
+AT_ONCE = 500
+"""How many pushes one look answers at most."""
+
+
+@dataclass(frozen=True)
+class Pushes:
+    """Answers the pushes to the feeds of a cluster, each once.
+
+    Attributes:
+        store: The entities.
+        cluster: The cluster.
+        files_of: Gives where a feed lies.
+        breakers: Which stores are left alone.
+    """
+
+    store: EntityStore
+    cluster: Cluster
+    files_of: Callable[[Feed], ClusterStore]
+    breakers: Breakers
+
+    def answer(self, ledger: Ledger, landings: Landings, give_up: float) -> int:
+        """Answers those that wait, the oldest first; returns how many instances were recorded.
+
+        While a store does not answer, its pushes go on waiting. The event that answers a push names it, so what is
+        pushed again while it is looked at is looked at again.
+
+        Args:
+            ledger: Up to date.
+            landings: Those of this look.
+            give_up: When to leave the rest for the next look, of ``time.monotonic``.
+        """
+        cluster = self.cluster.name
+        names = [name for name, feed in self.store.feeds.items() if feed.on(cluster)]
+        with ledger.engine.connect() as connection:
+            waiting = pushes(connection, cluster, names, AT_ONCE)
+        recorded, came = 0, set[tuple[str, datetime]]()
+        for push in waiting:
+            if time.monotonic() > give_up:
+                break
+            try:
+                event = self._event(self.store.feed(push.feed), push, landings, came)
+            except StorageError as error:
+                if not is_about_path(error):
+                    continue
+                event = refused(cluster, push, str(error), is_partition=True)
+            if event is None:
+                continue
+            ledger.instance.report_runless_asset_event(event)
+            recorded += isinstance(event, dg.AssetMaterialization)
+        if came:
+            with ledger.engine.begin() as connection:
+                set_incomplete(connection, cluster, came, ())
+        return recorded
+
+    def _event(
+        self, feed: Feed, push: Push, landings: Landings, came: set[tuple[str, datetime]]
+    ) -> dg.AssetMaterialization | dg.AssetObservation | None:
+        """The answer; None where the store is left alone now.
+
+        What is there and not complete comes to ``came``, and is watched from then on.
+        """
+        instance, why = self._instance(feed, push.partition, landings.now)
+        if instance is None:
+            return refused(self.cluster.name, push, why, is_partition=False)
+        try:
+            path = InstancePaths(feed, self.cluster).data(instance)
+        except ExpressionError as error:
+            return refused(self.cluster.name, push, str(error), is_partition=True)
+        files = self.files_of(feed)
+        if self.breakers.open_for(files.endpoint):
+            return None
+        with self.breakers.watching(files.endpoint):
+            for one in read(files, feed, [(instance, path)], {}, lambda instance: None):
+                return landings.event(files, feed, one, push)
+            is_there, why = why_unavailable(files, feed, path)
+        if is_there:
+            came.add((feed.name, instance))
+        return refused(self.cluster.name, push, why, is_partition=True)
+
+    def _instance(self, feed: Feed, partition: str, now: datetime) -> tuple[datetime | None, str]:
+        """The instance that a partition key says; None with the reason where it is none to look for."""
+        cluster = self.cluster.name
+        if why := not_from_outside(self.store, feed, cluster):
+            return None, why
+        line = feed_timeline(feed, cluster)
+        like = f"its partitions are like {key_of(line, line.start)}"
+        if not partition:
+            return None, f"say which partition landed; {like}"
+        instance = instant_of_key(partition)
+        if instance is None:
+            return None, f"{partition!r} is no partition of it; {like}"
+        try:
+            line.require(instance, f"feed {feed.name!r} on cluster {cluster!r}")
+        except UnknownInstanceError as error:
+            return None, str(error)
+        if instance > now:
+            return None, f"its time has not come, it is {format_instant(now)}; it is looked for from then on"
+        return instance, ""
+
+
+def not_from_outside(store: EntityStore, feed: Feed, cluster: str) -> str | None:
+    """Why nothing of a feed lands on one of its clusters from outside; None: it does."""
+    if feed.table_on(cluster):
+        return f"feed {feed.name!r} is a table on cluster {cluster!r}, which nobody looks into"
+    writers = ", ".join(repr(process.name) for process in store.producers(feed.name, cluster))
+    if writers:
+        return f"process {writers} writes it on cluster {cluster!r}: materialize the partition to have it written anew"
+    entry = feed.on(cluster)
+    if entry and entry.type == "target":
+        return f"feed {feed.name!r} is replicated to cluster {cluster!r}: look at its sources"
+    return None

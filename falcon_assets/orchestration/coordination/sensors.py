@@ -1,0 +1,130 @@
+"""Sensors: a collector per cluster, a coordinator per pipeline, and one for its late data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import dagster as dg
+
+from falcon_assets.catalog.store import EntityStore
+from falcon_assets.catalog.watched import WatchedDefinitions
+from falcon_assets.ledger.locks import try_lock, unlock
+from falcon_assets.model.process import Process
+from falcon_assets.orchestration.coordination.circuit_breakers import Breakers
+from falcon_assets.orchestration.coordination.collector import Collection, Collector
+from falcon_assets.orchestration.coordination.coordinator import Coordinator, coordinator_lock, pipelines
+from falcon_assets.orchestration.coordination.guarded_ticks import INTERVAL_SECONDS, looks
+from falcon_assets.orchestration.coordination.late_arrival import late_arrival_sensors
+from falcon_assets.orchestration.coordination.old_instances import OldInstances
+from falcon_assets.orchestration.coordination.tick_messages import Waiting, done, nothing_started
+from falcon_assets.orchestration.platform.open_ledger import open_ledger
+from falcon_assets.orchestration.runs.dead_runs import DeadRuns
+from falcon_assets.orchestration.runs.deleted_runs import free_instances_of_deleted_runs
+from falcon_assets.planning.instances.dagster_names import job_name, op_name, work_name
+from falcon_assets.settings import Settings
+
+_COLLECT_SECONDS = 25.0
+"""Of the 60 that Dagster gives a tick: the last instance that is begun within it may be a large one."""
+
+_CANNOT_START = """no run is started: each reads the definitions anew, and they were changed and have problems now:
+{}"""
+
+
+def sensors(
+    store: EntityStore, settings: Settings, jobs: Mapping[str, dg.UnresolvedAssetJobDefinition]
+) -> Iterator[dg.SensorDefinition]:
+    """All sensors of the code location, which start runs of ``jobs``; they run unless somebody turns them off."""
+    breakers, definitions = Breakers(), WatchedDefinitions(store.root)
+    for cluster in store.clusters.values():
+        yield _collector(Collector(store, cluster, settings, breakers), settings)
+    for pipeline, processes in pipelines(store).items():
+        yield _coordinator(store, pipeline, processes, settings, jobs, definitions)
+    yield from late_arrival_sensors(store, settings)
+
+
+def _collector(collector: Collector, settings: Settings) -> dg.SensorDefinition:
+    old_instances = OldInstances(collector)
+
+    @dg.sensor(
+        name=op_name(collector.cluster.name, "collector"),
+        description=f"Records what lands from outside on {collector.cluster.name}",
+        minimum_interval_seconds=INTERVAL_SECONDS,
+        default_status=dg.DefaultSensorStatus.RUNNING,
+    )
+    def evaluate(context):  # type: ignore[no-untyped-def]  # Dagster cannot resolve postponed annotations
+        recorded, passed = 0, False
+        for _ in looks(settings.clock):
+            ledger = open_ledger(settings, context.instance)
+            found = collector.collect(ledger, _COLLECT_SECONDS)
+            recorded, problems = recorded + found.recorded, found.problems
+            if not passed:  # once in a tick is enough: old data waits for minutes
+                old, passed = old_instances.look(ledger), True
+                recorded, problems = recorded + old.recorded, old.problems | problems
+            if problems:
+                raise dg.Failure("\n".join([*(f"{feed}: {why}" for feed, why in problems.items()), *_left(found)]))
+        return dg.SkipReason("; ".join([f"{recorded} instances landed", *_left(found)]))
+
+    return evaluate
+
+
+def _left(found: Collection) -> Iterator[str]:
+    """What was not looked at."""
+    if found.left:
+        yield f"{found.left} feeds are left for the next tick"
+    for why, feeds in found.left_out.items():
+        yield f"{feeds} feeds are left out: {why}"
+
+
+def _coordinator(
+    store: EntityStore,
+    pipeline: str,
+    processes: Sequence[Process],
+    settings: Settings,
+    jobs: Mapping[str, dg.UnresolvedAssetJobDefinition],
+    definitions: WatchedDefinitions,
+) -> dg.SensorDefinition:
+    coordinator = Coordinator(store, settings, processes)
+    dead_runs, waiting = DeadRuns(processes), Waiting()
+    own = {
+        job_name(cluster.name, work_name(process))
+        for process in processes
+        for cluster, _ in store.process_clusters(process)
+    }
+
+    @dg.sensor(
+        name=op_name(pipeline, "coordinator"),
+        description=f"Starts the instances of the pipeline {pipeline} when their time and their inputs have come",
+        minimum_interval_seconds=INTERVAL_SECONDS,
+        default_status=dg.DefaultSensorStatus.RUNNING,
+        jobs=[jobs[name] for name in sorted(own)],
+    )
+    def evaluate(context):  # type: ignore[no-untyped-def]  # Dagster cannot resolve postponed annotations
+        if problem := definitions.problem():
+            raise dg.Failure(_CANNOT_START.format(problem))
+        ledger = open_ledger(settings, context.instance)
+        for _ in looks(settings.clock):
+            with ledger.engine.connect() as connection:
+                if not try_lock(connection, coordinator_lock(pipeline)):
+                    return dg.SkipReason("falcon run is working on this pipeline")
+                try:
+                    dead = dead_runs.end(ledger)
+                    free_instances_of_deleted_runs(ledger, store, settings, processes)
+                    outlook = coordinator.decide(ledger)
+                finally:
+                    unlock(connection, coordinator_lock(pipeline))
+            for run_id in dead:
+                context.log.warning(f"the run {run_id} was ended: its worker is gone")
+            for line in done(outlook):
+                context.log.info(line)
+            if outlook.runs:
+                break
+        for (process, cluster), problem in outlook.problems.items():
+            context.log.error(f"{process} on {cluster}: {problem}")
+        for line in waiting.news(outlook.decisions):
+            context.log.info(line)
+        requests = [
+            dg.RunRequest(run_key=run.run_key, job_name=run.job_name, tags=dict(run.tags)) for run in outlook.runs
+        ]
+        return requests or dg.SkipReason(nothing_started(outlook))
+
+    return evaluate

@@ -1,0 +1,85 @@
+"""What the ticks of sensors say in the UI: what they did, and what waits for what."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from falcon_assets.model.instant import format_instant
+from falcon_assets.orchestration.coordination.coordinator import Outlook
+from falcon_assets.planning.rules.coordination import Decision, Launch
+
+_SHOWN = 5
+"""How many processes a tick names where it started nothing."""
+_LOGGED = 20
+"""How many waiting instances of a process are in the log of a tick."""
+
+
+def nothing_started(outlook: Outlook) -> str:
+    """Why a coordinator started nothing: for each process how many instances wait, and for what the first one does."""
+    waiting = {key: list(decision.waiting.items()) for key, decision in outlook.decisions.items()}
+    running = sum(_is_in_run(reason) for instances in waiting.values() for _, reason in instances)
+    waiting = {key: [one for one in instances if not _is_in_run(one[1])] for key, instances in waiting.items()}
+    waiting = {key: instances for key, instances in waiting.items() if instances}
+    further = {key: decision.further for key, decision in outlook.decisions.items()}
+    total = sum(map(len, waiting.values())) + sum(further.values())
+    lines = [f"nothing is ready; {running} instances are in runs, {total} wait"]
+    lines += [f"{process} on {cluster}: {why}" for (process, cluster), why in list(outlook.problems.items())[:_SHOWN]]
+    for (process, cluster), instances in list(waiting.items())[:_SHOWN]:
+        nominal, reason = instances[0]
+        others = len(instances) - 1 + further[process, cluster]
+        more = f", and {others} more wait" if others else ""
+        lines.append(f"{process} on {cluster} {format_instant(nominal)} {_said(reason)}{more}")
+    if len(waiting) > _SHOWN:
+        lines.append(f"... and instances of {len(waiting) - _SHOWN} more processes: see the log of earlier ticks")
+    return "\n".join(lines)
+
+
+def done(outlook: Outlook) -> Iterator[str]:
+    """What a coordinator did, a line for each run, and for each instance that will not run by itself any more."""
+    for run in outlook.runs:
+        late = "late rerun of " if run.launch.late else ""
+        yield f"starts {late}{run.member.process.name} on {run.member.cluster.name} {_times(run.launch)}"
+    for (process, cluster), decision in outlook.decisions.items():
+        for word, instances in (("timed out", decision.timed_out), ("is skipped", decision.skipped)):
+            for nominal, reason in instances[:_LOGGED]:
+                yield f"{process} on {cluster} {format_instant(nominal)} {word}: {reason}"
+            if len(instances) > _LOGGED:
+                yield f"... and {len(instances) - _LOGGED} more instances of {process} on {cluster}"
+
+
+@dataclass
+class Waiting:
+    """What waits for what, said when it is new: a tick every five seconds would say the same all day."""
+
+    _before: set[str] = field(default_factory=set)
+
+    def news(self, decisions: Mapping[tuple[str, str], Decision]) -> list[str]:
+        """The lines that the tick before had not."""
+        lines = list(_waiting(decisions))
+        new = [line for line in lines if line not in self._before]
+        self._before = set(lines)
+        return new
+
+
+def _waiting(decisions: Mapping[tuple[str, str], Decision]) -> Iterator[str]:
+    for (process, cluster), decision in decisions.items():
+        for nominal, reason in list(decision.waiting.items())[:_LOGGED]:
+            yield f"{process} on {cluster} {format_instant(nominal)} {_said(reason)}"
+        others = max(len(decision.waiting) - _LOGGED, 0) + decision.further
+        if others:
+            yield f"... and {others} more instances of {process} on {cluster} wait"
+
+
+def _is_in_run(reason: str) -> bool:
+    return reason.startswith("is in run ")
+
+
+def _said(reason: str) -> str:
+    """Reasons are predicates, but for that of a process as a whole."""
+    return f"waits: {reason}" if reason.startswith("process ") else reason
+
+
+def _times(launch: Launch) -> str:
+    times: Sequence[str] = list(dict.fromkeys(map(format_instant, (launch.nominals[0], launch.nominals[-1]))))
+    return " to ".join(times)

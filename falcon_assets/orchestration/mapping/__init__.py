@@ -1,0 +1,1 @@
+"""Names, keys, tags and partitions of Dagster for entities and instances of ours."""

@@ -1,0 +1,99 @@
+"""Input windows as Dagster partition mappings: the built-in one wherever it is exact, ours otherwise.
+
+What a run reads never depends on it: the op resolves its inputs itself.
+"""
+
+from __future__ import annotations
+
+import warnings
+from functools import lru_cache
+
+import dagster as dg
+
+from falcon_assets.model.process import Input
+from falcon_assets.orchestration.mapping.input_window_mapping import InputWindowMapping
+from falcon_assets.orchestration.mapping.partitions import partitions_of
+from falcon_assets.planning.instances.instances_reading import FeedAsset, InputWindow
+from falcon_assets.planning.instances.process_partitions import ProcessPartitions
+from falcon_assets.planning.time.timeline import Timeline
+from falcon_assets.planning.windows.input_windows import widest
+from falcon_assets.planning.windows.window_offsets import window_offsets
+
+
+def mapping_for(
+    declared: Input, timezone: str, downstream: ProcessPartitions, upstream: FeedAsset
+) -> dg.PartitionMapping:
+    """The mapping from partitions of a process's assets to the partitions of an input's asset.
+
+    ``latest`` and ``future`` depend on what is available: any instance may be the one, which is what Dagster's
+    AllPartitionMapping says; from a time to ``latest``, any from there to the nominal time.
+    """
+    window = widest(declared)
+    if window is None:
+        return dg.AllPartitionMapping()
+    offsets = _offsets(window, downstream, upstream)
+    if offsets is not None:
+        return _builtin(*offsets)
+    return InputWindowMapping.of(InputWindow(window, timezone, downstream, upstream))
+
+
+def self_mapping(mapping: dg.PartitionMapping, downstream: ProcessPartitions) -> dg.PartitionMapping | None:
+    """What says in Dagster that an asset is made from earlier instances of itself; None where nothing can.
+
+    Dagster lets an asset depend on itself by its own mapping of time windows only. Where that is not exact, the
+    instance before stands for all earlier ones: one after the other is what it comes to.
+    """
+    if isinstance(mapping, dg.TimeWindowPartitionMapping) and mapping.start_offset < 0 and mapping.end_offset < 0:
+        return mapping
+    return (
+        _builtin(-1, -1) if isinstance(partitions_of(downstream.timeline), dg.TimeWindowPartitionsDefinition) else None
+    )
+
+
+def _offsets(declared: Input, downstream: ProcessPartitions, upstream: FeedAsset) -> tuple[int, int] | None:
+    """Offsets for the built-in mapping, in steps of the downstream partitions; None where it would not be exact."""
+    if upstream.rewriter is not None:
+        return None
+    below, above = partitions_of(downstream.timeline), partitions_of(upstream.partitions)
+    windows = dg.TimeWindowPartitionsDefinition
+    if not isinstance(below, windows) or not isinstance(above, windows) or below.timezone != above.timezone:
+        return None
+    offsets = window_offsets(downstream.nominal, upstream.feed, declared.start.call, declared.end.call)
+    if offsets is None or not _starts_windows(upstream.feed, downstream.nominal):
+        return None
+    lag = _lag(downstream)
+    if lag is None:
+        return None
+    offsets = (offsets[0] - lag, offsets[1] - lag)
+    # With exclusions a window ends at the next tick, excluded or not: only the same cron line maps exactly.
+    same = below.cron_schedule == above.cron_schedule and below.exclusions == above.exclusions
+    plain = not below.exclusions and not above.exclusions
+    return offsets if plain or (same and offsets == (0, 0)) else None
+
+
+def _starts_windows(feed: Timeline, process: Timeline) -> bool:
+    """Whether every step of the process is a step of the feed: Dagster counts a window that is only touched as read."""
+    if feed.instance(feed.index_at_or_before(process.start)) != process.start:
+        return False
+    if feed.frequency.is_absolute and process.frequency.is_absolute:
+        return not process.frequency.length % feed.frequency.length
+    return feed.frequency.length <= process.frequency.length
+
+
+def _lag(downstream: ProcessPartitions) -> int | None:
+    """By how many steps a partition lies after its nominal time; None where the two grids are out of phase."""
+    if downstream.shift is None:
+        return 0
+    index = downstream.timeline.index_at_or_before(downstream.nominal.start)
+    in_phase = downstream.timeline.instance(index) == downstream.nominal.start
+    return downstream.shift - index if in_phase else None
+
+
+@lru_cache(maxsize=1024)
+def _builtin(start: int, end: int) -> dg.TimeWindowPartitionMapping:
+    with warnings.catch_warnings():
+        # One of its parameters is "beta": Dagster says so for every single use.
+        warnings.simplefilter("ignore", dg.BetaWarning)
+        return dg.TimeWindowPartitionMapping(
+            start_offset=start, end_offset=end, allow_nonexistent_upstream_partitions=True
+        )

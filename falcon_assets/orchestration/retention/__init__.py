@@ -1,0 +1,1 @@
+"""Passes of retention, their schedules and what they keep."""

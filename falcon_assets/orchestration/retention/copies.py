@@ -1,0 +1,106 @@
+"""What replications staged of instances that never came: it goes when the instance would have, had it come."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from datetime import datetime
+from typing import NamedTuple
+
+from falcon_assets.catalog.store import EntityStore
+from falcon_assets.errors import FalconError, StorageError
+from falcon_assets.ledger.locks import try_lock, unlock
+from falcon_assets.model.feed import Feed
+from falcon_assets.orchestration.platform.open_ledger import Ledger
+from falcon_assets.orchestration.runs.run_locks import instance_lock
+from falcon_assets.planning.instances.instance_paths import InstancePaths
+from falcon_assets.planning.replication.replication_process import replication_name
+from falcon_assets.planning.retention.eviction import Hold, StoredInstance, Verdict, plan_eviction
+from falcon_assets.storage.cluster_store import ClusterStore
+from falcon_assets.storage.eviction.unfinished_copies import UnfinishedCopy, remove_unfinished
+
+
+class CopyVerdict(NamedTuple):
+    """What becomes of what is staged of one instance."""
+
+    copy: UnfinishedCopy
+    verdict: Verdict
+    """Never to archive; its instance has no locations."""
+
+
+def plan_copies(
+    unfinished: Sequence[UnfinishedCopy],
+    paths: InstancePaths,
+    stored: Sequence[StoredInstance],
+    now: datetime,
+    holds: Callable[[], Sequence[Hold]],
+) -> list[CopyVerdict]:
+    """The verdict on each unfinished copy of a feed whose instance is not there, oldest first.
+
+    Where the instance is there, its own verdict is on what is staged of it too.
+
+    Args:
+        unfinished: All that the target has.
+        paths: The feed and the target.
+        stored: The instances that are there.
+        now: The time of the decision.
+        holds: Who may still need it; asked only where there is any.
+    """
+    there = {one.nominal for one in stored}
+    found = {paths.instance(copy.path): copy for copy in unfinished}
+    ours = {nominal: copy for nominal, copy in found.items() if nominal is not None and nominal not in there}
+    if not ours:
+        return []
+    verdicts = plan_eviction(paths, [StoredInstance(nominal, ()) for nominal in ours], now, holds())
+    return [CopyVerdict(ours[one.instance.nominal], _deleting(one)) for one in verdicts]
+
+
+def remove_copies(
+    ledger: Ledger, store: EntityStore, feed: Feed, files: ClusterStore, planned: Sequence[CopyVerdict]
+) -> Iterator[tuple[CopyVerdict, FalconError | None]]:
+    """Removes what the verdicts let go, one after the other; why not, where it could not be.
+
+    No run can take up the copy meanwhile: it would wait. What a run has in hand stays.
+    """
+    for one in planned:
+        if one.verdict.action == "keep":
+            continue
+        nominal = one.verdict.instance.nominal
+        cluster = files.cluster.name
+        names = {replication_name(feed.name, source) for source in one.copy.sources}
+        names |= {replication.name for replication in store.replications_to(feed.name, cluster)}
+        error: FalconError | None = None
+        with _all_taken(ledger, sorted(instance_lock(name, cluster, nominal) for name in names)) as is_ours:
+            try:
+                if not is_ours:
+                    raise StorageError(
+                        f"cluster {cluster!r}: cannot remove what was staged of {one.copy.path}: "
+                        "it is being copied by a run; it goes when that has ended"
+                    )
+                if not remove_unfinished(files, one.copy, feed.availability_flag):
+                    continue  # it has come meanwhile
+            except FalconError as refusal:
+                error = refusal
+        yield one, error
+
+
+@contextmanager
+def _all_taken(ledger: Ledger, names: Sequence[str]) -> Iterator[bool]:
+    """Holds all those locks, and gives True; gives False where somebody else has one of them."""
+    with ledger.engine.connect() as connection:
+        taken = list[str]()
+        try:
+            while len(taken) < len(names) and try_lock(connection, names[len(taken)]):
+                taken.append(names[len(taken)])
+            connection.commit()
+            yield len(taken) == len(names)
+        finally:
+            for name in taken:
+                unlock(connection, name)
+
+
+def _deleting(verdict: Verdict) -> Verdict:
+    """What never was an instance is not archived."""
+    if verdict.action == "keep":
+        return verdict
+    return verdict._replace(action="delete", archive_to=None)

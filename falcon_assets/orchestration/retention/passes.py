@@ -1,0 +1,258 @@
+"""One pass of retention over feeds: decide, write down, remove, record; the next pass completes a killed one."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from itertools import groupby
+
+from falcon_assets.catalog.store import EntityStore
+from falcon_assets.errors import FalconError
+from falcon_assets.ledger import evictions
+from falcon_assets.ledger.evictions import Eviction
+from falcon_assets.ledger.locks import try_lock, unlock
+from falcon_assets.ledger.status import Status
+from falcon_assets.ledger.upsert import parts
+from falcon_assets.model.cluster import Cluster
+from falcon_assets.model.feed import Feed
+from falcon_assets.model.instant import format_instant
+from falcon_assets.orchestration.platform.open_ledger import Ledger
+from falcon_assets.orchestration.retention.archives import abandon_copies
+from falcon_assets.orchestration.retention.copies import CopyVerdict, remove_copies
+from falcon_assets.orchestration.retention.events import EvictionEvents, Record
+from falcon_assets.orchestration.retention.plan import FeedPlan, RetentionLooks
+from falcon_assets.planning.instances.instance_paths import InstancePaths
+from falcon_assets.planning.retention.eviction import Verdict
+from falcon_assets.planning.retention.limits import cadence
+from falcon_assets.settings import Settings
+from falcon_assets.storage.cluster_store import ClusterStore
+from falcon_assets.storage.eviction.evicting import evict, is_untouched, measure
+from falcon_assets.storage.eviction.rename_removal import READERS_SECONDS, is_purged, purge
+from falcon_assets.storage.feed_store import StoresOf
+
+_AT_ONCE = 100
+"""So many instances are removed before they are written down as done."""
+_POLL_SECONDS = 1.0
+
+
+@dataclass(frozen=True)
+class Passed:
+    """What a pass did.
+
+    Attributes:
+        instances: How many instances went.
+        bytes: How much that was when it was decided.
+        problems: What could not be looked at or removed, and why; the next pass tries again.
+        copies: Of how many instances that never came it removed what replications had staged.
+    """
+
+    instances: int
+    bytes: int
+    problems: tuple[str, ...]
+    copies: int = 0
+
+
+@dataclass(frozen=True)
+class RetentionPass:
+    """Evicts what the retention of some feeds on a cluster lets go; only of those that are RUNNING.
+
+    Attributes:
+        store: The entities.
+        cluster: The cluster.
+        feeds: The feeds; each declares retention there.
+        settings: The clock, and where everything lies.
+        patience: For how many seconds (real time) readers may still list what was evicted from a file system.
+    """
+
+    store: EntityStore
+    cluster: Cluster
+    feeds: Sequence[Feed]
+    settings: Settings
+    patience: float = READERS_SECONDS
+
+    def run(self, ledger: Ledger, run_id: str, record: Record) -> Passed:
+        """Goes over the feeds, one after the other; a feed with a problem delays no other.
+
+        Every decision is committed before anything of it is touched, and is done only after the event is recorded:
+        where a pass is killed, the next one finds the decision. What is begun of it is completed, whatever became of
+        the feed; of the rest is decided anew. Passes over the same cluster wait for each other.
+
+        Args:
+            ledger: Is brought up to date before each look.
+            run_id: The run of this pass.
+            record: Takes an event for each instance that went.
+        """
+        instances, size, copies, problems = 0, 0, 0, list[str]()
+        looks = RetentionLooks(ledger, self.store, self.cluster, self.feeds, self.settings)
+        ours = {feed.name for feed in self.feeds}
+        with self._alone(ledger):
+            for name in [*(feed.name for feed in self.feeds), *self._left_behind(ledger)]:
+                try:
+                    plan = looks.plan(name) if name in ours else None
+                    if plan and plan.status.status is not Status.RUNNING:
+                        plan = None
+                    for one, error in self._evicted(ledger, name, plan.verdicts if plan else (), run_id, record):
+                        if error is None:
+                            instances, size = instances + 1, size + one.bytes
+                        else:
+                            problems.append(f"{name} {format_instant(one.instance)}: {error}")
+                    for copy, error in self._copies(ledger, plan) if plan else ():
+                        if error is None:
+                            copies += 1
+                        else:
+                            problems.append(f"{name} {format_instant(copy.verdict.instance.nominal)}: {error}")
+                    if plan and plan.problem:
+                        problems.append(f"{name}: {plan.problem}")
+                except FalconError as refusal:
+                    problems.append(f"{name}: {refusal}")
+        for files in self._areas():
+            purge(files, self.patience)
+        return Passed(instances, size, tuple(problems), copies)
+
+    def has_leftovers(self, ledger: Ledger) -> bool:
+        """Whether a pass was killed before it had removed or withdrawn all that it decided on, or freed its space."""
+        with ledger.engine.connect() as connection:
+            decided = evictions.undone_feeds(connection, self.cluster.name)
+        return bool(decided) or not all(map(is_purged, self._areas()))
+
+    def _left_behind(self, ledger: Ledger) -> list[str]:
+        """The feeds that a killed pass was evicting, and that no pass over this cluster looks at any more."""
+        with ledger.engine.connect() as connection:
+            names = evictions.undone_feeds(connection, self.cluster.name)
+        ours, known = {feed.name for feed in self.feeds}, self.store.feeds
+        kept = {name for name in names if name in known and cadence(known[name], self.cluster.name) is not None}
+        return [name for name in names if name not in ours | kept]
+
+    def _evicted(
+        self, ledger: Ledger, feed: str, verdicts: Sequence[Verdict], run_id: str, record: Record
+    ) -> Iterator[tuple[Eviction, FalconError | None]]:
+        with ledger.engine.connect() as connection:
+            before = evictions.undone(connection, self.cluster.name, [feed])
+        files = self._files_of(feed)
+        begun = [one for one in before if _is_begun(files, one)]
+        going = {one.instance for one in begun}
+        wanted = [one for one in verdicts if one.action != "keep" and one.instance.nominal not in going]
+        new, refused = self._decided(feed, wanted, run_id)
+        open_again = [one for one in before if one.instance not in going]
+        archive = partial(self._archive, files)
+        stuck = list(abandon_copies(open_again, [*begun, *new], self.store.clusters, archive))
+        going.update(one.instance for one, _ in stuck)  # they stay as they are: the next pass tries again
+        new = [one for one in new if one.instance not in going]
+        going.update(one.instance for one in new)
+        refused += stuck
+        with ledger.engine.begin() as connection:
+            dropped = [one.instance for one in open_again if one.instance not in going]
+            evictions.withdraw(connection, self.cluster.name, feed, dropped)
+            evictions.write_down(connection, new)
+        kept = [one for one in verdicts if one.outlived]
+        if kept:
+            record([self._events.kept(feed, kept, self.settings.now())])
+        yield from refused
+        for part in parts([*begun, *new], _AT_ONCE):
+            yield from self._done(ledger, feed, part, record)
+
+    def _copies(self, ledger: Ledger, plan: FeedPlan) -> Iterator[tuple[CopyVerdict, FalconError | None]]:
+        return remove_copies(ledger, self.store, plan.feed, self._files_of(plan.feed.name), plan.copies)
+
+    def _decided(
+        self, name: str, verdicts: Sequence[Verdict], run_id: str
+    ) -> tuple[list[Eviction], list[tuple[Eviction, FalconError]]]:
+        """The decisions; and those that cannot be made, because an instance cannot be measured."""
+        decided, refused = list[Eviction](), list[tuple[Eviction, FalconError]]()
+        feed = next((one for one in self.feeds if one.name == name), None)
+        entry = feed.on(self.cluster.name) if feed else None
+        archive_cluster = entry.retention.archive_cluster if entry and entry.retention else None
+        flag, now = feed.availability_flag if feed else None, self.settings.now()
+        files = self._files_of(name)
+        for verdict in verdicts:
+            one = Eviction(self.cluster.name, name, verdict, flag, archive_cluster, 0, 0, run_id, now)
+            try:
+                count, size = measure(files, verdict.instance, flag)
+            except FalconError as error:
+                refused.append((one, error))
+            else:
+                decided.append(replace(one, files=count, bytes=size))
+        return decided, refused
+
+    def _done(
+        self, ledger: Ledger, feed: str, decided: Sequence[Eviction], record: Record
+    ) -> Iterator[tuple[Eviction, FalconError | None]]:
+        """Removes instances, records that they went, and says so in the decisions; why not, where something is left."""
+        outcomes = list(self._removed(decided))
+        gone = [one for one, error in outcomes if error is None]
+        at = self.settings.now()
+        if gone:
+            record([self._events.event(one, at) for one in gone])
+        with ledger.engine.begin() as connection:
+            evictions.finish(connection, self.cluster.name, feed, [one.instance for one in gone], at)
+        yield from outcomes
+
+    def _removed(self, decided: Sequence[Eviction]) -> Iterator[tuple[Eviction, FalconError | None]]:
+        for (flag, archive_cluster), alike in groupby(decided, lambda one: (one.flag, one.archive_cluster)):
+            ours = list(alike)
+            try:
+                files = self._files_of(ours[0].feed)
+                archive = self._archive(files, archive_cluster, None) if archive_cluster else None
+            except FalconError as error:  # the cluster is no more
+                yield from ((one, error) for one in ours)
+                continue
+            removed = evict(files, (one.verdict for one in ours), flag, archive)
+            for one, found in zip(ours, removed, strict=True):
+                yield one, found.error
+
+    def _archive(self, files: ClusterStore, cluster: str, root: str | None) -> ClusterStore:
+        """The store of an archive, for a feed that lies in ``files``."""
+        if cluster == self.cluster.name:
+            return files.at(root)
+        home, environ = self.settings.home, self.settings.environ
+        return ClusterStore(self.store.cluster(cluster), home, environ, root=root)
+
+    def _files_of(self, feed: str) -> ClusterStore:
+        """The store of a feed; where it is no more declared, the cluster's own."""
+        declared = self.store.feeds.get(feed)
+        if declared is not None and declared.on(self.cluster.name) is not None:
+            return self._stores(declared)
+        return ClusterStore(self.cluster, self.settings.home, self.settings.environ)
+
+    @cached_property
+    def _stores(self) -> StoresOf:
+        return StoresOf(self.cluster, self.settings.home, self.settings.environ)
+
+    def _areas(self) -> Iterator[ClusterStore]:
+        """Every store where this cluster's feeds lie; of those that cannot be used something was said already."""
+        roots: dict[str | None, str] = {}
+        for name, feed in self.store.feeds.items():
+            if feed.on(self.cluster.name) is not None:
+                with suppress(FalconError):
+                    roots |= {root: name for root in InstancePaths(feed, self.cluster).roots if root not in roots}
+        for root, name in {**roots, None: ""}.items():
+            with suppress(FalconError):
+                yield self._files_of(name).at(root)
+
+    @cached_property
+    def _events(self) -> EvictionEvents:
+        return EvictionEvents(self.store, self.cluster, self.settings)
+
+    @contextmanager
+    def _alone(self, ledger: Ledger) -> Iterator[None]:
+        name = f"falcon retention {self.cluster.name}"
+        with ledger.engine.connect() as connection:
+            # Asked for again and again: a statement that waits for a lock would keep a transaction open.
+            while not try_lock(connection, name):
+                connection.rollback()
+                time.sleep(_POLL_SECONDS)
+            connection.commit()
+            try:
+                yield
+            finally:
+                unlock(connection, name)
+
+
+def _is_begun(files: ClusterStore, one: Eviction) -> bool:
+    try:
+        return not is_untouched(files, one.verdict.instance, one.flag)
+    except FalconError:
+        return True  # what is wrong there is said where it is to be removed

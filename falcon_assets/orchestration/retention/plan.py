@@ -1,0 +1,177 @@
+"""What retention would do now: a verdict on every instance that lies on a cluster."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
+
+from sqlalchemy import Connection
+
+from falcon_assets.catalog.store import EntityStore
+from falcon_assets.errors import FalconError, StorageError
+from falcon_assets.ledger import queries
+from falcon_assets.ledger.status import EntityStatus, statuses
+from falcon_assets.ledger.upsert import parts
+from falcon_assets.model.cluster import Cluster
+from falcon_assets.model.feed import Feed
+from falcon_assets.orchestration.platform.open_ledger import Ledger
+from falcon_assets.orchestration.retention.copies import CopyVerdict, plan_copies
+from falcon_assets.orchestration.retention.reasons_to_keep import ClusterHolds
+from falcon_assets.planning.instances.instance_paths import InstancePaths
+from falcon_assets.planning.retention.eviction import Verdict, plan_eviction
+from falcon_assets.planning.retention.limits import before
+from falcon_assets.settings import Settings
+from falcon_assets.storage.cluster_store import ClusterStore
+from falcon_assets.storage.eviction.instance_tree import stored_instances
+from falcon_assets.storage.eviction.unfinished_copies import UnfinishedCopy, unfinished_copies
+from falcon_assets.storage.feed_store import store_of
+
+_AT_A_LOOK = 50
+"""A look reads what has come to the targets of so many feeds: for more of them that would be much to keep in mind."""
+_FRESH_SECONDS = 10.0
+"""A look is not acted on any longer: feeds may take hours, and others begin to need what would go."""
+
+
+@dataclass(frozen=True)
+class FeedPlan:
+    """The verdicts on the instances of a feed on a cluster, oldest first.
+
+    Attributes:
+        feed: The feed.
+        cluster: The cluster.
+        status: Of the feed: only what is RUNNING is evicted by itself.
+        verdicts: One per instance.
+        problem: Why there are none; "" where there are.
+        copies: The verdicts on what replications staged of instances that never came.
+    """
+
+    feed: Feed
+    cluster: Cluster
+    status: EntityStatus
+    verdicts: tuple[Verdict, ...]
+    problem: str = ""
+    copies: tuple[CopyVerdict, ...] = ()
+
+
+class RetentionLook:
+    """What the ledger says of feeds on a cluster at one moment; each is planned when it is asked for, without it.
+
+    Args:
+        connection: To the ledger, brought up to date; statuses that are new are written down with it.
+        store: The entities.
+        cluster: The cluster.
+        feeds: Feeds that are on it.
+        settings: Where everything lies.
+        now: The time that the plans are made for.
+    """
+
+    def __init__(
+        self,
+        connection: Connection,
+        store: EntityStore,
+        cluster: Cluster,
+        feeds: Sequence[Feed],
+        settings: Settings,
+        now: datetime,
+    ) -> None:
+        self.feeds = frozenset(feed.name for feed in feeds)
+        """Their names."""
+        self._cluster, self._now = cluster, now
+        self._files: dict[str, ClusterStore] = {}
+        self._problems: dict[str, str] = {}
+        self._unfinished: dict[str | None, list[UnfinishedCopy]] = {}
+        for feed in feeds:
+            try:
+                self._files[feed.name] = store_of(feed, cluster, settings.home, settings.environ)
+            except FalconError as error:
+                self._problems[feed.name] = str(error)
+        self._unreadable: dict[str | None, str] = {}
+        for root, files in {one.root: one for one in self._files.values()}.items():
+            try:
+                self._unfinished[root] = unfinished_copies(files)
+            except StorageError as error:
+                self._unreadable[root] = str(error)
+        self._status = statuses(connection, feeds, now)
+        self._holds = ClusterHolds(connection, store, cluster, feeds, now, with_copies=any(self._unfinished.values()))
+        retained = [(one, entry.retention) for one in feeds if (entry := one.on(cluster.name)) and entry.retention]
+        young = {one.name: now for one, retention in retained if retention.future == "delete"}
+        young |= {
+            one.name: before(now, retention.minimum_age, one.timezone)
+            for one, retention in retained
+            if retention.minimum_age
+        }
+        self._landed = queries.seen(connection, cluster.name, young)
+
+    def plan(self, feed: Feed) -> FeedPlan:
+        """The plan for one of the feeds."""
+        status = self._status[feed.kind, feed.name]
+        files = self._files.get(feed.name)
+        problem = self._unreadable.get(files.root) if files else self._problems[feed.name]
+        if files is None or problem:
+            return FeedPlan(feed, self._cluster, status, (), problem or "")
+        try:
+            found = stored_instances(files, feed, self._cluster)
+            paths, landed = InstancePaths(feed, self._cluster), self._landed.get(feed.name, {})
+            verdicts = plan_eviction(paths, found, self._now, self._holds.of(feed), landed.get)
+            copies = plan_copies(
+                self._unfinished[files.root], paths, found, self._now, partial(self._holds.of_copies, feed)
+            )
+        except FalconError as error:
+            return FeedPlan(feed, self._cluster, status, (), str(error))
+        return FeedPlan(feed, self._cluster, status, tuple(verdicts), copies=tuple(copies))
+
+
+def plan_retention(
+    connection: Connection,
+    store: EntityStore,
+    cluster: Cluster,
+    feeds: Iterable[Feed],
+    settings: Settings,
+    now: datetime,
+) -> Iterator[FeedPlan]:
+    """The plan for each of those feeds, as they are asked for; arguments as :class:`RetentionLook`.
+
+    A feed with a problem delays no other.
+    """
+    for part in parts(list(feeds), _AT_A_LOOK):
+        yield from map(RetentionLook(connection, store, cluster, part, settings, now).plan, part)
+
+
+class RetentionLooks:
+    """Plans feeds of a cluster one after the other, each by a look that is some seconds old at most.
+
+    Args:
+        ledger: Is brought up to date before each look.
+        store: The entities.
+        cluster: The cluster.
+        feeds: All that will be planned, in this order.
+        settings: The clock, and where everything lies.
+    """
+
+    def __init__(
+        self, ledger: Ledger, store: EntityStore, cluster: Cluster, feeds: Sequence[Feed], settings: Settings
+    ) -> None:
+        self._ledger, self._store, self._cluster, self._settings = ledger, store, cluster, settings
+        self._feeds = {feed.name: feed for feed in feeds}
+        self._look: RetentionLook | None = None
+        self._until = 0.0
+
+    def plan(self, name: str) -> FeedPlan:
+        """The plan for one of the feeds."""
+        feed = self._feeds[name]
+        if self._look is None or name not in self._look.feeds or time.monotonic() > self._until:
+            self._look = None  # where none can be made the next feed tries again
+            self._look, self._until = self._looked_from(name), time.monotonic() + _FRESH_SECONDS
+        return self._look.plan(feed)
+
+    def _looked_from(self, name: str) -> RetentionLook:
+        """A look at that feed and those that come next."""
+        following = list(self._feeds)[list(self._feeds).index(name) :][:_AT_A_LOOK]
+        feeds = [self._feeds[one] for one in following]
+        self._ledger.catch_up()
+        now = self._settings.now()
+        with self._ledger.engine.begin() as connection:
+            return RetentionLook(connection, self._store, self._cluster, feeds, self._settings, now)

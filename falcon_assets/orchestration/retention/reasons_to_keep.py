@@ -1,0 +1,181 @@
+"""What keeps instances from going: the processes of a cluster that still need them, as the ledger knows them."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
+from itertools import groupby
+from operator import attrgetter
+
+from sqlalchemy import Connection
+
+from falcon_assets.catalog.store import EntityStore
+from falcon_assets.ledger import queries, reruns
+from falcon_assets.ledger.status import Status, statuses
+from falcon_assets.model.cluster import Cluster
+from falcon_assets.model.feed import Feed
+from falcon_assets.model.process import Input, Process
+from falcon_assets.orchestration.coordination.cluster_reruns import look_at_reruns
+from falcon_assets.orchestration.coordination.cluster_snapshot import progress_key
+from falcon_assets.orchestration.coordination.late_inputs import late_inputs
+from falcon_assets.planning.instances.process_partitions import process_instances
+from falcon_assets.planning.replication.replication_process import Replication, replications_to
+from falcon_assets.planning.retention.copies import replication_hold
+from falcon_assets.planning.retention.eviction import Hold
+from falcon_assets.planning.retention.readers import PendingInstances, reader_hold
+from falcon_assets.planning.rules.retries import is_alive
+from falcon_assets.planning.time.timeline import feed_timeline, process_timeline
+from falcon_assets.planning.windows.input_windows import widest
+
+
+class ClusterHolds:
+    """One look at who reads what on a cluster: a few statements for all of its feeds, and for each of their targets.
+
+    Args:
+        connection: To the ledger, brought up to date; statuses that are new are written down with it.
+        store: The entities.
+        cluster: The cluster.
+        feeds: Those that may be asked about.
+        now: The time.
+        with_copies: Whether :meth:`of_copies` may be asked too.
+    """
+
+    def __init__(
+        self,
+        connection: Connection,
+        store: EntityStore,
+        cluster: Cluster,
+        feeds: Iterable[Feed],
+        now: datetime,
+        *,
+        with_copies: bool,
+    ) -> None:
+        self._connection, self._store, self._cluster, self._now = connection, store, cluster, now
+        self._progress = queries.progress(connection, cluster.name)
+        asked = {feed.name: feed for feed in feeds}
+        self._readers = self._read(asked)
+        self._to_read = self._available(asked)
+        self._sent = self._sent_from_here(asked.values())
+        self._brought = self._brought_here(asked) if with_copies else {}
+
+    def of(self, feed: Feed) -> list[Hold]:
+        """Why instances of the feed must stay."""
+        timeline, there = feed_timeline(feed, self._cluster.name), self._to_read.get(feed.name, set())
+        readers = [reader_hold(pending, one, timeline, there) for pending, one in self._readers.get(feed.name, ())]
+        return [*readers, *self._sent.get(feed.name, ())]
+
+    def of_copies(self, feed: Feed) -> list[Hold]:
+        """Why what is staged of instances of the feed must stay: who needs them, and who is to copy them yet."""
+        timeline = feed_timeline(feed, self._cluster.name)
+        copying = [reader_hold(one, one.process.inputs[0], timeline, ()) for one in self._brought.get(feed.name, ())]
+        return [*copying, *self.of(feed)]
+
+    def _read(self, feeds: Container[str]) -> dict[str, list[tuple[PendingInstances, Input]]]:
+        """Feed -> the processes here that read it, and by which input."""
+        here = self._cluster.name
+        there = [one for one in self._store.processes.values() if one.on(here)]
+        processes = [one for one in there if any(declared.feed in feeds for declared in one.inputs)]
+        status = statuses(self._connection, processes, self._now)
+        scheduled = {one.name for one in processes if status[one.kind, one.name].status is not Status.SUBMITTED}
+        first = {one.name: self._first_open(one) for one in processes}
+        attempts = {one.name: one.retry.attempts for one in processes if one.retry.policy != "final"}
+        records = queries.records(self._connection, here, first, attempts)
+        asked = look_at_reruns(self._connection, self._store, here, (), self._now)
+        changed = self._changed([one for one in processes if one.name in scheduled], here)
+        found: dict[str, list[tuple[PendingInstances, Input]]] = {}
+        for process in processes:
+            name = process.name
+            pending = PendingInstances(
+                process,
+                process_instances(process, here, self._store.feeds),
+                self._now,
+                first[name] if name in scheduled else None,  # they run by themselves, or will when it is resumed
+                {**asked.records.get(name, {}), **records[name]},
+                {*asked.requests.get(name, ()), *changed.get(name, ())},
+            )
+            for one in process.inputs:
+                found.setdefault(one.feed, []).append((pending, one))
+        return found
+
+    def _available(self, feeds: Mapping[str, Feed]) -> dict[str, set[datetime]]:
+        """Feed -> its available instances, of those that are read by ``latest`` or ``future``."""
+        spans = {}
+        for name, readers in self._readers.items():
+            if name in feeds and any(widest(one) is None for _, one in readers):
+                timeline = feed_timeline(feeds[name], self._cluster.name)
+                spans[self._cluster.name, name] = (timeline.start, timeline.end)
+        return {name: there for (_, name), there in queries.available(self._connection, spans).items()}
+
+    def _sent_from_here(self, feeds: Iterable[Feed]) -> dict[str, list[Hold]]:
+        """Feed -> what has never come to each of its targets, and what is on its way there again."""
+        here = self._cluster.name
+        sources = [feed for feed in feeds if (entry := feed.on(here)) and entry.type == "source"]
+        replications = [
+            one
+            for feed in sources
+            for target in feed.clusters
+            if target.type == "target"
+            for one in replications_to(feed, target)
+            if one.source == here
+        ]
+        spans = {(one.target, one.feed): process_timeline(one, one.target) for one in replications}
+        ends = {key: (timeline.start, timeline.end) for key, timeline in spans.items()}
+        arrived, gone = queries.available(self._connection, ends), queries.evicted(self._connection, ends)
+        found: dict[str, list[Hold]] = {}
+        for one, pending in self._pending_copies(replications, {}):
+            key = (one.target, one.feed)
+            came = {*arrived.get(key, ()), *gone.get(key, ())}
+            again = reader_hold(pending, one.inputs[0], pending.timeline, ())
+            found.setdefault(one.feed, []).extend([replication_hold(one.target, pending.timeline, came), again])
+        return found
+
+    def _brought_here(self, feeds: Iterable[str]) -> dict[str, list[PendingInstances]]:
+        """Feed -> what is to be copied from each of its sources."""
+        copying = [one for name in feeds for one in self._store.replications_to(name, self._cluster.name)]
+        found: dict[str, list[PendingInstances]] = {}
+        for one, pending in self._pending_copies(copying, {one.name: self._first_open(one) for one in copying}):
+            found.setdefault(one.feed, []).append(pending)
+        return found
+
+    def _pending_copies(
+        self, replications: Iterable[Replication], first_open: Mapping[str, datetime]
+    ) -> Iterator[tuple[Replication, PendingInstances]]:
+        """What is on its way to targets, and from ``first_open`` on what is to be: by the name of the replication."""
+        for target, alike in groupby(sorted(replications, key=attrgetter("target")), attrgetter("target")):
+            ours = list(alike)
+            timelines = {one.name: process_timeline(one, target) for one in ours}
+            attempts = {one.name: one.retry.attempts for one in ours if one.name in first_open}
+            asked = {one.name: first_open.get(one.name, timelines[one.name].end) for one in ours}
+            unfinished = queries.records(self._connection, target, asked, attempts)
+            requested = reruns.requested(self._connection, [target])
+            changed = self._changed(ours, target)
+            for one in ours:
+                again = {
+                    rerun.nominal: rerun.record
+                    for rerun in requested
+                    if rerun.process == one.name and is_alive(rerun.request, rerun.record, one)
+                }
+                yield (
+                    one,
+                    PendingInstances(
+                        one,
+                        timelines[one.name],
+                        self._now,
+                        first_open.get(one.name),
+                        {**unfinished[one.name], **again},
+                        {*again, *changed.get(one.name, ())},
+                    ),
+                )
+
+    def _changed(self, processes: Sequence[Process], cluster: str) -> dict[str, set[datetime]]:
+        """Process -> the instances whose late inputs changed: to be checked, and nobody said that it was too late."""
+        late = [one for one in late_inputs(self._store, processes) if one[0] == cluster]
+        found: dict[str, set[datetime]] = {}
+        for name, _, nominal in reruns.changed(self._connection, late):
+            found.setdefault(name, set()).add(nominal)
+        return found
+
+    def _first_open(self, process: Process) -> datetime:
+        """Before which all that the process makes here is settled."""
+        timeline = process_instances(process, self._cluster.name, self._store.feeds)
+        return self._progress.get(progress_key(process, timeline), timeline.start)

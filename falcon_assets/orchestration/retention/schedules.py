@@ -1,0 +1,153 @@
+"""Retention in Dagster: per cluster a job and a schedule for each cadence, and a sensor.
+
+Where nothing is retained, a job and a schedule for what earlier passes left: the definitions may change at any time,
+also after a pass was killed.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta, timezone
+
+import dagster as dg
+
+from falcon_assets.catalog.store import EntityStore
+from falcon_assets.model.cluster import Cluster
+from falcon_assets.model.feed import Feed
+from falcon_assets.model.frequency import Frequency, TimeUnit
+from falcon_assets.orchestration.mapping import asset_keys as names
+from falcon_assets.orchestration.mapping import run_tags
+from falcon_assets.orchestration.platform.open_ledger import open_ledger
+from falcon_assets.orchestration.retention.events import record_in_run
+from falcon_assets.orchestration.retention.passes import RetentionPass
+from falcon_assets.orchestration.retention.sensor import PassesOf, retention_sensor
+from falcon_assets.planning.instances.dagster_names import op_name
+from falcon_assets.planning.retention.limits import OFTEN, cadence, pass_times
+from falcon_assets.planning.time.cron import cron_of
+from falcon_assets.settings import Settings
+
+
+@dataclass(frozen=True)
+class RetentionDefinitions:
+    """What retention adds to a code location."""
+
+    jobs: Sequence[dg.JobDefinition]
+    schedules: Sequence[dg.ScheduleDefinition]
+    sensors: Sequence[dg.SensorDefinition]
+
+
+def retention_definitions(store: EntityStore, settings: Settings) -> RetentionDefinitions:
+    """Jobs, schedules and sensors for all clusters; they run unless somebody turns them off."""
+    jobs: list[dg.JobDefinition] = []
+    schedules: list[dg.ScheduleDefinition] = []
+    sensors: list[dg.SensorDefinition] = []
+    for cluster in store.clusters.values():
+        own: list[PassesOf] = []
+        for every, feeds in _by_cadence(store, cluster).items():
+            job = retention_job(RetentionPass(store, cluster, feeds, settings), every)
+            jobs.append(job)
+            schedules.append(_schedule(job, every, settings))
+            own.append(PassesOf(job, every, feeds))
+        if own:
+            sensors.append(retention_sensor(cluster, own, settings))
+        else:
+            nothing = RetentionPass(store, cluster, (), settings)
+            job = retention_job(nothing, None)
+            jobs.append(job)
+            schedules.append(_leftovers_schedule(job, nothing))
+    return RetentionDefinitions(jobs, schedules, sensors)
+
+
+def _by_cadence(store: EntityStore, cluster: Cluster) -> dict[Frequency, list[Feed]]:
+    found: dict[Frequency, list[Feed]] = {}
+    for feed in store.feeds.values():
+        every = cadence(feed, cluster.name)
+        if every is not None:
+            found.setdefault(every, []).append(feed)
+    return found
+
+
+def retention_job(retention: RetentionPass, every: Frequency | None) -> dg.JobDefinition:
+    """The job whose runs are passes: ``<cluster>__retention_hours_6``.
+
+    Args:
+        retention: The pass.
+        every: The cadence of its feeds; None: there are none, and it completes what others began.
+    """
+    cluster = retention.cluster.name
+    name = op_name(cluster, f"retention_{every.unit.value}_{every.count}" if every else "retention_leftovers")
+    feeds = f"{every}: {', '.join(feed.name for feed in retention.feeds)}" if every else "what earlier passes left"
+
+    @dg.op(name=f"{name}_evict", description=f"Evicts what is too old on {cluster}", out=dg.Out(dg.Nothing))
+    def evict(context):  # type: ignore[no-untyped-def]  # Dagster cannot resolve postponed annotations
+        ledger = open_ledger(retention.settings, context.instance)
+        record = record_in_run(context.instance, context.run, str(context.op_handle))
+        passed = retention.run(ledger, context.run_id, record)
+        context.log.info(f"{passed.instances} instances were evicted, {passed.bytes} bytes")
+        if passed.copies:
+            context.log.info(f"what was staged of {passed.copies} instances that never came was removed")
+        if passed.problems:
+            raise dg.Failure("\n".join([f"{len(passed.problems)} could not be evicted:", *passed.problems]))
+
+    @dg.job(
+        name=name,
+        description=f"Retention on {cluster}, {feeds}",
+        tags=names.tags({"falcon/cluster": cluster}),
+    )
+    def job() -> None:
+        evict()
+
+    return job
+
+
+def _schedule(job: dg.JobDefinition, every: Frequency, settings: Settings) -> dg.ScheduleDefinition:
+    timeline = pass_times(every)
+
+    @dg.schedule(
+        name=f"{job.name}_schedule",
+        job=job,
+        description=f"Every {every}: {job.description}",
+        cron_schedule=cron_for(every),
+        execution_timezone="UTC",
+        default_status=dg.DefaultScheduleStatus.RUNNING,
+    )
+    def evaluate(context):  # type: ignore[no-untyped-def]  # Dagster cannot resolve postponed annotations
+        if settings.clock.origin is not None:
+            return dg.SkipReason("the clock is simulated: the cluster's retention sensor starts the passes")
+        if timeline.contains(context.scheduled_execution_time.astimezone(timezone.utc)):
+            return dg.RunRequest(tags=run_tags.BY_ITSELF)
+        return dg.SkipReason(f"it is not {every} since the last pass")
+
+    return evaluate
+
+
+def _leftovers_schedule(job: dg.JobDefinition, retention: RetentionPass) -> dg.ScheduleDefinition:
+    """Where nothing is left a tick is a look into an index, and at a folder."""
+
+    @dg.schedule(
+        name=f"{job.name}_schedule",
+        job=job,
+        description=f"Completes on {retention.cluster.name} what passes of retention left when they were killed",
+        cron_schedule=cron_for(OFTEN),
+        execution_timezone="UTC",
+        default_status=dg.DefaultScheduleStatus.RUNNING,
+    )
+    def evaluate(context):  # type: ignore[no-untyped-def]  # Dagster cannot resolve postponed annotations
+        if retention.has_leftovers(open_ledger(retention.settings, context.instance)):
+            return dg.RunRequest(tags=run_tags.BY_ITSELF)
+        return dg.SkipReason("no feed declares retention here, and earlier passes left nothing")
+
+    return evaluate
+
+
+def cron_for(every: Frequency) -> str:
+    """A cron line in UTC whose ticks hold all instances of ``every`` since 2000, and few others."""
+    cron = cron_of(pass_times(every))
+    if cron is not None and not cron.exclusions:
+        return cron.schedule
+    if every.is_absolute:
+        step = math.gcd(every.length // timedelta(minutes=1), 60)
+        return f"*/{step} * * * *" if step < 60 else "0 * * * *"
+    return "0 0 * * *" if every.unit is TimeUnit.DAYS else "0 0 1 * *"

@@ -1,0 +1,1 @@
+"""Executing instances in a run of Dagster: claims, locks, records."""

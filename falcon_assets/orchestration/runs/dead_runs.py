@@ -1,0 +1,110 @@
+"""Runs whose process is gone without a word: found by the lock that nobody holds, and ended.
+
+Dagster itself ends a run whose worker dies while its code server lives, one that does not start in time and one that
+does not stop in time (``run_monitoring`` in ``dagster.yaml``). A started run is left for ever where worker and code
+server are gone together, and so is every run of ``falcon run`` that is killed where no daemon runs.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+
+import dagster as dg
+from sqlalchemy import Connection
+
+from falcon_assets.ledger import queries
+from falcon_assets.ledger.locks import held
+from falcon_assets.model.process import Process
+from falcon_assets.orchestration.mapping import run_tags
+from falcon_assets.orchestration.platform.open_ledger import Ledger
+from falcon_assets.orchestration.runs.run_locks import RETAKEN_WITHIN_SECONDS, run_lock
+
+PATIENCE_SECONDS = 30.0
+"""So long a lock must be seen free: a run takes it a moment after its start, and again after PostgreSQL restarts."""
+_POLL_SECONDS = 0.5
+_UNFINISHED = [
+    dg.DagsterRunStatus.NOT_STARTED,
+    dg.DagsterRunStatus.STARTING,
+    dg.DagsterRunStatus.STARTED,
+    dg.DagsterRunStatus.CANCELING,
+]
+
+
+@dataclass(frozen=True)
+class DeadRuns:
+    """Finds the dead among the runs of some processes, from look to look; keep it as long as you look.
+
+    Attributes:
+        processes: Whose runs.
+        foreground: Whether this is ``falcon run``, which is the only one that works on the processes: nobody else
+            would start or stop the runs of an earlier ``falcon run``, so they need not be started to be dead.
+        patience: In seconds (real time).
+    """
+
+    processes: Sequence[Process]
+    foreground: bool = False
+    patience: float = PATIENCE_SECONDS
+    _free_since: dict[str, float] = field(default_factory=dict, init=False)
+
+    def end(self, ledger: Ledger) -> tuple[str, ...]:
+        """One look at the runs, which ends the dead ones; their ids.
+
+        What they had in flight is free as soon as the ledger is brought up to date.
+        """
+        suspects = self._suspects(ledger)
+        now = time.monotonic()
+        for gone in self._free_since.keys() - suspects.keys():
+            del self._free_since[gone]  # it is over, or alive
+        ended = []
+        for run_id, run in suspects.items():
+            seconds = now - self._free_since.setdefault(run_id, now)
+            # A run of ``falcon run`` starts its op in the moment in which it starts.
+            patience = min(self.patience, RETAKEN_WITHIN_SECONDS) if run_tags.FOREGROUND in run.tags else self.patience
+            if seconds >= patience:
+                ledger.instance.report_run_failed(run, f"its worker is gone: nobody held its lock for {seconds:.0f} s")
+                ended.append(run_id)
+        return tuple(ended)
+
+    def end_all(self, ledger: Ledger) -> tuple[str, ...]:
+        """Looks until no run is suspected any more, little longer than ``patience``; the ids of the dead."""
+        ended: list[str] = []
+        while True:
+            ledger.catch_up()
+            ended += self.end(ledger)
+            if not self._free_since.keys() - set(ended):
+                return tuple(ended)
+            # Nothing tells when a suspect takes its lock, or ends: looked at again and again.
+            time.sleep(_POLL_SECONDS)
+
+    def _suspects(self, ledger: Ledger) -> dict[str, dg.DagsterRun]:
+        """The unfinished runs whose locks nobody holds, by id."""
+        started = dg.DagsterRunStatus.STARTED
+        runs = {
+            run.run_id: run
+            for run in ledger.instance.get_runs(dg.RunsFilter(statuses=_UNFINISHED if self.foreground else [started]))
+            if run.status is started or run_tags.FOREGROUND in run.tags
+        }
+        if not runs:
+            return {}
+        names = {process.name for process in self.processes}
+        with ledger.engine.connect() as connection:
+            locks = {
+                run_id: {run_lock(run_id, process, cluster) for process, cluster in work if process in names}
+                for run_id, work in _work(connection, runs.values()).items()
+            }
+            alive = held(connection, [name for of_run in locks.values() for name in of_run])
+        return {run_id: runs[run_id] for run_id, of_run in locks.items() if of_run and not of_run & alive}
+
+
+def _work(connection: Connection, runs: Collection[dg.DagsterRun]) -> dict[str, set[tuple[str, str]]]:
+    """Run -> the (process, cluster) that it computes: what it is tagged with, and what it has begun.
+
+    The latter because a run that a person starts in the UI may carry assets of several processes, and no tags.
+    """
+    found = queries.begun(connection, [run.run_id for run in runs])
+    for run in runs:
+        if run_tags.PROCESS in run.tags and run_tags.CLUSTER in run.tags:
+            found.setdefault(run.run_id, set()).add((run.tags[run_tags.PROCESS], run.tags[run_tags.CLUSTER]))
+    return found

@@ -1,0 +1,116 @@
+"""Fences instances: no two runs compute one at the same time, and no run what was given to another one since."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import datetime
+
+import dagster as dg
+
+from falcon_assets.ledger import queries
+from falcon_assets.model.instant import format_instant
+from falcon_assets.orchestration.mapping import run_tags
+from falcon_assets.orchestration.platform.open_ledger import Ledger, open_ledger
+from falcon_assets.orchestration.platform.postgres import database_url
+from falcon_assets.orchestration.runs.run_locks import RunHold, instance_lock, run_lock
+from falcon_assets.planning.instances.instance_record import InstanceRecord, InstanceState
+from falcon_assets.settings import Settings
+
+
+@dataclass
+class InstanceFence:
+    """What a run may compute.
+
+    A run that a coordinator made is for one attempt at each of its instances: where the ledger says that another run
+    was given the attempt, or a later one, it leaves the instance alone. A run that a person started computes what it
+    was started for, as soon as nobody else does.
+
+    Attributes:
+        process: The process.
+        cluster: Where it is computed.
+        run_id: The run.
+        attempts: Which attempt the run is, by instance; none where a person started it.
+        ledger: Says who was given what.
+        hold: The locks of the run.
+        say: Told about what is waited for.
+    """
+
+    process: str
+    cluster: str
+    run_id: str
+    attempts: Mapping[datetime, int]
+    ledger: Ledger
+    hold: RunHold
+    say: Callable[[str], None]
+    _sessions: dict[datetime, int] = field(default_factory=dict)
+
+    def others(self, nominals: Collection[datetime]) -> dict[datetime, str]:
+        """Those of the instances that are not for this run (any more), and why not."""
+        asked = [nominal for nominal in nominals if nominal in self.attempts]
+        if not asked:
+            return {}
+        sessions = self.hold.sessions
+        self.ledger.catch_up()
+        with self.ledger.engine.connect() as connection:
+            records = queries.some_records(connection, self.process, self.cluster, asked)
+        self._sessions.update(dict.fromkeys(asked, sessions))
+        return {
+            nominal: why
+            for nominal, record in records.items()
+            if (why := _why_not(record, self.run_id, self.attempts[nominal]))
+        }
+
+    def take(self, nominal: datetime) -> str | None:
+        """Makes the instance this run's own, once nobody else computes it; why it cannot be, where it cannot.
+
+        Raises:
+            LetGoError: the run was interrupted meanwhile.
+        """
+        name = self._lock(nominal)
+        waited = not self.hold.take(name)
+        if waited:
+            self.say(f"{self.process} {format_instant(nominal)} waits: another run computes it")
+            self.hold.wait_for(name)
+        # Nobody else can have come to it since the ledger was asked, unless it was waited for, or the locks were
+        # nobody's for a moment: this run may have been taken for dead then.
+        if nominal in self.attempts and (waited or self._sessions.get(nominal) != self.hold.sessions):
+            why = self.others([nominal]).get(nominal)
+            if why is not None:
+                self.give_back(nominal)
+                return why
+        return None
+
+    def give_back(self, nominal: datetime) -> None:
+        """The instance is over, and recorded."""
+        self.hold.give_back(self._lock(nominal))
+
+    def _lock(self, nominal: datetime) -> str:
+        return instance_lock(self.process, self.cluster, nominal)
+
+
+def _why_not(record: InstanceRecord, run_id: str, attempt: int) -> str | None:
+    """Why the instance is not for that attempt of the run; None: it is."""
+    if record.attempt < attempt:
+        return None  # the ledger could not be brought up to date: nobody is known to have it
+    own = record.queued_run == run_id or (record.run_id == run_id and record.state is InstanceState.RUNNING)
+    if record.attempt == attempt and own:
+        return None
+    if record.run_id == run_id:
+        return f"it is {record.state.value} since this run started it: {record.reason or 'this run is over'}"
+    other = record.run_id if record.queued_run in (None, run_id) else record.queued_run
+    return f"it was given to the run {other}" if other else f"it is {record.state.value}: {record.reason}"
+
+
+@contextmanager
+def instance_fence(
+    context: dg.AssetExecutionContext, settings: Settings, process: str, cluster: str
+) -> Iterator[InstanceFence]:
+    """The fence of a run, which holds the run's lock meanwhile."""
+    run = context.run
+    attempts = dict(zip(run_tags.nominals_of(run.tags), run_tags.attempts_of(run.tags), strict=False))
+    name = run_lock(run.run_id, process, cluster)
+    with RunHold(database_url(settings), name, f"falcon run {run.run_id}") as hold:
+        ledger = open_ledger(settings, context.instance)
+        yield InstanceFence(process, cluster, run.run_id, attempts, ledger, hold, context.log.info)

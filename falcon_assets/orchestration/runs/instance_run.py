@@ -1,0 +1,269 @@
+"""One process instance, from its plan to its published outputs; knows nothing of Dagster."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
+from datetime import datetime
+from pathlib import Path
+from typing import TypeAlias
+
+from pyspark.sql import SparkSession
+
+from falcon_assets.engines.run import run_workflow
+from falcon_assets.engines.task import WorkflowTask
+from falcon_assets.errors import MissingInputsError, StorageError
+from falcon_assets.model.cluster import Cluster
+from falcon_assets.model.feed import Feed
+from falcon_assets.model.instant import format_instant
+from falcon_assets.model.process import Process
+from falcon_assets.model.spark_settings import spark_settings
+from falcon_assets.planning.instances.instance_paths import InstancePaths
+from falcon_assets.planning.instances.instance_record import LateChange
+from falcon_assets.planning.instances.process_instance import (
+    InputPlan,
+    OutputPlan,
+    ProcessInstance,
+    plan_process_instance,
+)
+from falcon_assets.planning.rules.lateness import late_workflow
+from falcon_assets.spark.dataset import InputData, OutputData
+from falcon_assets.storage.availability import is_available
+from falcon_assets.storage.cluster_store import ClusterStore
+from falcon_assets.storage.data_version import DataVersion, count_files
+from falcon_assets.storage.instance_files import InstanceFiles
+from falcon_assets.storage.publication.publishing import InstancePublication, OutputTarget, publish_instance
+
+Evicted: TypeAlias = Callable[[str, Sequence[datetime]], Mapping[datetime, datetime]]
+"""Says which of the instances of a feed were evicted, and when."""
+Available: TypeAlias = tuple[tuple[datetime, str], ...]
+"""Instances that are there, and their paths."""
+Counted: TypeAlias = tuple[DataVersion, InstanceFiles]
+"""What an instance held just before it was read."""
+
+
+def _nothing_evicted(feed: str, instances: Sequence[datetime]) -> Mapping[datetime, datetime]:
+    return {}
+
+
+@dataclass(frozen=True)
+class ConsumedInstance:
+    """An input instance and what was there just before it was read; None: nothing, and the input is optional.
+
+    An input that is replaced while it is read is recorded with its old version, so it shows up as late data.
+    """
+
+    feed: str
+    instance: datetime
+    path: str
+    version: DataVersion | None
+
+
+@dataclass(frozen=True)
+class PublishedOutput:
+    """An output instance as it was published, and its absolute path or URL."""
+
+    plan: OutputPlan
+    place: str
+    version: DataVersion
+    records: int
+
+
+@dataclass(frozen=True)
+class InstanceResult:
+    """What one process instance read and wrote.
+
+    Attributes:
+        nominal: Its nominal time.
+        inputs: Per input, the instances of its window, oldest first.
+        outputs: One per output of the process, in its order.
+        application_id: Of the Spark application that computed it.
+        seconds: From the first look at the inputs to the last published output.
+        late: The changes of inputs for which it was run again, up to the versions that it read.
+    """
+
+    nominal: datetime
+    inputs: Mapping[str, tuple[ConsumedInstance, ...]]
+    outputs: tuple[PublishedOutput, ...]
+    application_id: str
+    seconds: float
+    late: tuple[LateChange, ...] = ()
+
+
+@dataclass(frozen=True)
+class ReadyInstance:
+    """A planned instance whose required inputs are there; ``late`` as in :class:`InstanceResult`, as it was asked."""
+
+    plan: ProcessInstance
+    available: Mapping[str, tuple[tuple[datetime, str], ...]]
+    late: tuple[LateChange, ...] = ()
+
+
+@dataclass(frozen=True)
+class InstanceRunner:
+    """Runs instances of one process on one cluster; safe to call from several threads.
+
+    Attributes:
+        process: The process.
+        cluster: The cluster.
+        feeds: The feeds by name.
+        store: The cluster's own.
+        store_of: The store that a feed lies on there.
+        entity_root: The folder of the definitions.
+        user: What ``user()`` gives.
+    """
+
+    process: Process
+    cluster: Cluster
+    feeds: Mapping[str, Feed]
+    store: ClusterStore
+    store_of: Callable[[Feed], ClusterStore]
+    entity_root: Path
+    user: str
+
+    def prepare(
+        self, nominal: datetime, late: tuple[LateChange, ...] = (), evicted: Evicted = _nothing_evicted
+    ) -> ReadyInstance:
+        """Plans the instance and looks whether its inputs are there; touches no Spark.
+
+        Args:
+            nominal: The instance.
+            late: The changes for which it is run again; they choose the workflow.
+            evicted: Is asked about what is missing.
+
+        Raises:
+            UnknownInstanceError: ``nominal`` is no instance of the process.
+            MissingInputsError: required input instances are not available.
+        """
+        plan = plan_process_instance(
+            self.process, self.cluster, self.feeds, nominal, user=self.user, available=self._is_available
+        )
+        available = {one.name: tuple(self._available(one)) for one in plan.inputs}
+        missing, gone = list[str](), list[str]()
+        for one in plan.inputs:
+            lacking = {} if one.optional else self._missing(one, available[one.name])
+            went = evicted(one.feed.name, list(lacking)) if lacking else {}
+            missing += (line for instance, line in lacking.items() if instance not in went)
+            gone += (f"{lacking[instance]}, evicted on {format_instant(at)}" for instance, at in sorted(went.items()))
+        if missing or gone:
+            subject = f"{self.process.name} on {self.cluster.name} at {format_instant(nominal)}"
+            raise MissingInputsError(subject, missing, gone)
+        return ReadyInstance(plan, available, late)
+
+    def run(self, ready: ReadyInstance, session: Callable[[], SparkSession]) -> InstanceResult:
+        """Reads, computes and publishes; ``session`` is asked when Spark is needed.
+
+        Raises:
+            WorkflowError: the workflow failed.
+            StorageError: the outputs cannot be published.
+        """
+        started = time.monotonic()
+        plan = ready.plan
+        counted = {
+            one.name: [
+                count_files(self.store_of(one.feed), path, one.feed.availability_flag)
+                for _, path in ready.available[one.name]
+            ]
+            for one in plan.inputs
+        }
+        inputs = {
+            one.name: tuple(self._consumed(one, ready.available[one.name], counted[one.name])) for one in plan.inputs
+        }
+        with self._publications(plan) as publications:
+            result = run_workflow(
+                WorkflowTask(
+                    process=self.process.name,
+                    cluster=self.cluster,
+                    nominal=plan.nominal,
+                    timezone=self.process.timezone,
+                    user=self.user,
+                    workflow=late_workflow(self.process, ready.late),
+                    entity_root=self.entity_root,
+                    inputs=tuple(
+                        self._input_data(one, ready.available[one.name], counted[one.name]) for one in plan.inputs
+                    ),
+                    outputs=tuple(
+                        OutputData(output.name, output.feed, f"file://{publications[output.name].staging(output.name)}")
+                        for output in plan.outputs
+                    ),
+                    properties=plan.properties,
+                    settings=spark_settings(self.process, plan.properties),
+                    working=self.store.working,
+                    session=session,
+                )
+            )
+            outputs = tuple(
+                PublishedOutput(
+                    output,
+                    self.store_of(output.feed).shown(output.path),
+                    publications[output.name].commit(output.name),
+                    result.records[output.name],
+                )
+                for output in plan.outputs
+            )
+        seconds = time.monotonic() - started
+        return InstanceResult(plan.nominal, inputs, outputs, result.application_id, seconds, _read(ready.late, inputs))
+
+    @contextmanager
+    def _publications(self, plan: ProcessInstance) -> Iterator[dict[str, InstancePublication]]:
+        """By the name of the output: one publication for each store that outputs lie on."""
+        found: dict[str, InstancePublication] = {}
+        key = f"{self.process.name} at {format_instant(plan.nominal)}"
+        stores = {store.root or "": store for store in (self.store_of(output.feed) for output in plan.outputs)}
+        with ExitStack() as held:
+            for _, store in sorted(stores.items()):  # in the same order for all runs, as within a publication
+                ours = [output for output in plan.outputs if self.store_of(output.feed).root == store.root]
+                if not store.is_local:
+                    lies = f"output {ours[0].name!r} lies at {store.shown(ours[0].path)}"
+                    raise StorageError(f"{key}: {lies}, and outputs of processes are published on file:// stores only")
+                publication = held.enter_context(publish_instance(store, key, {one.name: _target(one) for one in ours}))
+                found |= dict.fromkeys((output.name for output in ours), publication)
+            yield found
+
+    def _is_available(self, feed: Feed, instance: datetime) -> bool:
+        return is_available(self.store_of(feed), feed, InstancePaths(feed, self.cluster).data(instance))
+
+    def _available(self, one: InputPlan) -> list[tuple[datetime, str]]:
+        return [
+            (instance, path)
+            for instance, path in zip(one.instances, one.paths, strict=True)
+            if is_available(self.store_of(one.feed), one.feed, path)
+        ]
+
+    def _missing(self, one: InputPlan, available: tuple[tuple[datetime, str], ...]) -> dict[datetime, str]:
+        there = {instance for instance, _ in available}
+        return {
+            instance: f"{one.name}: {one.feed.name} {format_instant(instance)} at {self.store_of(one.feed).shown(path)}"
+            for instance, path in zip(one.instances, one.paths, strict=True)
+            if instance not in there
+        }
+
+    def _consumed(self, one: InputPlan, available: Available, counted: Sequence[Counted]) -> Iterator[ConsumedInstance]:
+        versions = {instance: version for (instance, _), (version, _) in zip(available, counted, strict=True)}
+        root = self.store_of(one.feed).root or ""
+        for instance, path in zip(one.instances, one.paths, strict=True):
+            yield ConsumedInstance(one.feed.name, instance, f"{root}{path}", versions.get(instance))
+
+    def _input_data(self, one: InputPlan, available: Available, counted: Sequence[Counted]) -> InputData:
+        return InputData(
+            one.name,
+            one.feed,
+            tuple(self.store_of(one.feed).url(path) for _, path in available),
+            one.partition,
+            tuple(files for _, files in counted),
+        )
+
+
+def _target(output: OutputPlan) -> OutputTarget:
+    permission = output.feed.acl.permission if output.feed.acl else None
+    return OutputTarget(output.path, output.feed.availability_flag, permission)
+
+
+def _read(late: tuple[LateChange, ...], inputs: Mapping[str, tuple[ConsumedInstance, ...]]) -> tuple[LateChange, ...]:
+    """The changes up to the versions that were read: they may be newer than what was asked for."""
+    versions = {
+        (name, one.instance): one.version.version for name, read in inputs.items() for one in read if one.version
+    }
+    return tuple(replace(one, after=versions.get((one.input, one.instance), one.after)) for one in late)

@@ -1,0 +1,98 @@
+"""What a run does for one instance: a process computes, a replication copies; everything around it is the same."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Protocol, TypeAlias
+
+import dagster as dg
+from pyspark.sql import SparkSession
+
+from falcon_assets.orchestration.runs.instance_run import Evicted, InstanceResult, InstanceRunner, ReadyInstance
+from falcon_assets.orchestration.runs.materializations import materializations
+from falcon_assets.planning.instances.instance_record import LateChange
+
+Session: TypeAlias = Callable[[], SparkSession]
+"""Asked when Spark is needed."""
+Event: TypeAlias = dg.AssetMaterialization | dg.AssetObservation
+
+
+class Done(Protocol):
+    """An instance that succeeded."""
+
+    @property
+    def nominal(self) -> datetime:
+        """The instance."""
+
+    def events(self, partition: str, at: datetime) -> Iterator[Event]:
+        """What Dagster's history says of it; the last event says that it succeeded, at that time."""
+
+
+class Prepared(Protocol):
+    """An instance that can run."""
+
+    @property
+    def nominal(self) -> datetime:
+        """The instance."""
+
+    def run(self, session: Session) -> Done:
+        """Runs it to its end; called from any thread.
+
+        Raises:
+            FalconError: it failed.
+        """
+
+
+class InstanceWork(Protocol):
+    """How the instances of a process or replication are run."""
+
+    def prepare(self, nominal: datetime, late: tuple[LateChange, ...], evicted: Evicted) -> Prepared:
+        """Looks whether the instance can run; touches no Spark.
+
+        Args:
+            nominal: The instance.
+            late: The changes for which it is run again.
+            evicted: Is asked about what is missing.
+
+        Raises:
+            FalconError: it cannot, and why.
+        """
+
+
+@dataclass(frozen=True)
+class ProcessWork:
+    """Runs workflows."""
+
+    runner: InstanceRunner
+
+    def prepare(self, nominal: datetime, late: tuple[LateChange, ...], evicted: Evicted) -> Prepared:
+        """See :class:`InstanceWork`."""
+        return _Computation(self.runner, self.runner.prepare(nominal, late, evicted))
+
+
+@dataclass(frozen=True)
+class _Computation:
+    runner: InstanceRunner
+    ready: ReadyInstance
+
+    @property
+    def nominal(self) -> datetime:
+        return self.ready.plan.nominal
+
+    def run(self, session: Session) -> Done:
+        return _Computed(self.runner, self.runner.run(self.ready, session))
+
+
+@dataclass(frozen=True)
+class _Computed:
+    runner: InstanceRunner
+    result: InstanceResult
+
+    @property
+    def nominal(self) -> datetime:
+        return self.result.nominal
+
+    def events(self, partition: str, at: datetime) -> Iterator[Event]:
+        return materializations(self.result, self.runner.store, self.runner.process, partition, at)

@@ -1,0 +1,248 @@
+"""The body of an op: many instances of a process or replication in one run, each on its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
+from queue import SimpleQueue
+from typing import TypeAlias
+
+import dagster as dg
+from pyspark.sql import SparkSession
+
+from falcon_assets.engines.programs import stop_programs
+from falcon_assets.errors import FalconError
+from falcon_assets.events.metadata import instance_state
+from falcon_assets.ledger import queries, reruns
+from falcon_assets.model.cluster import Cluster
+from falcon_assets.model.instant import format_instant
+from falcon_assets.model.process import Process
+from falcon_assets.orchestration.mapping import asset_keys as names
+from falcon_assets.orchestration.mapping import run_tags
+from falcon_assets.orchestration.mapping.partitions import instant_of_key, key_of
+from falcon_assets.orchestration.platform.interruption import interrupt, is_stopped
+from falcon_assets.orchestration.platform.open_ledger import Ledger, open_ledger
+from falcon_assets.orchestration.runs.instance_claims import InstanceFence, instance_fence
+from falcon_assets.orchestration.runs.instance_work import Done, InstanceWork
+from falcon_assets.orchestration.runs.preparation import NotItsTurnError, Preparation, ahead, in_turn
+from falcon_assets.planning.instances.dependencies import own_feeds
+from falcon_assets.planning.instances.instance_record import InstanceState, LateChange
+from falcon_assets.planning.instances.process_partitions import ProcessPartitions
+from falcon_assets.planning.replication.replication_process import Replication, input_cluster
+from falcon_assets.settings import Settings
+from falcon_assets.spark.session import interrupt_sessions
+
+
+@dataclass(frozen=True)
+class LeftAlone:
+    """An instance that this run does not compute: another one dealt with it, or one before it failed that it needs."""
+
+    why: str
+
+
+Outcome: TypeAlias = Done | Exception | LeftAlone | None
+"""What an instance came to; None: it starts."""
+Said: TypeAlias = "SimpleQueue[tuple[datetime, Outcome]]"
+"""What the instances of a run say, in the order in which they do."""
+
+
+@dataclass(frozen=True)
+class ProcessExecution:
+    """Runs the partitions of a run of one process, or one replication, on one cluster.
+
+    Attributes:
+        process: The process.
+        cluster: Where its instances are.
+        partitions: How its assets are partitioned.
+        settings: The clock, and where everything lies.
+        work: What is done for an instance; made when a run starts.
+    """
+
+    process: Process
+    cluster: Cluster
+    partitions: ProcessPartitions
+    settings: Settings
+    work: Callable[[dg.AssetExecutionContext, InstanceFence], InstanceWork]
+
+    def run(self, context: dg.AssetExecutionContext, session: Callable[[], SparkSession]) -> None:
+        """Runs every instance of the run's partitions, ``parallel`` at a time, and records each as it is published.
+
+        Raises:
+            dagster.Failure: one or more instances failed; names them and why. The others are done.
+        """
+        with instance_fence(context, self.settings, self.process.name, self.cluster.name) as fence:
+            self._run(context, session, fence)
+
+    def _run(
+        self, context: dg.AssetExecutionContext, session: Callable[[], SparkSession], fence: InstanceFence
+    ) -> None:
+        asked = self._nominals(context.partition_keys)
+        others = fence.others(asked)
+        for nominal, why in others.items():
+            context.log.info(f"{self.process.name} {format_instant(nominal)} is left alone: {why}")
+        nominals = [nominal for nominal in asked if nominal not in others]
+        work, evicted = self.work(context, fence), partial(self._evicted, fence.ledger)
+        late = self._late(context, nominals)
+        wanted = {nominal: late.get(nominal, ()) for nominal in nominals}
+        at_once = self.partitions.at_once
+        slots = min(at_once, run_tags.slots_of(context.run.tags, at_once))
+        failures: dict[datetime, str] = {}
+        if own_feeds(self.process):
+            ready, slots = in_turn(work, wanted, evicted), 1
+        else:
+            ready, failures = ahead(work, wanted, evicted)
+        for nominal, reason in failures.items():
+            self._record_state(context, nominal, InstanceState.FAILED, reason)
+        said: Said = SimpleQueue()
+        running: set[datetime] = set()
+        try:
+            for nominal, outcome in self._outcomes(ready, session, slots, said, fence):
+                self._hear(context, nominal, outcome, running, failures)
+                if outcome is not None:
+                    fence.give_back(nominal)
+        except BaseException as error:
+            if not isinstance(error, Exception):
+                interrupt(context.instance, context.run_id, "the process of the run was asked to end")
+            self._broken_off(context, said, running, failures)
+            raise
+        for nominal, reason in sorted(failures.items()):
+            context.log.error(f"{self.process.name} {format_instant(nominal)}: {reason}")
+        if failures:
+            raise dg.Failure(description=_summary(self.process.name, failures, len(nominals)))
+
+    def _nominals(self, keys: Sequence[str]) -> list[datetime]:
+        """The nominal times behind the partition keys, in the order in which they run."""
+        instants = [instant for key in keys if (instant := instant_of_key(key)) is not None]
+        nominals = [self.partitions.nominal_of(instant) for instant in instants]
+        if isinstance(self.process, Replication):  # another source may bring the others
+            nominals = [one for one in nominals if self.partitions.nominal.contains(one)]
+        return sorted(nominals, reverse=self.process.order != "FIFO" and not own_feeds(self.process))
+
+    def _late(
+        self, context: dg.AssetExecutionContext, nominals: Sequence[datetime]
+    ) -> Mapping[datetime, tuple[LateChange, ...]]:
+        """The changes for which instances run again; none in a run that is not there for late data.
+
+        What reruns that they waited for have published may not be in the request yet.
+        """
+        if run_tags.LATE not in context.run.tags:
+            return {}
+        name, cluster, late = self.process.name, self.cluster.name, self.process.late_process
+        watched = {(cluster, name, one.input) for one in late.inputs} if late else set()
+        with open_ledger(self.settings, context.instance).engine.connect() as connection:
+            found = reruns.requests_of(connection, name, cluster, nominals)
+            newer = reruns.republished(connection, watched, name, cluster, found)
+        return {nominal: _together(request.changes, newer.get(nominal, ())) for nominal, request in found.items()}
+
+    def _evicted(self, ledger: Ledger, feed: str, instances: Sequence[datetime]) -> Mapping[datetime, datetime]:
+        key = (input_cluster(self.process, self.cluster.name), feed)
+        with ledger.engine.connect() as connection:
+            found = queries.evicted(connection, {key: (min(instances), max(instances))}).get(key, {})
+        return {instance: found[instance] for instance in instances if instance in found}
+
+    def _outcomes(
+        self,
+        ready: Mapping[datetime, Preparation],
+        session: Callable[[], SparkSession],
+        slots: int,
+        said: Said,
+        fence: InstanceFence,
+    ) -> Iterator[tuple[datetime, Outcome]]:
+        """Starts (None), results and failures as they come; nothing is started once the run is interrupted."""
+
+        def work(nominal: datetime, prepare: Preparation) -> None:
+            try:
+                why = fence.take(nominal)
+                if why is not None:
+                    said.put((nominal, LeftAlone(why)))
+                    return
+                prepared = prepare()
+                said.put((nominal, None))
+                said.put((nominal, prepared.run(session)))
+            except NotItsTurnError as error:
+                said.put((nominal, LeftAlone(str(error))))
+            except Exception as error:
+                said.put((nominal, error))
+
+        with ThreadPoolExecutor(max_workers=slots, thread_name_prefix=self.process.name) as pool:
+            for nominal, prepare in ready.items():
+                pool.submit(work, nominal, prepare)
+            unfinished = len(ready)
+            try:
+                while unfinished:
+                    nominal, outcome = said.get()
+                    unfinished -= outcome is not None
+                    yield nominal, outcome
+            except BaseException:
+                # The run is interrupted: what waits is dropped, and programs do not outlive it.
+                pool.shutdown(wait=False, cancel_futures=True)
+                fence.hold.let_go()
+                interrupt_sessions()
+                stop_programs()
+                raise
+
+    def _hear(
+        self,
+        context: dg.AssetExecutionContext,
+        nominal: datetime,
+        outcome: Outcome,
+        running: set[datetime],
+        failures: dict[datetime, str],
+    ) -> None:
+        """Records what an instance came to."""
+        if outcome is None:
+            running.add(nominal)
+            self._record_state(context, nominal, InstanceState.RUNNING)
+            return
+        running.discard(nominal)
+        if isinstance(outcome, LeftAlone):
+            context.log.info(f"{self.process.name} {format_instant(nominal)} is left alone: {outcome.why}")
+            return
+        if not isinstance(outcome, Exception):
+            self._record(context, outcome)
+            return
+        failures[nominal] = str(outcome) or type(outcome).__name__
+        if not isinstance(outcome, FalconError):
+            # Not foreseen: whoever mends it needs the traceback, and the other instances need not suffer.
+            context.log.error(f"{self.process.name} {format_instant(nominal)}", exc_info=outcome)
+        self._record_state(context, nominal, InstanceState.FAILED, failures[nominal])
+
+    def _broken_off(
+        self, context: dg.AssetExecutionContext, said: Said, running: set[datetime], failures: dict[datetime, str]
+    ) -> None:
+        """Says of every instance how the interruption left it: those that were published nevertheless are done."""
+        while not said.empty():
+            nominal, outcome = said.get()
+            if not (outcome is None or isinstance(outcome, LeftAlone | Exception)):
+                self._hear(context, nominal, outcome, running, failures)
+        if is_stopped(context.instance.get_run_by_id(context.run_id)):
+            return  # and with it its instances: the ledger knows from the end of the run
+        for nominal in sorted(running):
+            self._record_state(context, nominal, InstanceState.WAITING, "its run was interrupted")
+
+    def _record(self, context: dg.AssetExecutionContext, done: Done) -> None:
+        for event in done.events(self._partition(done.nominal), self.settings.now()):
+            context.log_event(event)
+
+    def _record_state(
+        self, context: dg.AssetExecutionContext, nominal: datetime, state: InstanceState, reason: str = ""
+    ) -> None:
+        key = names.process_keys(self.process, self.cluster.name)[0]
+        partition, at = self._partition(nominal), self.settings.now()
+        context.log_event(instance_state(key, partition, self.process.name, nominal, state, at, reason))
+
+    def _partition(self, nominal: datetime) -> str:
+        return key_of(self.partitions.timeline, self.partitions.partition_of(nominal))
+
+
+def _together(asked: Iterable[LateChange], newer: Iterable[LateChange]) -> tuple[LateChange, ...]:
+    """All of them, one for each input instance: the newer one."""
+    return tuple({(one.input, one.feed, one.instance): one for one in (*asked, *newer)}.values())
+
+
+def _summary(process: str, failures: dict[datetime, str], total: int) -> str:
+    lines = [f"{format_instant(nominal)}: {reason}" for nominal, reason in sorted(failures.items())]
+    return "\n".join([f"{len(failures)} of {total} instance(s) of {process} failed:", *lines])

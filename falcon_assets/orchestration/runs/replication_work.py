@@ -1,0 +1,239 @@
+"""Copies instances of a feed from one of its sources: pulled by the target, verified, published when all has come."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any, TypeAlias
+
+import dagster as dg
+
+from falcon_assets.errors import MissingInputsError
+from falcon_assets.events import metadata as meta
+from falcon_assets.ledger import queries
+from falcon_assets.ledger.reruns import cause_of
+from falcon_assets.model.feed import Feed
+from falcon_assets.model.instant import format_instant
+from falcon_assets.orchestration.mapping import asset_keys as names
+from falcon_assets.orchestration.runs.instance_claims import InstanceFence
+from falcon_assets.orchestration.runs.instance_run import Evicted
+from falcon_assets.orchestration.runs.instance_work import Done, Event, Prepared, Session
+from falcon_assets.planning.instances.instance_paths import InstancePaths
+from falcon_assets.planning.instances.instance_record import InstanceState, LateChange
+from falcon_assets.planning.replication.options import replication_options
+from falcon_assets.planning.replication.replication_process import Replication, replication_name
+from falcon_assets.planning.replication.targets import Contribution, sources_of
+from falcon_assets.spark.copying import copy_instance
+from falcon_assets.storage.availability import is_available
+from falcon_assets.storage.cluster_store import ClusterStore
+from falcon_assets.storage.copying.complete_copies import publish_if_complete
+from falcon_assets.storage.copying.copy_progress import CopyProgress
+from falcon_assets.storage.copying.instance_copy import CopyResult, InstanceCopy
+from falcon_assets.storage.data_version import DataVersion, fingerprint
+from falcon_assets.storage.publication.output_target import OutputTarget
+
+Copying: TypeAlias = Callable[[str, CopyProgress], object]
+"""Told about once a second how far the copy of an instance is."""
+_SAID_EVERY_SECONDS = 5.0
+_MB = 1e6
+
+
+@dataclass(frozen=True)
+class Route:
+    """Between which places instances of a feed are copied.
+
+    Attributes:
+        replication: The replication.
+        feed: Its feed.
+        source: The store that is read.
+        target: The store that is written.
+        parts: What every source brings to the target.
+    """
+
+    replication: Replication
+    feed: Feed
+    source: ClusterStore
+    target: ClusterStore
+    parts: tuple[Contribution, ...]
+
+    @property
+    def part(self) -> Contribution:
+        """What this source brings."""
+        return next(part for part in self.parts if part.source == self.replication.source)
+
+    def source_path(self, instance: datetime) -> str:
+        """Where the instance is on the source."""
+        return InstancePaths(self.feed, self.source.cluster).data(instance)
+
+    def output(self, instance: datetime) -> OutputTarget:
+        """Where the instance goes."""
+        permission = self.feed.acl.permission if self.feed.acl else None
+        path = InstancePaths(self.feed, self.target.cluster).data(instance)
+        return OutputTarget(path, self.feed.availability_flag, permission)
+
+
+@dataclass(frozen=True)
+class ReplicationWork:
+    """Copies instances in one run.
+
+    Attributes:
+        route: From where to where.
+        fence: Of the run.
+        say: Told in words how far a copy is, now and then.
+        copying: Told it in numbers.
+    """
+
+    route: Route
+    fence: InstanceFence
+    say: Callable[[str], None]
+    copying: Copying
+
+    def prepare(self, nominal: datetime, late: tuple[LateChange, ...], evicted: Evicted) -> Prepared:
+        """See :class:`falcon_assets.orchestration.runs.instance_work.InstanceWork`."""
+        route, path = self.route, self.route.source_path(nominal)
+        if not is_available(route.source, route.feed, path):
+            line = f"{route.feed.name} {format_instant(nominal)} at {route.source.shown(path)}"
+            gone = evicted(route.feed.name, [nominal]).get(nominal)
+            subject = f"{route.replication.name} on {route.replication.target} at {format_instant(nominal)}"
+            if gone is not None:
+                raise MissingInputsError(subject, [], [f"{line}, evicted on {format_instant(gone)}"])
+            raise MissingInputsError(subject, [line])
+        return _Copy(self, nominal, late)
+
+
+@dataclass(frozen=True)
+class _Copy:
+    """An instance to copy."""
+
+    work: ReplicationWork
+    nominal: datetime
+    late: tuple[LateChange, ...]
+
+    def run(self, session: Session) -> Done:
+        route = self.work.route
+        path, output = route.source_path(self.nominal), route.output(self.nominal)
+        options = replication_options(route.feed.properties)
+        with self._alone():
+            # What is replaced while it is copied is recorded with its old version, so it shows up as late data.
+            read = fingerprint(route.source, path, route.feed.availability_flag)
+            with InstanceCopy(route.source, path, route.target, output, route.part, options) as copy:
+                result = copy_instance(session, copy, self._progress())
+            key = f"{route.feed.name} on {route.replication.target} at {format_instant(self.nominal)}"
+            sources = [part.source for part in sources_of(route.parts, self.nominal)]
+            version = publish_if_complete(route.target, key, output, route.part.source, sources)
+        late = tuple(replace(one, after=read.version) for one in self.late)
+        versions = {**self._others(sources), route.part.source: read.version}
+        return _Copied(route, self.nominal, read, versions, result, version, late)
+
+    def _others(self, sources: Sequence[str]) -> dict[str, str | None]:
+        """Which versions of the other sources have come, by source."""
+        ledger, replication = self.work.fence.ledger, self.work.route.replication
+        if len(sources) < 2:
+            return {}
+        names_of = {replication_name(replication.feed, source): source for source in sources}
+        ledger.catch_up()
+        with ledger.engine.connect() as connection:
+            found = queries.versions_read(connection, list(names_of), replication.target, self.nominal)
+        return {names_of[name]: version for name, version in found.items()}
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """On object stores sources change one instance in its place, so they take turns."""
+        route, hold = self.work.route, self.work.fence.hold
+        if route.target.is_local:
+            yield
+            return
+        lock = f"falcon copy {route.feed.name} {route.replication.target} {format_instant(self.nominal)}"
+        hold.wait_for(lock)
+        try:
+            yield
+        finally:
+            hold.give_back(lock)
+
+    def _progress(self) -> Callable[[CopyProgress], None]:
+        name = f"{self.work.route.replication.name} {format_instant(self.nominal)}"
+        said = time.monotonic()
+
+        def progress(now: CopyProgress) -> None:
+            nonlocal said
+            self.work.copying(name, now)
+            if time.monotonic() - said >= _SAID_EVERY_SECONDS or now.files == now.of_files:
+                said = time.monotonic()
+                self.work.say(f"{name}: {in_words(now)}")
+
+        return progress
+
+
+@dataclass(frozen=True)
+class _Copied:
+    """A copied instance; ``version`` None: another source has yet to bring its part."""
+
+    route: Route
+    nominal: datetime
+    read: DataVersion
+    versions: Mapping[str, str | None]
+    result: CopyResult
+    version: DataVersion | None
+    late: tuple[LateChange, ...]
+
+    def events(self, partition: str, at: datetime) -> Iterator[Event]:
+        replication = self.route.replication
+        key = names.asset_key(replication.target, self.route.feed.name)
+        state = meta.state_metadata(replication.name, self.nominal, InstanceState.SUCCEEDED, at)
+        said = {**state, **self._metadata()}
+        if self.version is None:
+            yield dg.AssetObservation(
+                asset_key=key,
+                partition=partition,
+                description=f"{replication.name} {format_instant(self.nominal)} is copied; other sources are not yet",
+                metadata=said,
+            )
+            return
+        path = self.route.output(self.nominal).path
+        yield dg.AssetMaterialization(
+            asset_key=key,
+            partition=partition,
+            description=f"{replication.name} {format_instant(self.nominal)} is copied",
+            metadata={
+                **said,
+                "path": dg.MetadataValue.path(self.route.target.shown(path)),
+                "data_version": self.version.version,
+                "bytes": self.version.bytes,
+                "files": self.version.files,
+                "source_versions": dg.MetadataValue.json(dict(self.versions)),
+                **({meta.LATE: dg.MetadataValue.json(cause_of(self.late))} if self.late else {}),
+            },
+            tags={meta.DATA_VERSION_TAG: self.version.version},
+        )
+
+    def _metadata(self) -> dict[str, Any]:
+        result, replication = self.result, self.route.replication
+        read = {
+            "cluster": replication.source,
+            "feed": self.route.feed.name,
+            "instance": format_instant(self.nominal),
+            "path": f"{self.route.source.root or ''}{self.route.source_path(self.nominal)}",
+            "version": self.read.version,
+        }
+        return {
+            meta.INSTANCE: format_instant(self.nominal),
+            "source": replication.source,
+            "files_copied": result.files_copied,
+            "files_skipped": result.files_skipped,
+            "files_failed": result.files_failed,
+            "bytes_copied": result.bytes,
+            "duration_seconds": round(result.seconds, 3),
+            "verification": result.verification or "nothing to verify",
+            meta.INPUTS: dg.MetadataValue.json({replication.inputs[0].name: [read]}),
+        }
+
+
+def in_words(now: CopyProgress) -> str:
+    """``3 of 8 files, 12.5 of 40.0 MB, 6.2 MB/s``."""
+    return (
+        f"{now.files} of {now.of_files} files, {now.bytes / _MB:.1f} of {now.of_bytes / _MB:.1f} MB, "
+        f"{now.rate / _MB:.1f} MB/s"
+    )

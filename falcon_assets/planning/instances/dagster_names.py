@@ -1,0 +1,38 @@
+"""What entities are called in Dagster, whose names have no ``-``: two names can meet in one (``a-b`` and ``a_b``).
+
+Definitions in which they do are refused: see :mod:`falcon_assets.catalog.checks.dagster_names`.
+"""
+
+from __future__ import annotations
+
+import re
+
+from falcon_assets.model.process import Process
+from falcon_assets.planning.replication.replication_process import Replication
+
+_NOT_IDENTIFIER = re.compile(r"[^A-Za-z0-9_]")
+
+
+def identifier(name: str) -> str:
+    """A name in Dagster's spelling: every other character is written ``_``."""
+    return _NOT_IDENTIFIER.sub("_", name)
+
+
+def op_name(whose: str, work: str) -> str:
+    """The name of an op on a cluster: ``cluster__work``; of sensors too, those of a pipeline: ``pipeline__work``."""
+    return identifier(f"{whose}__{work}")
+
+
+def job_name(cluster: str, work: str) -> str:
+    """The name of the job of work on a cluster: that of its op, with ``_job`` behind."""
+    return f"{op_name(cluster, work)}_job"
+
+
+def work_name(process: Process) -> str:
+    """What the op and the job of a process are named after; all replications of a feed to a cluster have one op."""
+    return replication_work(process.feed) if isinstance(process, Replication) else process.name
+
+
+def replication_work(feed: str) -> str:
+    """What the op and the job are named after that copy a feed."""
+    return f"{feed}__replication"

@@ -1,0 +1,188 @@
+"""Where the instances of a feed lie on a cluster, and which instance a path belongs to.
+
+The rule of the path variables ``${YEAR} ${MONTH} ${DAY} ${HOUR} ${MINUTE}``: feeds of minutes and hours show UTC,
+feeds of days and months show the wall clock of the feed's zone. So in either case no two instances share a path.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cached_property
+from typing import NamedTuple
+
+from falcon_assets.errors import ExpressionError
+from falcon_assets.model.cluster import Cluster
+from falcon_assets.model.feed import Feed
+from falcon_assets.model.path_rules import has_control_characters
+from falcon_assets.model.path_template import TIME_VARIABLES, PathTemplate
+from falcon_assets.model.template import Variable, value_of
+from falcon_assets.planning.time.timeline import Timeline, feed_timeline
+from falcon_assets.planning.time.wall_clock import to_wall
+
+
+class Place(NamedTuple):
+    """Where a template of a feed leads on a cluster."""
+
+    root: str | None
+    """URL of the root of the store: of a whole URL its fixed prefix, the folder above the first time variable. None:
+    the cluster's own store."""
+    template: PathTemplate
+    """Below the root, normalised, with nothing left in it but time variables."""
+
+
+@dataclass(frozen=True)
+class InstancePaths:
+    """The paths of one feed on one cluster: ``/``-separated, below the root of their store, no slash at the end.
+
+    That is the cluster's store, or the one at :attr:`root` where the location is a whole URL.
+
+    A table feed has no path; its filled-in ``catalog:`` URI takes the place of :meth:`data`.
+
+    Attributes:
+        feed: The feed; must be on ``cluster``.
+        cluster: Its variables, and below them the feed's properties, are what other ``${...}`` may name.
+    """
+
+    feed: Feed
+    cluster: Cluster
+
+    def data(self, instance: datetime) -> str:
+        """The path of ``instance``.
+
+        Raises:
+            ExpressionError: the template names an unknown variable or leaves the root.
+        """
+        return self.template.render(self.wall(instance), {})
+
+    def stats(self, instance: datetime) -> str | None:
+        """The path of its statistics; None where it has none of its own."""
+        return self._beside(self.feed.locations_on(self.cluster.name).stats, instance)
+
+    def meta(self, instance: datetime) -> str | None:
+        """The path of its metadata; None where it has none of its own."""
+        return self._beside(self.feed.locations_on(self.cluster.name).meta, instance)
+
+    def _beside(self, template: PathTemplate | None, instance: datetime) -> str | None:
+        return self.render(template, instance) if template and template.is_timed else None
+
+    def render(self, template: PathTemplate, instance: datetime) -> str:
+        """The path of ``instance`` by another template of the feed, such as ``retention.archive_to``."""
+        return self.place(template).template.render(self.wall(instance), {})
+
+    def instance(self, path: str, by: PathTemplate | None = None) -> datetime | None:
+        """The existing instance whose :meth:`data` is exactly ``path``; None for any other text.
+
+        Args:
+            path: Any text.
+            by: The template of a :meth:`place` to go by instead of that of the data.
+        """
+        try:
+            template = by or self.template
+            wall = template.match(path, {})
+            if wall is None:
+                return None
+            found = self.timeline.instance(self.timeline.index_of_wall(wall))
+            inside = self.timeline.start <= found < self.timeline.end
+            exact = inside and template.render(self.wall(found), {}) == path
+        except (ExpressionError, OverflowError):
+            return None
+        return found if exact else None
+
+    @cached_property
+    def prefix(self) -> str:
+        """The folder above the first time variable: all of this feed lies in it, nothing above it is the feed's."""
+        if self.feed.table_on(self.cluster.name):
+            return self.template.text.partition("#")[0]
+        return self.template.fixed_prefix({}) or "/"
+
+    @cached_property
+    def timeline(self) -> Timeline:
+        """The feed's instances on the cluster."""
+        return feed_timeline(self.feed, self.cluster.name)
+
+    def wall(self, instance: datetime) -> datetime:
+        """The clock time (naive) that the paths of ``instance`` show."""
+        if self.feed.frequency.is_absolute:
+            return to_wall(instance, "UTC")
+        index = self.timeline.index_at_or_before(instance)
+        if self.timeline.instance(index) == instance:
+            return self.timeline.wall(index)
+        return to_wall(instance, self.feed.timezone)
+
+    @property
+    def template(self) -> PathTemplate:
+        """The template of :meth:`data`, normalised, with nothing left in it but time variables."""
+        return self._data.template
+
+    @property
+    def root(self) -> str | None:
+        """URL of the root of the store that the data lies on; None: the cluster's own store."""
+        return self._data.root
+
+    @cached_property
+    def roots(self) -> frozenset[str | None]:
+        """The roots of the stores that its data, statistics and metadata lie on.
+
+        Raises:
+            ExpressionError: a template names an unknown variable or leaves its root.
+        """
+        locations = self.feed.locations_on(self.cluster.name)
+        beside = (one for one in (locations.stats, locations.meta) if one is not None and one.is_timed)
+        return frozenset((self.root, *(self.place(one).root for one in beside)))
+
+    @cached_property
+    def _data(self) -> Place:
+        table = self.feed.table_on(self.cluster.name)
+        if table:
+            return Place(None, PathTemplate(self._fill(PathTemplate.parse(table.uri))))
+        template = self.feed.locations_on(self.cluster.name).data
+        if template is None:
+            raise ExpressionError(f"feed {self.feed.name!r} has neither a data location nor a table on {self._where}")
+        return self.place(template)
+
+    @property
+    def _where(self) -> str:
+        return f"cluster {self.cluster.name!r}"
+
+    def place(self, template: PathTemplate) -> Place:
+        """Where a template of the feed leads.
+
+        Raises:
+            ExpressionError: it names an unknown variable or leaves its root, or a time stands in the bucket or host of
+                a URL.
+        """
+        filled, store = self._fill(template), ""
+        if template.is_url:
+            scheme, _, rest = filled.partition("://")
+            host, _, filled = rest.partition("/")
+            store = f"{scheme.lower()}://{host}"
+            if "${" in host:
+                raise ExpressionError(f"{template.text!r}: a time must not stand in what comes before the first folder")
+        if "://" in filled:
+            raise ExpressionError(f"{template.text!r}: a variable puts a URL into the path on {self._where}")
+        folders = [folder for folder in filled.split("/") if folder not in ("", ".")]
+        if has_control_characters(filled):
+            raise ExpressionError(
+                f"{template.text!r}: a variable puts control characters into the path on {self._where}"
+            )
+        if ".." in folders:
+            raise ExpressionError(f"{template.text!r}: a variable puts '..' into the path on {self._where}")
+        below = PathTemplate("/" + "/".join(folders))
+        if not store:
+            return Place(None, below)
+        prefix = below.fixed_prefix({})
+        return Place(store + (prefix or "/"), PathTemplate(below.text[len(prefix) :]))
+
+    def _fill(self, template: PathTemplate) -> str:
+        values = {**self.feed.properties, **self.cluster.variables}
+        pieces = (
+            part
+            if isinstance(part, str)
+            else f"${{{part.name}}}"
+            if part.name in TIME_VARIABLES
+            else value_of(template.text, part, values)
+            for part in template.parts
+            if isinstance(part, str | Variable)
+        )
+        return "".join(pieces)

@@ -1,0 +1,1 @@
+"""When and where data that lands from outside is looked for."""

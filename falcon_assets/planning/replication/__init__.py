@@ -1,0 +1,1 @@
+"""Replication: what its targets have, from which sources, and how it is copied."""

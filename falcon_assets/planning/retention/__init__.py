@@ -1,0 +1,1 @@
+"""Which instances are evicted, when, and what keeps them."""

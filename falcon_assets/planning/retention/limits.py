@@ -1,0 +1,55 @@
+"""How old is too old, and how often retention looks."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta, timezone
+
+from falcon_assets.model.feed import Feed
+from falcon_assets.model.frequency import Frequency, TimeUnit
+from falcon_assets.planning.time.timeline import Timeline
+from falcon_assets.planning.time.wall_clock import add_months, from_wall, to_wall
+
+OFTEN = Frequency(6, TimeUnit.HOURS)
+"""How often retention looks for what must not lie for a day."""
+
+_DAY = timedelta(hours=24)
+_DAILY = Frequency(24, TimeUnit.HOURS)
+_EPOCH, _DOOMSDAY = (datetime(year, 1, 1, tzinfo=timezone.utc) for year in (2000, 2200))
+_EVER = datetime.min.replace(tzinfo=timezone.utc)
+
+
+def cadence(feed: Feed, cluster: str) -> Frequency | None:
+    """Time from one pass of retention over ``feed`` on ``cluster`` to the next; None: nothing is evicted, nor tables.
+
+    ``lifecycle.retention.frequency``, that of the cluster before that of the feed; else 6 hours for limits under
+    24 hours and 24 hours for the others. Source: Falcon's defaults.
+    """
+    entry = feed.on(cluster)
+    if entry is None or entry.retention is None or feed.table_on(cluster) is not None:
+        return None
+    lifecycle = entry.lifecycle or feed.lifecycle
+    if lifecycle is not None:
+        return lifecycle.retention.frequency
+    return OFTEN if entry.retention.limit.length < _DAY else _DAILY
+
+
+def pass_times(every: Frequency) -> Timeline:
+    """When passes of that cadence are: counted from the beginning of 2000, in UTC, whatever feed they are for."""
+    return Timeline(_EPOCH, _DOOMSDAY, every, "UTC")
+
+
+def before(moment: datetime, age: Frequency, timezone_name: str) -> datetime:
+    """What is ``age`` before ``moment``, in UTC: days and months on the calendar of that zone, so months as they are.
+
+    A day that the month lacks becomes its last day: ``months(1)`` before 31 March is the end of February. Before
+    the calendar begins: its first moment, so nothing is as old as that.
+    """
+    try:
+        if age.is_absolute:
+            return moment - age.length
+        wall = to_wall(moment, timezone_name)
+        if age.unit is TimeUnit.DAYS:
+            return from_wall(wall - age.length, timezone_name)
+        return from_wall(add_months(wall, -age.count), timezone_name)
+    except OverflowError:
+        return _EVER

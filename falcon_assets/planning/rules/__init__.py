@@ -1,0 +1,1 @@
+"""The rules by which instances wait, run, are tried again, are late or given up."""

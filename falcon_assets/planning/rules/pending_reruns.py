@@ -1,0 +1,112 @@
+"""Who waits for reruns: feed instances that are about to be replaced, so that what reads them runs once, after them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import TypeAlias
+
+from falcon_assets.errors import ExpressionError
+from falcon_assets.model.feed import Feed
+from falcon_assets.model.instant import format_instant
+from falcon_assets.model.process import Input, Process
+from falcon_assets.planning.time.timeline import feed_timeline
+from falcon_assets.planning.windows.input_windows import input_instances, latest_instances, output_instance
+
+Rerun: TypeAlias = tuple[str, str, datetime]
+"""A process, its cluster, and the nominal time of its instance."""
+FeedInstance: TypeAlias = tuple[str, str, datetime]
+"""A cluster, a feed and its instance."""
+
+_DEEPEST = 100
+"""How many steps down the graph a change is followed; only a process that reads its own output goes so deep."""
+
+
+@dataclass(frozen=True)
+class RerunHolds:
+    """The feed instances on a cluster that reruns are about to replace.
+
+    Attributes:
+        by_feed: Feed -> its instance -> the process, and its nominal time, whose rerun there replaces it.
+    """
+
+    by_feed: Mapping[str, Mapping[datetime, tuple[str, datetime]]] = field(default_factory=dict)
+
+    def reason(
+        self,
+        process: Process,
+        cluster_name: str,
+        feeds: Mapping[str, Feed],
+        nominal: datetime,
+        available: Mapping[str, Collection[datetime]],
+    ) -> str:
+        """Why that instance of the process waits; "" where it reads nothing that is about to be replaced.
+
+        Raises:
+            UnknownEntityError: a feed that is about to be replaced is not on the cluster.
+            ExpressionError: an input window lies beyond the years 1 to 9999.
+        """
+        for declared in process.inputs:
+            held = self.by_feed.get(declared.feed)
+            if held:
+                window = _window(declared, feeds[declared.feed], cluster_name, process.timezone, nominal, available)
+                rerun = next((held[one] for one in window if one in held), None)
+                if rerun is not None and rerun != (process.name, nominal):
+                    return f"waits for the late rerun of {rerun[0]} {format_instant(rerun[1])}"
+        return ""
+
+
+def rerun_holds(
+    reruns: Iterable[Rerun],
+    process_on: Callable[[str, str], Process | None],
+    feeds: Mapping[str, Feed],
+    late_consumers: Callable[[Collection[FeedInstance]], Iterable[Rerun]],
+) -> dict[str, RerunHolds]:
+    """Cluster -> what these reruns are about to replace there, and the reruns that will follow from them.
+
+    They follow through replications too: what is to be replaced on a source is to be replaced on its targets.
+
+    Args:
+        reruns: What is to run again.
+        process_on: The process or replication of a name on a cluster; reruns of others are passed over.
+        feeds: The feeds by name.
+        late_consumers: The process instances that read one of the feed instances as a late input: they run again when
+            it changes.
+    """
+    found: dict[str, dict[str, dict[datetime, tuple[str, datetime]]]] = {}
+    seen: set[Rerun] = set()
+    following = sorted(set(reruns))
+    for _ in range(_DEEPEST):
+        replaced: set[FeedInstance] = set()
+        for name, cluster, nominal in following:
+            process = process_on(name, cluster)
+            for declared in process.outputs if process else ():
+                timeline = feed_timeline(feeds[declared.feed], cluster)
+                try:
+                    instance = output_instance(declared, timeline, nominal, process.timezone if process else "UTC")
+                except ExpressionError:  # there is no such instance, and what is wrong is said of the rerun itself
+                    continue
+                if instance is not None:
+                    by_instance = found.setdefault(cluster, {}).setdefault(declared.feed, {})
+                    by_instance.setdefault(instance, (name, nominal))
+                    replaced.add((cluster, declared.feed, instance))
+        seen.update(following)
+        following = sorted(set(late_consumers(replaced)) - seen) if replaced else []
+        if not following:
+            break
+    return {cluster: RerunHolds(by_feed) for cluster, by_feed in found.items()}
+
+
+def _window(
+    declared: Input,
+    feed: Feed,
+    cluster_name: str,
+    timezone: str,
+    nominal: datetime,
+    available: Mapping[str, Collection[datetime]],
+) -> list[datetime]:
+    timeline = feed_timeline(feed, cluster_name)
+    if declared.is_of_times:
+        return input_instances(declared, timeline, nominal, timezone)
+    return latest_instances(declared, timeline, nominal, available.get(declared.feed, ()), timezone) or []

@@ -1,0 +1,164 @@
+"""What a process instance still waits for: the feed instances of its required inputs that are not available."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from functools import cached_property
+from itertools import islice
+from typing import TypeAlias
+
+from falcon_assets.errors import UnknownEntityError
+from falcon_assets.model.feed import Feed
+from falcon_assets.model.instant import format_instant
+from falcon_assets.model.process import Input, Process
+from falcon_assets.planning.rules.ready_search import ReadySearch
+from falcon_assets.planning.time.timeline import Timeline, feed_timeline, process_timeline
+from falcon_assets.planning.windows.input_windows import Available, input_instances, latest_instances
+from falcon_assets.planning.windows.instance_set import InstanceSet
+from falcon_assets.planning.windows.window_offsets import window_offsets
+
+Availability: TypeAlias = "Mapping[str, Collection[datetime]] | Callable[[str], Callable[[datetime], bool]]"
+"""By the name of a feed: its available instances (sets, for speed; no entry = none), or what says whether one is."""
+
+_SHOWN = 3
+
+
+@dataclass(frozen=True)
+class Readiness:
+    """Tells what the instances of a process on a cluster wait for; make it once, ask it often.
+
+    Attributes:
+        process: The process.
+        cluster_name: One of its clusters.
+        feeds: The feeds by name; those of its required inputs at least.
+        timeline: Its instances there, by which :meth:`ready` counts them; None: all of its validity.
+    """
+
+    process: Process
+    cluster_name: str
+    feeds: Mapping[str, Feed]
+    timeline: Timeline | None = None
+
+    def missing(self, nominal: datetime, available: Availability) -> list[str]:
+        """What the process instance ``nominal`` lacks, in the order of the inputs; empty: it is ready.
+
+        One short line for each of the first three (``flights: raw-flights 2013-01-01T05:00Z``), then
+        ``... and 21 more``. Optional inputs are never waited for, nor what lies outside a feed's validity.
+
+        Raises:
+            UnknownEntityError: the process or one of its feeds is not defined on the cluster.
+            ExpressionError: a window lies beyond the years 1 to 9999.
+        """
+        missing = self._missing(nominal, available)
+        lines = [f"{window.label} {_text(lacking)}" for window, lacking in islice(missing, _SHOWN)]
+        more = sum(1 for _ in missing)
+        return [*lines, f"... and {more} more"] if more else lines
+
+    def evicted(
+        self, nominal: datetime, available: Availability, evicted: Mapping[str, Mapping[datetime, datetime]]
+    ) -> str | None:
+        """That something which the process instance lacks was evicted, the first of it; None where nothing was.
+
+        Args:
+            nominal: The process instance.
+            available: As for :meth:`missing`, which raises the same.
+            evicted: Feed -> its instances that were evicted -> when.
+        """
+        if not evicted:
+            return None
+        for window, lacking in self._missing(nominal, available):
+            at = evicted.get(window.declared.feed, {}).get(lacking) if isinstance(lacking, datetime) else None
+            if at is not None:
+                return f"{window.label} {_text(lacking)} was evicted on {format_instant(at)}"
+        return None
+
+    def ready(self, spans: Sequence[range], available: Mapping[str, InstanceSet]) -> list[range]:
+        """Those of some instances that lack nothing, both as indexes in the timeline, in rising order.
+
+        It takes the longer the more is available, not the more instances there are; what an instance lacks, and
+        whether a window lies beyond the years 1 to 9999, is for :meth:`missing` to say.
+
+        Raises:
+            UnknownEntityError: as for :meth:`missing`.
+        """
+        found = [span for span in spans if span]
+        for window in sorted(self._windows, key=lambda one: one.search.asks_each):
+            found = window.search.among(found, available.get(window.declared.feed, InstanceSet()))
+        return found
+
+    def _missing(self, nominal: datetime, available: Availability) -> Iterator[tuple[_Window, datetime | str]]:
+        for window in self._windows:
+            feed = window.declared.feed
+            there = available.get(feed, ()) if isinstance(available, Mapping) else available(feed)
+            for lacking in window.missing(nominal, there):
+                yield window, lacking
+
+    @cached_property
+    def _windows(self) -> tuple[_Window, ...]:
+        nominal = self.timeline or process_timeline(self.process, self.cluster_name)
+        return tuple(
+            _Window(declared, self.process.timezone, nominal, self._timeline(declared.feed))
+            for declared in self.process.inputs
+            if not declared.optional
+        )
+
+    def _timeline(self, name: str) -> Timeline:
+        if name not in self.feeds:
+            raise UnknownEntityError(f"process {self.process.name!r} names feed {name!r}, which is not defined")
+        return feed_timeline(self.feeds[name], self.cluster_name)
+
+
+@dataclass(frozen=True)
+class _Window:
+    """A required input."""
+
+    declared: Input
+    timezone: str
+    nominal: Timeline
+    feed: Timeline
+
+    def missing(self, nominal: datetime, available: Available) -> Sequence[datetime | str]:
+        """The feed instances that are not available; for ``latest`` and ``future`` what there is not enough of."""
+        is_available = available if callable(available) else available.__contains__
+        if self.declared.is_of_times:
+            return [instance for instance in self._instances(nominal) if not is_available(instance)]
+        window = latest_instances(self.declared, self.feed, nominal, available, self.timezone)
+        if window is None:
+            return [f"{self.declared.start} to {self.declared.end}"]
+        return [instance for instance in window if not is_available(instance)]
+
+    @cached_property
+    def search(self) -> ReadySearch:
+        return ReadySearch(self.declared, self.timezone, self.nominal, self.feed)
+
+    @cached_property
+    def label(self) -> str:
+        return f"{self.declared.name}: {self.declared.feed}"
+
+    @cached_property
+    def _steps(self) -> tuple[timedelta, timedelta] | None:
+        """How far from the nominal time the window starts and (excluded) ends, where that never changes.
+
+        Only where both timelines step in absolute time: there is nothing to gain where calendars must be asked.
+        """
+        if not (self.nominal.frequency.is_absolute and self.feed.frequency.is_absolute):
+            return None
+        offsets = window_offsets(self.nominal, self.feed, self.declared.start.call, self.declared.end.call)
+        step = self.nominal.frequency.length
+        return (offsets[0] * step, (offsets[1] + 1) * step) if offsets else None
+
+    def _instances(self, nominal: datetime) -> Sequence[datetime]:
+        if self._steps is None:
+            return input_instances(self.declared, self.feed, nominal, self.timezone)
+        after_start = nominal - self.feed.start
+        length = self.feed.frequency.length
+        # Rounded up: the first feed instances at or after the ends of the half-open stretch of time.
+        first = max(-((-after_start - self._steps[0]) // length), 0)
+        stop = min(-((-after_start - self._steps[1]) // length), self.feed.count)
+        return [self.feed.start + k * length for k in range(first, stop)]
+
+
+def _text(lacking: datetime | str) -> str:
+    return lacking if isinstance(lacking, str) else format_instant(lacking)

@@ -1,0 +1,89 @@
+"""When an instance is over, when it is tried again and how long it waits: the rules of retry and timeout."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime, timedelta, timezone
+
+from falcon_assets.model.process import Process
+from falcon_assets.planning.instances.instance_record import InstanceRecord, InstanceState, RerunRequest
+
+_SHORTEST_TIMEOUT = timedelta(minutes=30)
+_DOOMSDAY = datetime.max.replace(tzinfo=timezone.utc)
+
+
+def settled(record: InstanceRecord, process: Process) -> bool:
+    """Whether the instance needs nothing any more: over for good, and in no run."""
+    if record.in_flight:
+        return False
+    if record.state in (InstanceState.FAILED, InstanceState.TIMED_OUT):
+        return not _is_retried(record, process)
+    return record.state in (InstanceState.SUCCEEDED, InstanceState.SKIPPED, InstanceState.KILLED)
+
+
+def opens_at(record: InstanceRecord, process: Process) -> datetime | None:
+    """When the instance may be tried again; None where it is not waiting for a retry."""
+    if record.in_flight or record.ended is None or not _is_retried(record, process):
+        return None
+    doublings = max(record.failures - 1, 0) if process.retry.policy == "exp-backoff" else 0
+    return later(record.ended, process.retry.delay.length, 1 << doublings)
+
+
+def is_alive(request: RerunRequest, record: InstanceRecord, process: Process) -> bool:
+    """Whether the request stands: until the instance is over again, by a later attempt or because it timed out."""
+    return not (_has_begun(request, record) and settled(_counted_anew(request, record), process))
+
+
+def reopened(request: RerunRequest, record: InstanceRecord) -> InstanceRecord:
+    """The record as a decision sees it while the request is alive: pending again, with retry attempts of its own."""
+    if _has_begun(request, record):
+        return _counted_anew(request, record)
+    if record.in_flight:
+        return record
+    return replace(record, state=InstanceState.WAITING, reason="", failures=0)
+
+
+def timeout_of(process: Process) -> timedelta:
+    """How long an instance may wait for its inputs."""
+    return process.timeout.length if process.timeout else max(6 * process.frequency.length, _SHORTEST_TIMEOUT)
+
+
+def gives_up_at(waits_from: datetime, process: Process) -> datetime:
+    """When an instance that waits for inputs since ``waits_from`` has timed out."""
+    return later(waits_from, timeout_of(process))
+
+
+def timeout_text(process: Process) -> str:
+    """That time in the words of the declaration."""
+    if process.timeout:
+        return str(process.timeout)
+    return "minutes(30)" if timeout_of(process) == _SHORTEST_TIMEOUT else f"6 x {process.frequency}"
+
+
+def _is_retried(record: InstanceRecord, process: Process) -> bool:
+    retry = process.retry
+    if retry.policy == "final" or record.failures > retry.attempts:
+        return False
+    return record.state is InstanceState.FAILED or (record.state is InstanceState.TIMED_OUT and retry.on_timeout)
+
+
+def later(moment: datetime, wait: timedelta, times: int = 1) -> datetime:
+    """That many waits after a moment; the last moment of the year 9999 where that lies beyond it."""
+    try:
+        return moment + wait * times
+    except OverflowError:
+        return _DOOMSDAY
+
+
+def _has_begun(request: RerunRequest, record: InstanceRecord) -> bool:
+    """Whether something became of the request: an attempt, or it has waited for its inputs in vain."""
+    if record.attempt > request.attempt:
+        return True
+    if record.state is not InstanceState.TIMED_OUT or record.ended is None:
+        return False
+    # Times alone do not tell where the clock was set back in between.
+    return record.ended > request.requested_at or record.failures > request.failures
+
+
+def _counted_anew(request: RerunRequest, record: InstanceRecord) -> InstanceRecord:
+    return replace(record, failures=max(record.failures - request.failures, 0))

@@ -1,0 +1,1 @@
+"""Instants, wall clocks, timelines and cron: when things are."""

@@ -1,0 +1,1 @@
+"""Expressions and windows: which feed instances an expression names."""

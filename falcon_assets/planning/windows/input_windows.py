@@ -1,0 +1,153 @@
+"""Which feed instances the inputs and outputs of a process instance are.
+
+A resolved time means the feed instance at or before it; a window is every feed instance from the one at ``start`` to
+the one at ``end``, both included; instances outside the feed's validity do not exist. So both ends are floored on the
+unbounded grid first and cut to the validity after that: a window wholly beyond the validity is empty.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable
+from datetime import datetime
+from itertools import islice, takewhile
+from typing import TypeAlias
+
+from falcon_assets.errors import ExpressionError
+from falcon_assets.model.expression import Call, InstanceExpression, Kind
+from falcon_assets.model.process import Input, Output
+from falcon_assets.planning.time.timeline import Timeline
+from falcon_assets.planning.windows.evaluate import evaluate_time
+from falcon_assets.planning.windows.expression_bounds import expression_bounds
+from falcon_assets.planning.windows.instance_set import InstanceSet
+
+Available: TypeAlias = "Collection[datetime] | Callable[[datetime], bool]"
+"""The available instances of a feed, or what says whether one is."""
+
+
+def input_instances(declared: Input, feed_timeline: Timeline, nominal: datetime, timezone: str) -> list[datetime]:
+    """The existing feed instances of a window of times, oldest first; empty where ``start`` resolves after ``end``.
+
+    Raises:
+        ExpressionError: the window is one of ``latest`` or ``future``, or lies beyond the years 1 to 9999.
+    """
+    start = evaluate_time(declared.start.call, nominal, timezone)
+    end = evaluate_time(declared.end.call, nominal, timezone)
+    if start > end:
+        return []
+    first = max(feed_timeline.index_at_or_before(start), 0)
+    last = min(feed_timeline.index_at_or_before(end), feed_timeline.count - 1)
+    return list(dict.fromkeys(map(feed_timeline.instance, range(first, last + 1))))
+
+
+def widest(declared: Input) -> Input | None:
+    """A window of times that holds whatever ``declared`` may read, itself where it is one; None: anything may be read.
+
+    A window from a time to ``latest(n)`` ends at the nominal time at the latest.
+    """
+    if declared.is_of_times:
+        return declared
+    if declared.start.call.kind is Kind.TIME:
+        return declared.model_copy(update={"end": InstanceExpression.parse("instanceTime()")})
+    return None
+
+
+def latest_instances(
+    declared: Input, timeline: Timeline, nominal: datetime, available: Available, timezone: str
+) -> list[datetime] | None:
+    """The feed instances of a window that ``latest(n)`` or ``future(n,limit)`` ends, oldest first.
+
+    ``latest(0)`` is the most recent available instance at or before ``nominal``, ``latest(-1)`` the available one
+    before that. ``future(0,limit)`` is the first available instance at or after ``nominal``, ``future(1,limit)`` the
+    available one after that; only the first ``limit`` existing instances are looked at. A window holds the available
+    ones between its ends; but one that starts at a time holds every existing instance from there on, available or
+    not, and looks back for its end no further than there.
+
+    Returns:
+        None where not enough instances are available (yet); empty where ``start`` lies after ``end``, or where the
+        feed has no instance from the time that it starts at on.
+
+    Raises:
+        ExpressionError: the window is one of times, or starts beyond the years 1 to 9999.
+    """
+    if declared.start.call.kind is Kind.TIME:
+        return _up_to_latest(declared, timeline, nominal, available, timezone)
+    start, end = _numbers(declared.start.call), _numbers(declared.end.call)
+    if start[0] > end[0]:
+        return []
+    if declared.start.call.name == "latest":
+        before = timeline.indexes(timeline.start, nominal)
+        found = list(islice(_backwards(timeline, before, available), 1 - start[0]))
+        return found[::-1][: end[0] - start[0] + 1] if len(found) > -start[0] else None
+    ahead = timeline.indexes(nominal, timeline.end)
+    # Each end has its own limit: both must find their instance within it.
+    ends = [list(_filter(map(timeline.instance, ahead[:limit]), available)) for _, limit in (start, end)]
+    if len(ends[0]) <= start[0] or len(ends[1]) <= end[0]:
+        return None
+    return ends[1][start[0] : end[0] + 1]
+
+
+def output_instance(declared: Output, feed_timeline: Timeline, nominal: datetime, timezone: str) -> datetime | None:
+    """The feed instance that the process instance ``nominal`` writes; None outside the feed's validity.
+
+    Raises:
+        ExpressionError: the instance lies beyond the years 1 to 9999.
+    """
+    index = feed_timeline.index_at_or_before(evaluate_time(declared.instance.call, nominal, timezone))
+    return feed_timeline.instance(index) if 0 <= index < feed_timeline.count else None
+
+
+def nominal_of_output(
+    declared: Output, process_timeline: Timeline, feed_timeline: Timeline, timezone: str, instance: datetime
+) -> list[datetime]:
+    """The process instances that write the feed instance ``instance``, oldest first: the inverse of the output.
+
+    Only process instances are tried from which the expression can reach ``instance`` at all.
+    """
+    if not feed_timeline.contains(instance):
+        return []
+    least, most = expression_bounds(declared.instance.call)
+    try:
+        following = feed_timeline.instance(feed_timeline.index_at_or_before(instance) + 1)
+        first, last = instance - most, following - least
+    except OverflowError:
+        first, last = process_timeline.start, process_timeline.end
+    return [
+        nominal
+        for nominal in process_timeline.between(first, last)
+        if output_instance(declared, feed_timeline, nominal, timezone) == instance
+    ]
+
+
+def _up_to_latest(
+    declared: Input, timeline: Timeline, nominal: datetime, available: Available, timezone: str
+) -> list[datetime] | None:
+    (back,) = _numbers(declared.end.call)
+    start = evaluate_time(declared.start.call, nominal, timezone)
+    first = max(timeline.index_at_or_before(start), 0)
+    last = min(timeline.index_at_or_before(nominal), timeline.count - 1)
+    if start > nominal or first > last:
+        return []
+    found = list(islice(_backwards(timeline, range(first, last + 1), available), 1 - back))
+    if len(found) <= -back:
+        return None
+    return list(takewhile(lambda one: one <= found[-1], map(timeline.instance, range(first, last + 1))))
+
+
+def _numbers(call: Call) -> tuple[int, ...]:
+    if call.name not in ("latest", "future"):
+        raise ExpressionError(f"{call.name}(...) is a time: it does not depend on what is available")
+    return tuple(arg for arg in call.args if isinstance(arg, int))
+
+
+def _backwards(timeline: Timeline, indexes: range, available: Available) -> Iterable[datetime]:
+    """The available instances among some, newest first."""
+    if indexes and isinstance(available, InstanceSet):
+        first, last = timeline.instance(indexes.start), timeline.instance(indexes.stop - 1)
+        return filter(timeline.contains, takewhile(lambda one: one >= first, available.backwards(last)))
+    return _filter(map(timeline.instance, reversed(indexes)), available)
+
+
+def _filter(instances: Iterable[datetime], available: Available) -> Iterable[datetime]:
+    return (
+        instance for instance in instances if (available(instance) if callable(available) else instance in available)
+    )

@@ -1,0 +1,127 @@
+"""What reads, two replications away, what a late rerun will change waits until all of the cascade has run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from itertools import count
+from pathlib import Path
+
+import dagster as dg
+import pytest
+
+from falcon_assets.catalog.store import load_entities
+from falcon_assets.ledger.facts import Consumption, Fact, FeedInstanceAvailable, InstanceChanged
+from falcon_assets.ledger.fold import fold
+from falcon_assets.orchestration.coordination.coordinator import Coordinator, Outlook
+from falcon_assets.orchestration.coordination.late_arrival import LateArrival
+from falcon_assets.orchestration.platform.open_ledger import open_ledger
+from falcon_assets.planning.instances.instance_record import InstanceState
+from falcon_assets.settings import Settings
+from tests.ledger.histories import history_of
+from tests.orchestration.ledger_world import LedgerWorld
+from tests.orchestration.replication_world import feed, hour, on
+
+CLUSTERS = "".join(
+    f"""---
+kind: cluster
+name: {name}
+interfaces: {{write: {{endpoint: data/{name}}}, execute: {{endpoint: "local[1]"}}}}
+"""
+    for name in ("east", "west", "far")
+)
+PROCESS = """---
+kind: process
+name: {name}
+clusters: [{{name: {cluster}, validity: {{start: 2013-01-01T{start}:00Z, end: 2013-01-01T03:00Z}}}}]
+frequency: hours(1)
+parallel: 2
+inputs: [{{name: rows, feed: {read}, start: "now({first},0)", end: "now(0,0)"}}]
+outputs: [{{name: out, feed: {made}, instance: "now(0,0)"}}]
+workflow: {{engine: spark-sql, path: sum.sql}}
+late_process: {{policy: backoff, delay: hours(1), inputs: [{{input: rows}}]}}
+schedule: true
+"""
+ENTITIES = "".join(
+    [
+        CLUSTERS,
+        feed("raw", on("east", "source")),
+        feed("clean", on("east", "source"), on("west", "target")),
+        feed("totals", on("west", "source"), on("far", "target")),
+        feed("report", on("far", "source")),
+        PROCESS.format(name="cleans", cluster="east", start="01", read="raw", first=0, made="clean"),
+        PROCESS.format(name="sums", cluster="west", start="01", read="clean", first=0, made="totals"),
+        PROCESS.format(name="reports", cluster="far", start="02", read="totals", first=-1, made="report"),
+    ]
+)
+CASCADE = [
+    ("cleans", "east", "rows", "raw", "east", "clean"),
+    ("clean from east", "west", "source", "clean", "east", "clean"),
+    ("sums", "west", "rows", "clean", "west", "totals"),
+    ("totals from west", "far", "source", "totals", "west", "totals"),
+]
+"""Process, its cluster, its input, the feed and cluster that it reads, the feed that it makes."""
+
+
+@dataclass(frozen=True)
+class World(LedgerWorld):
+    """Rows that are cleaned on east, summed on west, and reported on far: by the last two hours."""
+
+    events: Iterator[int] = field(default_factory=lambda: count(1))
+
+    def fold(self, *facts: Callable[[int], Fact]) -> None:
+        fold(self.ledger.engine, history_of([fact(next(self.events)) for fact in facts]))
+
+    def lands(self, number: int, version: str, at: int) -> None:
+        self.fold(lambda event: FeedInstanceAvailable(event, "east", "raw", hour(number), version, hour(at)))
+
+    def runs(self, step: int, number: int, version: str) -> None:
+        """A run of the cascade's step, which reads and makes that version."""
+        process, cluster, name, read, there, made = CASCADE[step]
+        nominal, run, late = hour(number), f"{process} {number} {version}", version != "v1"
+        consumed = (Consumption(name, read, nominal, version, there),)
+        done = InstanceState.SUCCEEDED
+        self.fold(
+            lambda event: InstanceChanged(event, process, cluster, nominal, done, hour(2), run, consumed=consumed),
+            lambda event: FeedInstanceAvailable(event, cluster, made, nominal, version, hour(2), run_id=run, late=late),
+        )
+
+    def ask(self) -> list[tuple[str, str]]:
+        """What the late-arrival sensors ask to run again."""
+        late = LateArrival(self.store, self.at("02:30"), self.store.coordinated).decide(self.ledger)
+        return [key[:2] for key in late.requested]
+
+    def decide(self) -> Outlook:
+        outlook = Coordinator(self.store, self.at("02:30"), self.store.coordinated).decide(self.ledger)
+        assert outlook.problems == {}
+        return outlook
+
+    def waiting(self) -> str | None:
+        """What the report of the last two hours waits for."""
+        return self.decide().decisions["reports", "far"].waiting.get(hour(2))
+
+
+@pytest.fixture
+def world(settings: Settings, instance: dg.DagsterInstance, write_entities: Callable[[dict[str, str]], Path]) -> World:
+    store = load_entities(write_entities({"all.yaml": ENTITIES, "sum.sql": "SELECT sum(n) AS n FROM rows"}))
+    return World(store, settings, instance, open_ledger(settings, instance))
+
+
+def test_a_reader_waits_for_a_rerun_two_clusters_away(world: World) -> None:
+    for number in (1, 2):
+        world.lands(number, "v1", number)
+    for step in range(4):
+        world.runs(step, 1, "v1")
+    assert world.waiting() == "waits for rows: totals 2013-01-01T02:00Z"
+    world.lands(1, "v2", 1)
+    assert world.ask() == [("cleans", "east")]
+    for step in range(4):
+        world.runs(step, 2, "v1")
+    said = "waits for the late rerun of totals from west 2013-01-01T01:00Z"
+    for step in range(4):
+        # Of each of the cascade: before anybody has asked for it, and while it is asked for.
+        assert world.waiting() == said
+        assert world.ask() == ([CASCADE[step][:2]] if step else [])
+        assert world.waiting() == said
+        world.runs(step, 1, "v2")
+    assert [run.run_key for run in world.decide().runs] == ["reports on far, 2013-01-01T02:00Z, attempt 1"]

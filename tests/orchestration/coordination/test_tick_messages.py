@@ -1,0 +1,68 @@
+"""What the ticks of coordinators say."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime, timedelta, timezone
+
+from falcon_assets.orchestration.coordination.coordinator import Outlook
+from falcon_assets.orchestration.coordination.tick_messages import Waiting, done, nothing_started
+from falcon_assets.planning.rules.coordination import Decision
+
+START = datetime(2013, 1, 1, tzinfo=timezone.utc)
+
+
+def hour(number: int) -> datetime:
+    return START + timedelta(hours=number)
+
+
+def decision(waiting: Mapping[int, str], timed_out: Mapping[int, str] | None = None) -> Decision:
+    return Decision(
+        launches=(),
+        timed_out=tuple((hour(number), reason) for number, reason in (timed_out or {}).items()),
+        skipped=(),
+        waiting={hour(number): reason for number, reason in waiting.items()},
+        first_open=0,
+        wake_at=None,
+    )
+
+
+def outlook(*decisions: Decision, problems: Mapping[tuple[str, str], str] | None = None) -> Outlook:
+    return Outlook((), {(f"p{number}", "primary"): one for number, one in enumerate(decisions)}, problems or {})
+
+
+def test_a_tick_that_starts_nothing_says_what_waits_for_what() -> None:
+    waits = decision({0: "is in run abc", 1: "waits for raw: raw 2013-01-01T01:00Z", 2: "waits for much"})
+    suspended = decision({3: "process is suspended"})
+    found = outlook(waits, decision({}), suspended, problems={("broken", "primary"): "no such feed"})
+    assert nothing_started(found).splitlines() == [
+        "nothing is ready; 1 instances are in runs, 3 wait",
+        "broken on primary: no such feed",
+        "p0 on primary 2013-01-01T01:00Z waits for raw: raw 2013-01-01T01:00Z, and 1 more wait",
+        "p2 on primary 2013-01-01T03:00Z waits: process is suspended",
+    ]
+
+
+def test_many_processes_do_not_flood_a_tick() -> None:
+    said = nothing_started(outlook(*[decision({0: "waits for raw"})] * 9)).splitlines()
+    assert len(said) == 7
+    assert said[-1] == "... and instances of 4 more processes: see the log of earlier ticks"
+
+
+def test_what_gives_up_is_in_the_log_with_its_reason() -> None:
+    many = decision({}, dict.fromkeys(range(25), "missing after hours(3): raw"))
+    said = list(done(outlook(many)))
+    assert said[0] == "p0 on primary 2013-01-01T00:00Z timed out: missing after hours(3): raw"
+    assert said[20:] == ["... and 5 more instances of p0 on primary"]
+
+
+def test_what_waits_is_logged_when_it_is_new() -> None:
+    waiting = Waiting()
+    first = {("p", "primary"): decision(dict.fromkeys(range(22), "waits for raw"))}
+    said = waiting.news(first)
+    assert said[0] == "p on primary 2013-01-01T00:00Z waits for raw"
+    assert said[20:] == ["... and 2 more instances of p on primary wait"]
+    assert waiting.news(first) == []
+    assert waiting.news({("p", "primary"): decision({0: "waits for raw", 1: "waits for snow"})}) == [
+        "p on primary 2013-01-01T01:00Z waits for snow"
+    ]

@@ -1,0 +1,31 @@
+"""The ledger and its connections."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import dagster as dg
+import pytest
+import sqlalchemy
+
+from falcon_assets.orchestration.platform.open_ledger import Ledger, open_ledger
+from falcon_assets.settings import Settings
+
+
+@pytest.fixture
+def narrow(settings: Settings, instance: dg.DagsterInstance) -> Iterator[Ledger]:
+    """A ledger that has one connection and no more."""
+    url = open_ledger(settings, instance).engine.url
+    engine = sqlalchemy.create_engine(url, pool_size=1, max_overflow=0, pool_timeout=0.1)
+    yield Ledger(engine, instance)
+    engine.dispose()
+
+
+def test_who_brings_the_ledger_up_to_date_needs_one_connection(narrow: Ledger) -> None:
+    """Others may have the rest, all of whom wait for the lock that it holds meanwhile."""
+    narrow.instance.report_runless_asset_event(
+        dg.AssetMaterialization(["primary", "raw"], partition="2013-01-01-00:00")
+    )
+    narrow.catch_up()
+    assert narrow.behind(0) == 1
+    narrow.rebuild()

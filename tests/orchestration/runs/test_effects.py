@@ -1,0 +1,231 @@
+"""Processes without outputs: from the definition to the instance that succeeded, failed, was late or timed out."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import dagster as dg
+import pytest
+from sqlalchemy import select
+
+from falcon_assets.catalog.store import load_entities
+from falcon_assets.ledger.tables import CONSUMED, FEED_INSTANCES, PROCESS_INSTANCES
+from falcon_assets.model.instant import parse_instant
+from falcon_assets.orchestration.code_location import build_definitions
+from falcon_assets.orchestration.coordination.collector import Collector
+from falcon_assets.orchestration.coordination.coordinator import Coordinator
+from falcon_assets.orchestration.coordination.late_arrival import LateArrival
+from falcon_assets.orchestration.platform.open_ledger import open_ledger
+from falcon_assets.orchestration.runs.deleted_runs import free_instances_of_deleted_runs
+from falcon_assets.settings import Settings
+from falcon_assets.spark.session import stop_sessions
+from tests.orchestration.ledger_world import LedgerWorld
+
+ENTITIES = """
+kind: cluster
+name: primary
+interfaces: {write: {endpoint: data/primary}, execute: {endpoint: "local[2]"}}
+properties: {spark.sql.shuffle.partitions: "1", spark.driver.memory: 512m}
+---
+kind: feed
+name: orders
+frequency: hours(1)
+availability_flag: _SUCCESS
+format: json
+schema: "n int"
+late_arrival: {cut_off: hours(4)}
+locations: {data: "/orders/${YEAR}-${MONTH}-${DAY}-${HOUR}"}
+clusters: [{name: primary, validity: {start: 2013-01-01T00:00Z, end: 2013-01-01T08:00Z}}]
+---
+kind: process
+name: check-orders
+description: Nobody orders nothing
+tags: {owner: sales}
+pipelines: [data-quality]
+clusters: [{name: primary, validity: {start: 2013-01-01T00:00Z, end: 2013-01-01T04:00Z}}]
+parallel: 4
+frequency: hours(1)
+timeout: hours(1)
+inputs: [{name: rows, feed: orders, start: "now(0,0)", end: "now(0,0)"}]
+workflow: {engine: spark-sql, path: check.sql}
+late_process: {policy: backoff, delay: hours(1), inputs: [{input: rows, workflow: {engine: pyspark, path: tell.py}}]}
+retry: {policy: final}
+acl: {owner: sales}
+schedule: true
+---
+kind: process
+name: heart-beat
+clusters: [{name: primary, validity: {start: 2013-01-01T00:00Z, end: 2013-01-02T00:00Z}}]
+frequency: hours(5)
+workflow: {engine: pyspark, path: tell.py}
+schedule: true
+"""
+CHECK = "SET a.b = 1; SELECT assert_true(n > 0, concat(n, ' ordered')) FROM rows"
+TELL = """
+from pathlib import Path
+
+def run(spark, inputs, instance):
+    with Path({said!r}).open("a") as file:
+        print(instance.process, f"{{instance.nominal_time:%H:%M}}", *instance.outputs, file=file)
+"""
+OWN = dg.AssetKey(["primary", "check-orders"])
+
+
+class World(LedgerWorld):
+    """The entities, what lands, and what is done about it."""
+
+    @property
+    def said(self) -> str:
+        return (self.settings.home / "said").read_text()
+
+    def land(self, hour: int, n: int) -> None:
+        folder = self.settings.home / f"data/primary/orders/2013-01-01-{hour:02}"
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "part.json").write_text(json.dumps({"n": n}))
+        (folder / "_SUCCESS").touch()
+
+    def look(self, time: str, *processes: str) -> list[str]:
+        """Collects, looks for late data, and executes what is launched; the keys of the runs."""
+        chosen = [self.store.process(name) for name in processes]
+        collector = Collector(self.store, self.store.cluster("primary"), self.at(time))
+        assert collector.collect(self.ledger, 60).problems == {}
+        LateArrival(self.store, self.at(time), chosen).decide(self.ledger)
+        outlook = Coordinator(self.store, self.at(time), chosen).decide(self.ledger)
+        assert outlook.problems == {}
+        definitions = build_definitions(self.store, self.at(time))
+        for run in outlook.runs:
+            definitions.resolve_job_def(run.job_name).execute_in_process(
+                instance=self.instance,
+                tags=dict(run.tags),
+                run_config={"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}},
+                raise_on_error=False,
+            )
+        self.ledger.catch_up()
+        return [run.run_key for run in outlook.runs]
+
+    def states(self, process: str) -> dict[int, tuple[str, str]]:
+        table = PROCESS_INSTANCES.c
+        with self.ledger.engine.connect() as connection:
+            rows = connection.execute(select(PROCESS_INSTANCES).where(table.process == process)).all()
+        return {row.nominal.hour: (row.state, row.reason) for row in rows}
+
+    def published(self) -> list[tuple[str, dict[str, Any]]]:
+        records = self.instance.fetch_materializations(OWN, limit=100, ascending=True).records
+        events = [record.asset_materialization for record in records]
+        return [(str(one.partition), {k: v.value for k, v in one.metadata.items()}) for one in events if one]
+
+
+@pytest.fixture(scope="module")
+def world(
+    settings: Settings, instance: dg.DagsterInstance, write_entities: Callable[[dict[str, str]], Path]
+) -> Iterator[World]:
+    tell = TELL.format(said=str(settings.home / "said"))
+    store = load_entities(write_entities({"all.yaml": ENTITIES, "check.sql": CHECK, "tell.py": tell}))
+    yield World(store, settings, instance, open_ledger(settings, instance))
+    stop_sessions()
+
+
+def test_the_effect_is_an_asset_of_its_own(world: World) -> None:
+    definitions = build_definitions(world.store, world.settings)
+    dg.Definitions.validate_loadable(definitions)
+    specs = {spec.key: spec for spec in definitions.resolve_all_asset_specs()}
+    assert sorted(key.to_user_string() for key in specs) == [
+        "primary/check-orders",
+        "primary/heart-beat",
+        "primary/orders",
+    ]
+    spec = specs[OWN]
+    assert (spec.description, spec.group_name, list(spec.owners)) == (
+        "Nobody orders nothing",
+        "data_quality",
+        ["team:sales"],
+    )
+    assert spec.kinds == {"primary", "spark"}
+    assert {key: spec.tags[key] for key in ("owner", "falcon/process", "falcon/pipeline")} == {
+        "owner": "sales",
+        "falcon/process": "check-orders",
+        "falcon/pipeline": "data-quality",
+    }
+    assert [dep.asset_key for dep in spec.deps] == [dg.AssetKey(["primary", "orders"])]
+    assert spec.partitions_def is not None
+    assert list(spec.partitions_def.get_partition_keys()) == [f"2013-01-01T0{hour}:00Z" for hour in range(4)]
+
+
+def test_instances_succeed_and_fail_on_their_own(world: World) -> None:
+    world.land(0, 5)
+    world.land(1, 0)
+    assert world.look("01:30", "check-orders") == [
+        "check-orders on primary, 2013-01-01T00:00Z to 2013-01-01T01:00Z, attempt 1"
+    ]
+    states = world.states("check-orders")
+    assert states[0] == ("SUCCEEDED", "")
+    assert states[1][0] == "FAILED"
+    assert states[1][1].endswith("check.sql:1: [USER_RAISED_EXCEPTION] 0 ordered")
+    ((partition, facts),) = world.published()
+    assert partition == facts["nominal_time"] == "2013-01-01T00:00Z"
+    assert (facts["process"], facts["state"]) == ("check-orders", "SUCCEEDED")
+    assert facts["spark_application_id"].startswith("local-")
+    assert [one["instance"] for one in facts["inputs"]["rows"]] == ["2013-01-01T00:00Z"]
+    with world.ledger.engine.connect() as connection:
+        assert {row.feed for row in connection.execute(select(FEED_INSTANCES))} == {"orders"}
+        assert {row.nominal.hour for row in connection.execute(select(CONSUMED))} == {0}
+
+
+def test_late_data_runs_it_again(world: World) -> None:
+    world.land(0, 7)
+    world.look("01:40", "check-orders")
+    assert world.look("02:00", "check-orders") == ["check-orders on primary, 2013-01-01T00:00Z, attempt 2"]
+    assert world.said == "check-orders 00:00\n"
+    (_, (partition, facts)) = world.published()
+    assert partition == "2013-01-01T00:00Z"
+    assert [(one["feed"], one["instance"]) for one in facts["late"]] == [("orders", "2013-01-01T00:00Z")]
+
+
+def test_what_comes_too_late_is_said_there(world: World) -> None:
+    world.look("04:00", "check-orders")
+    world.land(0, 8)
+    world.look("05:00", "check-orders")
+    records = world.instance.fetch_observations(OWN, limit=100).records
+    said = [one.event_log_entry.asset_observation for one in records]
+    assert "orders 2013-01-01T00:00Z changed 1:00:00 after its cut-off: check-orders 2013-01-01T00:00Z is not run" in {
+        str(one.description).removesuffix(" again") for one in said if one
+    }
+
+
+def test_it_times_out(world: World) -> None:
+    assert world.states("check-orders")[3] == (
+        "TIMED_OUT",
+        "missing after hours(1): rows: orders 2013-01-01T03:00Z",
+    )
+
+
+def test_a_process_without_inputs_and_outputs_runs_at_its_time(world: World) -> None:
+    runs = world.look("10:00", "heart-beat")
+    assert runs == ["heart-beat on primary, 2013-01-01T00:00Z to 2013-01-01T10:00Z, attempt 1"]
+    assert world.said.splitlines()[1:] == [f"heart-beat {hour}:00" for hour in ("00", "05", "10")]
+    assert {state for state, _ in world.states("heart-beat").values()} == {"SUCCEEDED"}
+
+
+def test_an_instance_of_a_deleted_run_waits_again(world: World) -> None:
+    settings, process = world.at("15:00"), world.store.process("heart-beat")
+    (run,) = Coordinator(world.store, settings, [process]).decide(world.ledger).runs
+    job = build_definitions(world.store, settings).resolve_job_def(run.job_name)
+    made = world.instance.create_run_for_job(job, tags=dict(run.tags), status=dg.DagsterRunStatus.NOT_STARTED)
+    event = dg.DagsterEvent(dg.DagsterEventType.RUN_START.value, run.job_name, message="started")
+    world.instance.report_dagster_event(event, made.run_id)
+    world.ledger.catch_up()
+    world.instance.delete_run(made.run_id)
+    assert free_instances_of_deleted_runs(world.ledger, world.store, settings, [process]) == 1
+    world.ledger.catch_up()
+    assert world.states("heart-beat")[15] == ("WAITING", "its run was deleted")
+    assert world.look("15:00", "heart-beat") == ["heart-beat on primary, 2013-01-01T15:00Z, attempt 2"]
+
+
+def test_the_ledger_is_what_a_rebuild_makes_of_it(world: World) -> None:
+    before = world.states("check-orders"), world.states("heart-beat")
+    world.ledger.rebuild()
+    assert (world.states("check-orders"), world.states("heart-beat")) == before
+    assert parse_instant("2013-01-01T00:00Z").hour in before[0]

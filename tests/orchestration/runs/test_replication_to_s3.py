@@ -1,0 +1,109 @@
+"""Archival as replication: from file systems of another colo to a real S3 server, late changes included."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import dagster as dg
+import pytest
+import yaml
+from sqlalchemy import text
+
+from falcon_assets.catalog.store import load_entities
+from falcon_assets.orchestration.platform.open_ledger import open_ledger
+from falcon_assets.settings import Settings
+from falcon_assets.spark.session import stop_sessions
+from falcon_assets.storage.cluster_store import ClusterStore
+from tests.builders import make_cluster
+from tests.orchestration.replication_world import ReplicationWorld, feed, on
+from tests.s3_server import ENVIRON, KEY, SECRET, lake, s3_server
+
+SOURCES = "".join(
+    f"""---
+kind: cluster
+name: {name}
+colo: us
+interfaces: {{write: {{endpoint: data/{name}}}, execute: {{endpoint: "local[2]"}}}}
+"""
+    for name in ("east", "west")
+)
+BY_NAME = ', partition: "${cluster.name}"'
+FEED = feed(
+    "parts", on("east", "source", more=BY_NAME), on("west", "source", more=BY_NAME), on("lake", "target"),
+    more="partitions: [site]\n",
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def world(
+    settings: Settings,
+    instance: dg.DagsterInstance,
+    write_entities: Callable[[dict[str, str]], Any],
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[ReplicationWorld]:
+    with s3_server(tmp_path_factory.mktemp("s3")) as url, pytest.MonkeyPatch.context() as environment:
+        for name, value in ENVIRON.items():
+            environment.setenv(name, value)
+        target = {"kind": "cluster", "colo": "eu", **lake(url)}
+        ClusterStore(make_cluster(**lake(url)), settings.home, ENVIRON).fs.mkdir("lake")
+        root = write_entities({"all.yaml": f"{SOURCES}---\n{yaml.safe_dump(target)}{FEED}"})
+        yield ReplicationWorld(load_entities(root), settings, instance, open_ledger(settings, instance))
+    stop_sessions()
+
+
+def archived(world: ReplicationWorld, number: int) -> set[str]:
+    store = ClusterStore(world.store.cluster("lake"), world.settings.home, ENVIRON)
+    folder = store.path(f"/parts/2013-01-01-{number:02}")
+    store.fs.invalidate_cache()
+    return {str(name)[len(folder) + 1 :] for name in store.fs.find(folder)}
+
+
+def test_an_instance_is_archived_when_all_sources_have_come(
+    world: ReplicationWorld, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    world.land("east", "parts", 1, east__a=1, east__b=2)
+    assert len(world.step("01:00", "parts")) == 1
+    assert archived(world, 1) == {"east/a.json", "east/b.json"}, "the flag is the switch"
+    assert world.published("lake", "parts", 1) == []
+    world.land("west", "parts", 1, west__a=3)
+    assert len(world.step("01:10", "parts")) == 1
+    assert archived(world, 1) == {"east/a.json", "east/b.json", "west/a.json", "_SUCCESS"}
+    (said,) = world.published("lake", "parts", 1)
+    assert (said["verification"], said["files"]) == ("etag", 3)
+    for secret in (KEY, SECRET):
+        assert secret not in caplog.text
+
+
+def test_late_changes_move_only_what_changed(world: ReplicationWorld) -> None:
+    world.land("east", "parts", 1, east__b=20)
+    world.step("01:20", "parts")
+    assert world.step("04:00", "parts") == ["parts from east on lake, 2013-01-01T01:00Z, attempt 2"]
+    assert archived(world, 1) == {"east/a.json", "east/b.json", "west/a.json", "_SUCCESS"}
+    again = world.published("lake", "parts", 1)[-1]
+    assert (again["files_copied"], again["files_skipped"]) == (1, 1)
+    assert len(again["late"]) == 1
+
+
+def test_the_location_of_one_colo_replicates_from_another(world: ReplicationWorld) -> None:
+    world.land("east", "parts", 2, east__a=1)
+    world.land("west", "parts", 2, west__a=2)
+    world.collect("02:00")
+    there = ReplicationWorld(world.store.in_colo("eu"), world.settings, world.instance, world.ledger)
+    assert sorted(there.step("02:00", "parts")) == [
+        "parts from east on lake, 2013-01-01T02:00Z, attempt 1",
+        "parts from west on lake, 2013-01-01T02:00Z, attempt 1",
+    ]
+    assert archived(world, 2) == {"east/a.json", "west/a.json", "_SUCCESS"}
+
+
+def test_credentials_are_in_no_event_and_in_no_run(world: ReplicationWorld) -> None:
+    with world.ledger.engine.connect() as connection:
+        for table, column in (("event_logs", "event"), ("runs", "run_body")):
+            rows = connection.execute(text(f"SELECT count(*), string_agg({column}, '') FROM {table}")).one()
+            assert rows[0] > 0
+            assert KEY not in rows[1]
+            assert SECRET not in rows[1]
+    assert SECRET not in repr(world)

@@ -1,0 +1,157 @@
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from falcon_assets.model.instant import parse_instant
+from falcon_assets.planning.instances.instance_record import InstanceRecord, InstanceState
+from falcon_assets.planning.retention.readers import PendingInstances, reader_hold
+from falcon_assets.planning.time.timeline import feed_timeline, process_timeline
+from falcon_assets.planning.windows.input_windows import input_instances
+from tests.builders import make_feed, make_process
+
+START = parse_instant("2013-01-01T00:00Z")
+FEED = feed_timeline(make_feed(), "primary")
+S = InstanceState
+
+
+def hour(number: int) -> datetime:
+    return START + timedelta(hours=number)
+
+
+def pending(
+    first_open: int | None = None,
+    states: Mapping[int, InstanceRecord] | None = None,
+    again: Collection[int] = (),
+    now: int = 12,
+    **overrides: Any,
+) -> PendingInstances:
+    process = make_process(**overrides)
+    return PendingInstances(
+        process,
+        process_timeline(process, "primary"),
+        hour(now),
+        None if first_open is None else hour(first_open),
+        {hour(number): record for number, record in (states or {}).items()},
+        {hour(number) for number in again},
+    )
+
+
+def record(number: int, state: InstanceState, **more: Any) -> InstanceRecord:
+    return InstanceRecord(hour(number), state, **more)
+
+
+def window(start: str, end: str) -> list[dict[str, str]]:
+    return [{"name": "flights", "feed": "raw-flights", "start": start, "end": end}]
+
+
+def held(of: PendingInstances, available: set[int] | None = None) -> dict[int, str]:
+    """Which of the first hours are held, and why."""
+    there = {hour(number) for number in available or set()}
+    hold = reader_hold(of, of.process.inputs[0], FEED, there)
+    return {number: reason for number in range(30) if (reason := hold(hour(number)))}
+
+
+def needs(number: int, why: str) -> str:
+    return f"process hourly-delays 2013-01-01T{number:02}:00Z needs it: it {why}"
+
+
+def test_what_is_due_and_not_over_holds_what_it_reads() -> None:
+    settled = {10: record(10, S.SUCCEEDED), 11: record(11, S.KILLED)}
+    assert held(pending(first_open=10, states=settled)) == {12: needs(12, "has yet to run")}
+    assert held(pending(first_open=10)) == {number: needs(number, "has yet to run") for number in (10, 11, 12)}
+
+
+def test_what_was_settled_long_ago_holds_when_it_is_pending_again() -> None:
+    states = {
+        2: record(2, S.SUCCEEDED, queued_run="r2"),
+        3: record(3, S.RUNNING, run_id="r3"),
+        4: record(4, S.FAILED, failures=1),
+        5: record(5, S.FAILED, failures=9),
+        6: record(6, S.SUCCEEDED),
+    }
+    retry = {"policy": "periodic", "delay": "minutes(10)", "attempts": 2}
+    assert held(pending(12, states, {6, 7}, retry=retry)) == {
+        2: needs(2, "is in run r2"),
+        3: needs(3, "is in run r3"),
+        4: needs(4, "has yet to run"),
+        6: needs(6, "is to run again for late data"),
+        7: needs(7, "is to run again for late data"),
+        12: needs(12, "has yet to run"),
+    }
+
+
+def test_of_what_is_not_scheduled_only_runs_hold() -> None:
+    states = {2: record(2, S.RUNNING, run_id="r2"), 4: record(4, S.FAILED, failures=0)}
+    assert held(pending(None, states)) == {2: needs(2, "is in run r2")}
+    assert held(pending(None)) == {}
+
+
+def test_the_whole_window_is_held_by_its_first_reader() -> None:
+    found = held(pending(11, inputs=window("now(-3,0)", "now(-1,0)")))
+    assert found == {
+        8: needs(11, "has yet to run"),
+        9: needs(11, "has yet to run"),
+        10: needs(11, "has yet to run"),
+        11: needs(12, "has yet to run"),
+    }
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "available", "expected"),
+    [
+        ("latest(-1)", "latest(0)", {1, 2, 5, 20}, {2, 5}),
+        ("latest(-3)", "latest(-2)", {1, 2, 5, 20}, {1}),
+        ("latest(-3)", "latest(-2)", {1, 2}, {1, 2}),
+        ("latest(0)", "latest(0)", set(), set()),
+        ("future(0,9)", "future(0,9)", {1, 14, 16}, {14}),
+    ],
+    ids=["full", "deeper-than-there-is", "not-full", "nothing-there", "future"],
+)
+def test_windows_by_availability(start: str, end: str, available: set[int], expected: set[int]) -> None:
+    found = held(pending(12, inputs=window(start, end)), available)
+    if (start, available) == ("latest(-3)", {1, 2, 5, 20}):
+        expected = {1, 2, 5}  # four are asked for and three are there: all of them are needed
+    assert found == dict.fromkeys(expected, needs(12, "has yet to run"))
+
+
+def test_a_window_up_to_the_latest_holds_all_that_it_may_read() -> None:
+    found = held(pending(8, inputs=window("now(-2,0)", "latest(0)"), now=9), {1, 6})
+    assert found == dict.fromkeys((6, 7, 8), needs(8, "has yet to run")) | {9: needs(9, "has yet to run")}
+
+
+def test_windows_that_go_back_and_forth() -> None:
+    inputs = window("yesterday(0,0)", "today(2,0)")
+    found = held(pending(0, {number: record(number, S.SUCCEEDED) for number in range(1, 12)}, inputs=inputs, now=26))
+    assert set(found) == {*range(30)} - {27, 28, 29}
+    assert found[0] == needs(0, "has yet to run")
+    assert found[3] == "process hourly-delays 2013-01-02T00:00Z needs it: it has yet to run"
+
+
+@given(
+    first=st.integers(-5, 5),
+    length=st.integers(0, 6),
+    first_open=st.integers(0, 30),
+    over=st.sets(st.integers(0, 30)),
+    again=st.sets(st.integers(0, 30), max_size=4),
+    now=st.integers(0, 30),
+)
+def test_held_is_what_pending_instances_read(
+    first: int, length: int, first_open: int, over: set[int], again: set[int], now: int
+) -> None:
+    states = {number: record(number, S.SUCCEEDED) for number in over}
+    inputs = window(f"now({first},0)", f"now({first + length},0)")
+    look = pending(first_open, states, again, now, inputs=inputs)
+    open_ones = {number for number in range(first_open, now + 1) if number not in over} | again
+    read = {
+        instance
+        for number in open_ones
+        for instance in input_instances(look.process.inputs[0], FEED, hour(number), "UTC")
+    }
+    assert {hour(number) for number in held(look)} == {one for one in read if one < hour(30)}
+    assert look.all() == sorted(map(hour, open_ones))

@@ -1,0 +1,117 @@
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from datetime import datetime, timedelta
+
+from falcon_assets.model.instant import parse_instant
+from falcon_assets.model.process import Process
+from falcon_assets.planning.replication.replication_process import replications_to
+from falcon_assets.planning.rules.pending_reruns import FeedInstance, Rerun, RerunHolds, rerun_holds
+from tests.builders import VALIDITY, make_feed, make_process
+
+START = parse_instant("2013-01-01T00:00Z")
+FEEDS = {name: make_feed(name=name) for name in ("raw", "hourly", "totals", "report")}
+
+
+def hour(number: int) -> datetime:
+    return START + timedelta(hours=number)
+
+
+def step(name: str, read: str, start: str, end: str, written: str) -> Process:
+    return make_process(
+        name=name,
+        inputs=[{"name": "x", "feed": read, "start": start, "end": end}],
+        outputs=[{"name": "y", "feed": written, "instance": "now(0,0)"}],
+    )
+
+
+PROCESSES = {
+    one.name: one
+    for one in (
+        step("hours", "raw", "now(0,0)", "now(0,0)", "hourly"),
+        step("sums", "hourly", "now(-1,0)", "now(0,0)", "totals"),
+        step("latest", "totals", "latest(-1)", "latest(0)", "report"),
+    )
+}
+
+
+def process_on(name: str, cluster: str) -> Process | None:
+    return PROCESSES.get(name) if cluster == "primary" else None
+
+
+def nobody(_: Collection[FeedInstance]) -> list[Rerun]:
+    return []
+
+
+def on_primary(*reruns: tuple[str, int]) -> list[Rerun]:
+    return [(name, "primary", hour(number)) for name, number in reruns]
+
+
+def reason(holds: RerunHolds, process: str, number: int, available: Collection[datetime] = ()) -> str:
+    return holds.reason(PROCESSES[process], "primary", FEEDS, hour(number), {"totals": available})
+
+
+def test_who_reads_what_a_rerun_replaces_waits() -> None:
+    found = rerun_holds(on_primary(("hours", 3), ("gone", 1)), process_on, FEEDS, nobody)
+    holds = RerunHolds({"hourly": {hour(3): ("hours", hour(3))}})
+    assert found == {"primary": holds}
+    said = "waits for the late rerun of hours 2013-01-01T03:00Z"
+    assert [reason(holds, "sums", number) for number in (2, 3, 4, 5)] == ["", said, said, ""]
+    assert reason(holds, "hours", 3) == ""
+
+
+def test_also_for_the_reruns_that_follow() -> None:
+    asked: list[set[FeedInstance]] = []
+
+    def late_readers(instances: Collection[FeedInstance]) -> list[Rerun]:
+        asked.append(set(instances))
+        return on_primary(*(("sums", number) for _, feed, _ in instances for number in (3, 4) if feed == "hourly"))
+
+    holds = rerun_holds(on_primary(("hours", 3)), process_on, FEEDS, late_readers)["primary"]
+    assert asked == [{("primary", "hourly", hour(3))}, {("primary", "totals", hour(3)), ("primary", "totals", hour(4))}]
+    available = {hour(number) for number in range(6)}
+    assert reason(holds, "latest", 5, available) == "waits for the late rerun of sums 2013-01-01T04:00Z"
+    assert reason(holds, "latest", 6, available | {hour(6)}) == ""
+    assert reason(holds, "latest", 5) == ""
+
+
+def test_also_for_those_that_follow_on_targets() -> None:
+    """What is copied from one cluster to the next, and what is made of it there."""
+    clusters = [
+        {"name": name, "validity": VALIDITY, "type": type_}
+        for name, type_ in (("primary", "source"), ("backup", "target"))
+    ]
+    hourly = make_feed(name="hourly", clusters=clusters)
+    (copying,) = replications_to(hourly, hourly.clusters[1])
+    there = [{"name": "backup", "validity": VALIDITY}]
+    sums = PROCESSES["sums"].model_copy(update={"clusters": make_process(clusters=there).clusters})
+    feeds = {**FEEDS, "hourly": hourly, "totals": make_feed(name="totals", clusters=there)}
+    processes = {("hours", "primary"): PROCESSES["hours"], (copying.name, "backup"): copying, ("sums", "backup"): sums}
+
+    def late_readers(instances: Collection[FeedInstance]) -> Iterator[Rerun]:
+        for cluster, feed, instance in instances:
+            if (cluster, feed) == ("primary", "hourly"):
+                yield copying.name, "backup", instance
+            if (cluster, feed) == ("backup", "hourly"):
+                yield "sums", "backup", instance
+
+    found = rerun_holds(on_primary(("hours", 3)), lambda *key: processes.get(key), feeds, late_readers)
+    assert found == {
+        "primary": RerunHolds({"hourly": {hour(3): ("hours", hour(3))}}),
+        "backup": RerunHolds({"hourly": {hour(3): (copying.name, hour(3))}, "totals": {hour(3): ("sums", hour(3))}}),
+    }
+    said = found["backup"].reason(sums, "backup", feeds, hour(4), {})
+    assert said == "waits for the late rerun of hourly from primary 2013-01-01T03:00Z"
+
+
+def test_reruns_that_follow_in_a_circle_end() -> None:
+    def sums(instances: Collection[FeedInstance]) -> list[Rerun]:
+        return [("sums", cluster, instance) for cluster, _, instance in instances]
+
+    holds = rerun_holds(on_primary(("sums", 3)), process_on, FEEDS, sums)
+    assert holds == {"primary": RerunHolds({"totals": {hour(3): ("sums", hour(3))}})}
+
+
+def test_nothing_waits_where_nothing_runs_again() -> None:
+    assert rerun_holds([], process_on, FEEDS, nobody) == {}
+    assert reason(RerunHolds(), "sums", 3) == ""
