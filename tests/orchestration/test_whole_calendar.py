@@ -25,8 +25,9 @@ from falcon_assets.planning.instances.process_instance import plan_process_insta
 from falcon_assets.planning.instances.process_partitions import process_partitions
 from falcon_assets.planning.landing.watch_windows import horizon_of, watch_window
 from falcon_assets.planning.retention.eviction import StoredInstance, StoredLocation, plan_eviction
-from falcon_assets.planning.rules.coordination import Situation, decide
+from falcon_assets.planning.rules.coordination import decide
 from falcon_assets.planning.rules.readiness import Readiness
+from falcon_assets.planning.rules.situation import Situation
 from falcon_assets.planning.time.timeline import Timeline, feed_timeline, process_timeline
 from falcon_assets.planning.windows.evaluate import evaluate_time
 from falcon_assets.settings import load_settings

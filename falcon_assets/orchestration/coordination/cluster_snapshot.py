@@ -21,9 +21,9 @@ from falcon_assets.orchestration.mapping import run_tags
 from falcon_assets.planning.instances.instance_record import InstanceRecord, InstanceState
 from falcon_assets.planning.instances.process_partitions import ProcessPartitions
 from falcon_assets.planning.replication.replication_process import input_cluster
-from falcon_assets.planning.rules.coordination import Decision, Situation
 from falcon_assets.planning.rules.pending_reruns import RerunHolds
 from falcon_assets.planning.rules.readiness import Readiness
+from falcon_assets.planning.rules.situation import Decision, Situation
 from falcon_assets.planning.time.timeline import Timeline, feed_timeline
 from falcon_assets.planning.windows.expression_bounds import expression_bounds
 from falcon_assets.planning.windows.input_windows import widest

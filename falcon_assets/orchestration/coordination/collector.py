@@ -22,7 +22,7 @@ from falcon_assets.orchestration.coordination.pushes import Pushes, not_from_out
 from falcon_assets.orchestration.platform.open_ledger import Ledger
 from falcon_assets.planning.landing.watch_windows import horizon_of, missing_windows, watch_window
 from falcon_assets.planning.replication.replication_process import delay_of
-from falcon_assets.planning.rules.coordination import timeout_of
+from falcon_assets.planning.rules.retries import timeout_of
 from falcon_assets.planning.time.timeline import feed_timeline
 from falcon_assets.settings import Settings
 from falcon_assets.storage.collecting import collect, require_root

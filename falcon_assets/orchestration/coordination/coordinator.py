@@ -25,8 +25,9 @@ from falcon_assets.orchestration.platform.open_ledger import Ledger
 from falcon_assets.planning.instances.dagster_names import job_name, work_name
 from falcon_assets.planning.instances.instance_record import InstanceRecord, InstanceState
 from falcon_assets.planning.instances.process_partitions import process_partitions
-from falcon_assets.planning.rules.coordination import Decision, Launch, decide
+from falcon_assets.planning.rules.coordination import decide
 from falcon_assets.planning.rules.readiness import Readiness
+from falcon_assets.planning.rules.situation import Decision, Launch
 from falcon_assets.settings import Settings
 
 _UNFINISHED = [
@@ -182,7 +183,7 @@ class Coordinator:
         for state, instances in ended:
             for nominal, reason in instances:
                 partition = key_of(member.partitions.timeline, member.partitions.partition_of(nominal))
-                event = instance_state(key, partition, member.process.name, nominal, state, now, reason)
+                event = instance_state(key, partition, member.process.name, nominal, state, now, str(reason))
                 instance.report_runless_asset_event(event)
 
 

@@ -7,7 +7,9 @@ from dataclasses import dataclass, field
 
 from falcon_assets.model.instant import format_instant
 from falcon_assets.orchestration.coordination.coordinator import Outlook
-from falcon_assets.planning.rules.coordination import Decision, Launch
+from falcon_assets.planning.instances.reason import Reason
+from falcon_assets.planning.rules.situation import Decision, Launch
+from falcon_assets.planning.rules.waiting import InRun, ProcessSuspended
 
 _SHOWN = 5
 """How many processes a tick names where it started nothing."""
@@ -18,8 +20,8 @@ _LOGGED = 20
 def nothing_started(outlook: Outlook) -> str:
     """Why a coordinator started nothing: for each process how many instances wait, and for what the first one does."""
     waiting = {key: list(decision.waiting.items()) for key, decision in outlook.decisions.items()}
-    running = sum(_is_in_run(reason) for instances in waiting.values() for _, reason in instances)
-    waiting = {key: [one for one in instances if not _is_in_run(one[1])] for key, instances in waiting.items()}
+    running = sum(isinstance(reason, InRun) for instances in waiting.values() for _, reason in instances)
+    waiting = {key: [one for one in instances if not isinstance(one[1], InRun)] for key, instances in waiting.items()}
     waiting = {key: instances for key, instances in waiting.items() if instances}
     further = {key: decision.further for key, decision in outlook.decisions.items()}
     total = sum(map(len, waiting.values())) + sum(further.values())
@@ -71,13 +73,9 @@ def _waiting(decisions: Mapping[tuple[str, str], Decision]) -> Iterator[str]:
             yield f"... and {others} more instances of {process} on {cluster} wait"
 
 
-def _is_in_run(reason: str) -> bool:
-    return reason.startswith("is in run ")
-
-
-def _said(reason: str) -> str:
+def _said(reason: Reason) -> str:
     """Reasons are predicates, but for that of a process as a whole."""
-    return f"waits: {reason}" if reason.startswith("process ") else reason
+    return f"waits: {reason}" if isinstance(reason, ProcessSuspended) else str(reason)
 
 
 def _times(launch: Launch) -> str:

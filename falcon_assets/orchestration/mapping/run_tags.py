@@ -12,7 +12,7 @@ from datetime import datetime
 from falcon_assets.model.instant import format_instant, parse_instant
 from falcon_assets.orchestration.mapping.partitions import key_of
 from falcon_assets.planning.instances.process_partitions import ProcessPartitions
-from falcon_assets.planning.rules.coordination import Launch
+from falcon_assets.planning.rules.situation import Launch
 
 PROCESS = "falcon/process"
 CLUSTER = "falcon/cluster"

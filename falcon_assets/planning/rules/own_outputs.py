@@ -49,7 +49,7 @@ class OwnChain:
             known = available.get(feed, ())
             return lambda instance: instance in known or (feed, instance) in written
 
-        return not self.readiness.missing(nominal, there)
+        return next(self.readiness.missing(nominal, there), None) is None
 
     def waits_for_own(self, nominal: datetime, available: Available) -> bool:
         """Whether the instance lacks what another instance of its process is to write."""

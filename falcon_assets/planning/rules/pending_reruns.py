@@ -9,7 +9,6 @@ from typing import TypeAlias
 
 from falcon_assets.errors import ExpressionError
 from falcon_assets.model.feed import Feed
-from falcon_assets.model.instant import format_instant
 from falcon_assets.model.process import Input, Process
 from falcon_assets.planning.time.timeline import feed_timeline
 from falcon_assets.planning.windows.input_windows import input_instances, latest_instances, output_instance
@@ -33,15 +32,17 @@ class RerunHolds:
 
     by_feed: Mapping[str, Mapping[datetime, tuple[str, datetime]]] = field(default_factory=dict)
 
-    def reason(
+    def awaited(
         self,
         process: Process,
         cluster_name: str,
         feeds: Mapping[str, Feed],
         nominal: datetime,
         available: Mapping[str, Collection[datetime]],
-    ) -> str:
-        """Why that instance of the process waits; "" where it reads nothing that is about to be replaced.
+    ) -> tuple[str, datetime] | None:
+        """The process, and its nominal time, whose rerun is about to replace what that instance of the process reads.
+
+        None where it reads nothing of that kind.
 
         Raises:
             UnknownEntityError: a feed that is about to be replaced is not on the cluster.
@@ -53,8 +54,8 @@ class RerunHolds:
                 window = _window(declared, feeds[declared.feed], cluster_name, process.timezone, nominal, available)
                 rerun = next((held[one] for one in window if one in held), None)
                 if rerun is not None and rerun != (process.name, nominal):
-                    return f"waits for the late rerun of {rerun[0]} {format_instant(rerun[1])}"
-        return ""
+                    return rerun
+        return None
 
 
 def rerun_holds(

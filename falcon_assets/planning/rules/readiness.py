@@ -6,7 +6,6 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cached_property
-from itertools import islice
 from typing import TypeAlias
 
 from falcon_assets.errors import UnknownEntityError
@@ -22,7 +21,25 @@ from falcon_assets.planning.windows.window_offsets import window_offsets
 Availability: TypeAlias = "Mapping[str, Collection[datetime]] | Callable[[str], Callable[[datetime], bool]]"
 """By the name of a feed: its available instances (sets, for speed; no entry = none), or what says whether one is."""
 
-_SHOWN = 3
+
+@dataclass(frozen=True, slots=True)
+class MissingInput:
+    """A feed instance that a required input lacks.
+
+    Attributes:
+        input: The input.
+        feed: Its feed.
+        instance: The instance; of ``latest`` and ``future`` the window that there is not enough for.
+    """
+
+    input: str
+    feed: str
+    instance: datetime | str
+
+    def __str__(self) -> str:
+        """In one line: ``flights: raw-flights 2013-01-01T05:00Z``."""
+        instance = self.instance if isinstance(self.instance, str) else format_instant(self.instance)
+        return f"{self.input}: {self.feed} {instance}"
 
 
 @dataclass(frozen=True)
@@ -41,38 +58,20 @@ class Readiness:
     feeds: Mapping[str, Feed]
     timeline: Timeline | None = None
 
-    def missing(self, nominal: datetime, available: Availability) -> list[str]:
-        """What the process instance ``nominal`` lacks, in the order of the inputs; empty: it is ready.
+    def missing(self, nominal: datetime, available: Availability) -> Iterator[MissingInput]:
+        """What the process instance ``nominal`` lacks, in the order of the inputs; nothing: it is ready.
 
-        One short line for each of the first three (``flights: raw-flights 2013-01-01T05:00Z``), then
-        ``... and 21 more``. Optional inputs are never waited for, nor what lies outside a feed's validity.
+        Optional inputs are never waited for, nor what lies outside a feed's validity.
 
         Raises:
             UnknownEntityError: the process or one of its feeds is not defined on the cluster.
             ExpressionError: a window lies beyond the years 1 to 9999.
         """
-        missing = self._missing(nominal, available)
-        lines = [f"{window.label} {_text(lacking)}" for window, lacking in islice(missing, _SHOWN)]
-        more = sum(1 for _ in missing)
-        return [*lines, f"... and {more} more"] if more else lines
-
-    def evicted(
-        self, nominal: datetime, available: Availability, evicted: Mapping[str, Mapping[datetime, datetime]]
-    ) -> str | None:
-        """That something which the process instance lacks was evicted, the first of it; None where nothing was.
-
-        Args:
-            nominal: The process instance.
-            available: As for :meth:`missing`, which raises the same.
-            evicted: Feed -> its instances that were evicted -> when.
-        """
-        if not evicted:
-            return None
-        for window, lacking in self._missing(nominal, available):
-            at = evicted.get(window.declared.feed, {}).get(lacking) if isinstance(lacking, datetime) else None
-            if at is not None:
-                return f"{window.label} {_text(lacking)} was evicted on {format_instant(at)}"
-        return None
+        for window in self._windows:
+            feed = window.declared.feed
+            there = available.get(feed, ()) if isinstance(available, Mapping) else available(feed)
+            for lacking in window.missing(nominal, there):
+                yield MissingInput(window.declared.name, feed, lacking)
 
     def ready(self, spans: Sequence[range], available: Mapping[str, InstanceSet]) -> list[range]:
         """Those of some instances that lack nothing, both as indexes in the timeline, in rising order.
@@ -87,13 +86,6 @@ class Readiness:
         for window in sorted(self._windows, key=lambda one: one.search.asks_each):
             found = window.search.among(found, available.get(window.declared.feed, InstanceSet()))
         return found
-
-    def _missing(self, nominal: datetime, available: Availability) -> Iterator[tuple[_Window, datetime | str]]:
-        for window in self._windows:
-            feed = window.declared.feed
-            there = available.get(feed, ()) if isinstance(available, Mapping) else available(feed)
-            for lacking in window.missing(nominal, there):
-                yield window, lacking
 
     @cached_property
     def _windows(self) -> tuple[_Window, ...]:
@@ -134,10 +126,6 @@ class _Window:
         return ReadySearch(self.declared, self.timezone, self.nominal, self.feed)
 
     @cached_property
-    def label(self) -> str:
-        return f"{self.declared.name}: {self.declared.feed}"
-
-    @cached_property
     def _steps(self) -> tuple[timedelta, timedelta] | None:
         """How far from the nominal time the window starts and (excluded) ends, where that never changes.
 
@@ -158,7 +146,3 @@ class _Window:
         first = max(-((-after_start - self._steps[0]) // length), 0)
         stop = min(-((-after_start - self._steps[1]) // length), self.feed.count)
         return [self.feed.start + k * length for k in range(first, stop)]
-
-
-def _text(lacking: datetime | str) -> str:
-    return lacking if isinstance(lacking, str) else format_instant(lacking)

@@ -23,7 +23,7 @@ from falcon_assets.orchestration.code_location import build_definitions
 from falcon_assets.orchestration.coordination.coordinator import Coordinator, Outlook, PlannedRun, coordinator_lock
 from falcon_assets.orchestration.platform.open_ledger import open_ledger
 from falcon_assets.planning.instances.instance_record import InstanceState
-from falcon_assets.planning.rules.coordination import Decision
+from falcon_assets.planning.rules.situation import Decision
 from falcon_assets.settings import Settings
 from falcon_assets.spark.session import stop_sessions
 from tests.orchestration.ledger_world import LedgerWorld
@@ -93,6 +93,10 @@ def entities() -> str:
 
 def hour(number: int) -> datetime:
     return parse_instant(f"2013-01-01T{number:02}:00Z")
+
+
+def said(reasons: Any) -> dict[datetime, str]:
+    return {nominal: str(reason) for nominal, reason in dict(reasons).items()}
 
 
 def hours(nominals: Any) -> list[int]:
@@ -233,7 +237,7 @@ def test_neighbours_whose_inputs_landed_run_once_and_in_one_run(world: World) ->
     outlook, decision = world.look("neighbours", "04:30")
     assert outlook.runs == ()
     assert decision.first_open == 3
-    assert decision.waiting == {
+    assert said(decision.waiting) == {
         hour(number): f"waits for rows: in-neighbours 2013-01-01T0{number}:00Z" for number in (3, 4)
     }
     world.land("neighbours", 4)
@@ -250,7 +254,7 @@ def test_slots_are_shared_by_runs(world: World) -> None:
     world.land("gaps", 2)
     outlook, decision = world.look("gaps", "04:00")
     assert outlook.runs == ()
-    assert decision.waiting == {
+    assert said(decision.waiting) == {
         hour(0): f"is in run {first.run_id}",
         hour(1): f"is in run {first.run_id}",
         hour(2): "waits for a free slot (parallel: 4)",
@@ -265,7 +269,7 @@ def test_a_run_that_never_started_counts_as_in_flight(world: World) -> None:
     run = world.create(outlook.runs[0], "00:00")
     outlook, decision = world.look("created", "00:01")
     assert outlook.runs == ()
-    assert decision.waiting == {hour(0): f"is in run {run.run_id}"}
+    assert said(decision.waiting) == {hour(0): f"is in run {run.run_id}"}
     assert world.rows("created") == {}
     world.start(run)
     assert world.rows("created")[0]["queued_run"] == run.run_id
@@ -300,7 +304,7 @@ def test_a_failure_is_retried_after_its_delay_and_not_forever(world: World) -> N
     assert ("2013-01-01T01:00Z", "FAILED", rows[1]["reason"]) in world.observed("failing")
     outlook, decision = world.look("failing", "02:39")
     assert outlook.runs == ()
-    assert decision.waiting == {hour(1): "is tried again at 2013-01-01T02:40Z (attempt 1 failed)"}
+    assert said(decision.waiting) == {hour(1): "is tried again at 2013-01-01T02:40Z (attempt 1 failed)"}
     assert decision.wake_at == parse_instant("2013-01-01T02:40Z")
     outlook, _ = world.look("failing", "02:40")
     assert [run.run_key for run in outlook.runs] == ["failing on primary, 2013-01-01T01:00Z, attempt 2"]
@@ -317,7 +321,7 @@ def test_an_instance_whose_inputs_do_not_come_times_out(world: World) -> None:
     outlook, decision = world.look("late", "00:40")
     reason = "missing after minutes(30): rows: in-late 2013-01-01T00:00Z"
     assert outlook.runs == ()
-    assert decision.timed_out == ((hour(0), reason),)
+    assert said(decision.timed_out) == {hour(0): reason}
     assert world.observed("late") == [("2013-01-01T00:00Z", "TIMED_OUT", reason)]
     row = world.rows("late")[0]
     assert (row["state"], row["reason"], row["attempt"], row["run_id"]) == ("TIMED_OUT", reason, 0, None)
@@ -337,7 +341,7 @@ def test_last_only_skips_what_is_older(world: World) -> None:
         ("2013-01-01T00:00Z", "SKIPPED", reason),
     ]
     assert world.states("newest") == {0: "SKIPPED", 1: "SKIPPED"}
-    assert decision.skipped == ((hour(1), reason), (hour(0), reason))
+    assert said(decision.skipped) == {hour(1): reason, hour(0): reason}
     world.create(outlook.runs[0], "02:00")
     assert world.look("newest", "02:01")[0].runs == ()
 
@@ -346,12 +350,14 @@ def test_what_is_not_scheduled_does_not_run(world: World) -> None:
     world.land("submitted", 0)
     outlook, decision = world.look("submitted", "23:00")
     assert (outlook.runs, decision.timed_out, decision.wake_at) == ((), (), None)
-    assert decision.waiting[hour(0)] == "process is suspended"
+    assert said(decision.waiting)[hour(0)] == "process is suspended"
 
 
 def test_what_was_suspended_catches_up_when_it_is_resumed(world: World) -> None:
     process = world.store.process("suspended")
-    assert world.look("suspended", "00:00")[1].waiting == {hour(0): "waits for rows: in-suspended 2013-01-01T00:00Z"}
+    assert said(world.look("suspended", "00:00")[1].waiting) == {
+        hour(0): "waits for rows: in-suspended 2013-01-01T00:00Z"
+    }
     world.land("suspended", 0, 1, 3)
     with world.ledger.engine.begin() as connection:
         command(connection, process, Status.SUSPENDED, world.at("00:30").now())

@@ -7,7 +7,10 @@ from datetime import datetime, timedelta, timezone
 
 from falcon_assets.orchestration.coordination.coordinator import Outlook
 from falcon_assets.orchestration.coordination.tick_messages import Waiting, done, nothing_started
-from falcon_assets.planning.rules.coordination import Decision
+from falcon_assets.planning.instances.reason import Reason
+from falcon_assets.planning.rules.readiness import MissingInput
+from falcon_assets.planning.rules.situation import Decision
+from falcon_assets.planning.rules.waiting import InputsMissing, InputsTimedOut, InRun, ProcessSuspended
 
 START = datetime(2013, 1, 1, tzinfo=timezone.utc)
 
@@ -16,7 +19,11 @@ def hour(number: int) -> datetime:
     return START + timedelta(hours=number)
 
 
-def decision(waiting: Mapping[int, str], timed_out: Mapping[int, str] | None = None) -> Decision:
+def lacks(number: int) -> InputsMissing:
+    return InputsMissing((MissingInput("raw", "raw", hour(number)),), 0, None)
+
+
+def decision(waiting: Mapping[int, Reason], timed_out: Mapping[int, Reason] | None = None) -> Decision:
     return Decision(
         launches=(),
         timed_out=tuple((hour(number), reason) for number, reason in (timed_out or {}).items()),
@@ -32,8 +39,8 @@ def outlook(*decisions: Decision, problems: Mapping[tuple[str, str], str] | None
 
 
 def test_a_tick_that_starts_nothing_says_what_waits_for_what() -> None:
-    waits = decision({0: "is in run abc", 1: "waits for raw: raw 2013-01-01T01:00Z", 2: "waits for much"})
-    suspended = decision({3: "process is suspended"})
+    waits = decision({0: InRun("abc"), 1: lacks(1), 2: lacks(2)})
+    suspended = decision({3: ProcessSuspended()})
     found = outlook(waits, decision({}), suspended, problems={("broken", "primary"): "no such feed"})
     assert nothing_started(found).splitlines() == [
         "nothing is ready; 1 instances are in runs, 3 wait",
@@ -44,25 +51,25 @@ def test_a_tick_that_starts_nothing_says_what_waits_for_what() -> None:
 
 
 def test_many_processes_do_not_flood_a_tick() -> None:
-    said = nothing_started(outlook(*[decision({0: "waits for raw"})] * 9)).splitlines()
+    said = nothing_started(outlook(*[decision({0: lacks(0)})] * 9)).splitlines()
     assert len(said) == 7
     assert said[-1] == "... and instances of 4 more processes: see the log of earlier ticks"
 
 
 def test_what_gives_up_is_in_the_log_with_its_reason() -> None:
-    many = decision({}, dict.fromkeys(range(25), "missing after hours(3): raw"))
+    many = decision({}, dict.fromkeys(range(25), InputsTimedOut("hours(3)", lacks(0))))
     said = list(done(outlook(many)))
-    assert said[0] == "p0 on primary 2013-01-01T00:00Z timed out: missing after hours(3): raw"
+    assert said[0] == "p0 on primary 2013-01-01T00:00Z timed out: missing after hours(3): raw: raw 2013-01-01T00:00Z"
     assert said[20:] == ["... and 5 more instances of p0 on primary"]
 
 
 def test_what_waits_is_logged_when_it_is_new() -> None:
     waiting = Waiting()
-    first = {("p", "primary"): decision(dict.fromkeys(range(22), "waits for raw"))}
+    first = {("p", "primary"): decision(dict.fromkeys(range(22), lacks(0)))}
     said = waiting.news(first)
-    assert said[0] == "p on primary 2013-01-01T00:00Z waits for raw"
+    assert said[0] == "p on primary 2013-01-01T00:00Z waits for raw: raw 2013-01-01T00:00Z"
     assert said[20:] == ["... and 2 more instances of p on primary wait"]
     assert waiting.news(first) == []
-    assert waiting.news({("p", "primary"): decision({0: "waits for raw", 1: "waits for snow"})}) == [
-        "p on primary 2013-01-01T01:00Z waits for snow"
+    assert waiting.news({("p", "primary"): decision({0: lacks(0), 1: lacks(1)})}) == [
+        "p on primary 2013-01-01T01:00Z waits for raw: raw 2013-01-01T01:00Z"
     ]

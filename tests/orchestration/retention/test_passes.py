@@ -334,7 +334,7 @@ def test_nobody_waits_for_what_was_evicted(world: World) -> None:
     outlook = Coordinator(world.store, world.at("04:00"), [asks]).decide(world.ledger)
     decision = outlook.decisions["asks", "primary"]
     said = "does not wait: rows: gone 2013-01-01T00:00Z was evicted on 2013-01-01T04:00Z"
-    assert decision.timed_out == ((hour(0), said),)
+    assert [(nominal, str(why)) for nominal, why in decision.timed_out] == [(hour(0), said)]
     world.ledger.catch_up()
     with world.ledger.engine.connect() as connection:
         record = queries.some_records(connection, "asks", "primary", [hour(0)])[hour(0)]

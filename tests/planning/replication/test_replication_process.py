@@ -15,8 +15,9 @@ from falcon_assets.model.instant import format_instant, parse_instant
 from falcon_assets.planning.instances.process_partitions import process_partitions
 from falcon_assets.planning.replication.replication_process import Replication, delay_of, input_cluster, replications_to
 from falcon_assets.planning.replication.targets import common_timeline, replicated_timeline
-from falcon_assets.planning.rules.coordination import Situation, decide
+from falcon_assets.planning.rules.coordination import decide
 from falcon_assets.planning.rules.readiness import Readiness
+from falcon_assets.planning.rules.situation import Situation
 from falcon_assets.planning.time.timeline import feed_timeline, process_timeline
 from tests.builders import make_feed, make_process
 
@@ -174,5 +175,8 @@ def test_the_timeout_counts_from_the_delay() -> None:
             )
         )
 
-    assert decided(59).waiting == {hour(0): "waits for source: raw-flights 2013-01-01T00:00Z"}
-    assert decided(60).timed_out == ((hour(0), "missing after hours(1): source: raw-flights 2013-01-01T00:00Z"),)
+    assert {one: str(why) for one, why in decided(59).waiting.items()} == {
+        hour(0): "waits for source: raw-flights 2013-01-01T00:00Z"
+    }
+    ((nominal, why),) = decided(60).timed_out
+    assert (nominal, str(why)) == (hour(0), "missing after hours(1): source: raw-flights 2013-01-01T00:00Z")

@@ -14,18 +14,19 @@ from hypothesis import strategies as st
 from falcon_assets.model.instant import parse_instant
 from falcon_assets.planning.instances.instance_record import LATE, InstanceRecord, InstanceState, RerunRequest
 from falcon_assets.planning.rules import coordination
-from falcon_assets.planning.rules.coordination import (
-    Decision,
-    Launch,
-    Situation,
-    decide,
-    opens_at,
-    settled,
-    timeout_of,
-)
+from falcon_assets.planning.rules.coordination import decide
 from falcon_assets.planning.rules.pending_reruns import RerunHolds
-from falcon_assets.planning.rules.readiness import Readiness
-from falcon_assets.planning.rules.retries import is_alive
+from falcon_assets.planning.rules.readiness import MissingInput, Readiness
+from falcon_assets.planning.rules.retries import is_alive, opens_at, settled, timeout_of
+from falcon_assets.planning.rules.situation import Decision, Launch, Situation
+from falcon_assets.planning.rules.waiting import (
+    InputsMissing,
+    InRun,
+    NewerIsReady,
+    NoFreeSlot,
+    ProcessSuspended,
+    TurnPending,
+)
 from falcon_assets.planning.time.timeline import process_timeline
 from tests.builders import make_feed, make_process
 
@@ -77,7 +78,7 @@ def launched(decision: Decision) -> list[tuple[list[str], int]]:
 
 
 def named(reasons) -> dict[str, str]:
-    return {f"{nominal:%H:%M}": reason for nominal, reason in dict(reasons).items()}
+    return {f"{nominal:%H:%M}": str(reason) for nominal, reason in dict(reasons).items()}
 
 
 SLOT = "waits for a free slot (parallel: 1)"
@@ -92,7 +93,10 @@ def test_a_whole_decision():
         launches=(Launch((at("02:00"), at("03:00")), 2),),
         timed_out=(),
         skipped=(),
-        waiting={at("01:00"): "is in run r1", at("04:00"): "waits for flights: raw-flights 2013-01-01T04:00Z"},
+        waiting={
+            at("01:00"): InRun("r1"),
+            at("04:00"): InputsMissing((MissingInput("flights", "raw-flights", at("04:00")),), 0, at("10:00")),
+        },
         first_open=1,
         wake_at=at("05:00"),
     )
@@ -169,7 +173,7 @@ def test_a_run_gets_a_hundred_instances_at_most():
     found = decide(replace(situation(inputs=[], parallel=150, budget=250), now=START + 299 * HOUR))
     assert [(len(it.nominals), it.slots) for it in found.launches] == [(100, 100), (100, 50)]
     assert found.launches[1].nominals[0] == START + 100 * HOUR
-    assert set(found.waiting.values()) == {"waits for a free slot (parallel: 150)"} and len(found.waiting) == 100
+    assert set(found.waiting.values()) == {NoFreeSlot(150, False)} and len(found.waiting) == 100
 
 
 @pytest.mark.parametrize(
@@ -300,7 +304,7 @@ def test_what_became_complete_runs_however_late():
 def test_last_only_skips_what_is_ready_and_older():
     found = decide(situation(order="LAST_ONLY", available=["00:00", "02:00", "03:00"]))
     assert launched(found) == [(["03:00"], 1)]
-    newer = "LAST_ONLY: 2013-01-01T03:00Z is newer"
+    newer = NewerIsReady(at("03:00"))
     assert found.skipped == ((at("02:00"), newer), (at("00:00"), newer))
     assert list(named(found.waiting)) == ["04:00", "01:00"]
 
@@ -608,8 +612,8 @@ def test_laws(now: Situation):
     touched = {*started, *groups[1], *groups[2]}
     assert not any(it in records and records[it].in_flight for it in touched)
     assert now.since is not None or not touched
-    assert all(not now.readiness.missing(it, now.available) for it in [*started, *groups[2]])
-    assert all(now.readiness.missing(it, now.available) for it in groups[1])
+    assert all(not any(now.readiness.missing(it, now.available)) for it in [*started, *groups[2]])
+    assert all(any(now.readiness.missing(it, now.available)) for it in groups[1])
     opened = [opens_at(records[it], process) for it in touched if it in records]
     assert all(moment is None or moment <= now.now for moment in opened)
 
@@ -617,9 +621,7 @@ def test_laws(now: Situation):
         assert all(after - before == HOUR for before, after in pairwise(launch.nominals))
     stretches = [launch.nominals[0] for launch in found.launches]
     assert stretches == sorted(stretches, reverse=process.order != "FIFO")
-    passed_over = [
-        it for it, reason in found.waiting.items() if reason.startswith(("waits for a free", "waits for its"))
-    ]
+    passed_over = [it for it, reason in found.waiting.items() if isinstance(reason, (NoFreeSlot, TurnPending))]
     assert (
         not passed_over
         or slots == process.parallel - now.slots_in_use
@@ -679,7 +681,7 @@ def test_also_before_the_first_open_one():
     found = decide(asked("01:00", "02:00", first_open=5, parallel=2))
     assert found.launches == (Launch((at("01:00"), at("02:00")), 2, late=True),)
     assert found.first_open == 5
-    assert decide(asked("01:00", first_open=5, since=None)).waiting == {at("01:00"): "process is suspended"}
+    assert decide(asked("01:00", first_open=5, since=None)).waiting == {at("01:00"): ProcessSuspended()}
     outside = replace(asked("01:00", first_open=5), requests={at("01:30"): request()})
     assert decide(outside).launches == ()
 

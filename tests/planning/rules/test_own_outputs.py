@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 
 from falcon_assets.model.instant import parse_instant
 from falcon_assets.planning.instances.instance_record import InstanceRecord, InstanceState
-from falcon_assets.planning.rules.coordination import Decision, Launch, Situation, decide
+from falcon_assets.planning.rules.coordination import decide
 from falcon_assets.planning.rules.readiness import Readiness
+from falcon_assets.planning.rules.situation import Decision, Launch, Situation
 from falcon_assets.planning.time.timeline import process_timeline
 from tests.builders import make_feed, make_process
 
@@ -60,7 +61,7 @@ def launched(decision: Decision) -> list[tuple[list[int], int]]:
 def test_one_run_carries_those_that_follow_from_each_other() -> None:
     found = decide(situation(9, range(6), parallel=4))
     assert launched(found) == [([0, 1, 2, 3, 4, 5], 1)]
-    assert {one.hour: text for one, text in found.waiting.items()} == {
+    assert {one.hour: str(why) for one, why in found.waiting.items()} == {
         6: "waits for rows: raw 2013-01-01T06:00Z, before: state 2013-01-01T05:00Z",
         7: "waits for rows: raw 2013-01-01T07:00Z, before: state 2013-01-01T06:00Z",
         8: "waits for rows: raw 2013-01-01T08:00Z, before: state 2013-01-01T07:00Z",

@@ -47,17 +47,19 @@ def on_primary(*reruns: tuple[str, int]) -> list[Rerun]:
     return [(name, "primary", hour(number)) for name, number in reruns]
 
 
-def reason(holds: RerunHolds, process: str, number: int, available: Collection[datetime] = ()) -> str:
-    return holds.reason(PROCESSES[process], "primary", FEEDS, hour(number), {"totals": available})
+def awaited(
+    holds: RerunHolds, process: str, number: int, available: Collection[datetime] = ()
+) -> tuple[str, datetime] | None:
+    return holds.awaited(PROCESSES[process], "primary", FEEDS, hour(number), {"totals": available})
 
 
 def test_who_reads_what_a_rerun_replaces_waits() -> None:
     found = rerun_holds(on_primary(("hours", 3), ("gone", 1)), process_on, FEEDS, nobody)
     holds = RerunHolds({"hourly": {hour(3): ("hours", hour(3))}})
     assert found == {"primary": holds}
-    said = "waits for the late rerun of hours 2013-01-01T03:00Z"
-    assert [reason(holds, "sums", number) for number in (2, 3, 4, 5)] == ["", said, said, ""]
-    assert reason(holds, "hours", 3) == ""
+    third = ("hours", hour(3))
+    assert [awaited(holds, "sums", number) for number in (2, 3, 4, 5)] == [None, third, third, None]
+    assert awaited(holds, "hours", 3) is None
 
 
 def test_also_for_the_reruns_that_follow() -> None:
@@ -70,9 +72,9 @@ def test_also_for_the_reruns_that_follow() -> None:
     holds = rerun_holds(on_primary(("hours", 3)), process_on, FEEDS, late_readers)["primary"]
     assert asked == [{("primary", "hourly", hour(3))}, {("primary", "totals", hour(3)), ("primary", "totals", hour(4))}]
     available = {hour(number) for number in range(6)}
-    assert reason(holds, "latest", 5, available) == "waits for the late rerun of sums 2013-01-01T04:00Z"
-    assert reason(holds, "latest", 6, available | {hour(6)}) == ""
-    assert reason(holds, "latest", 5) == ""
+    assert awaited(holds, "latest", 5, available) == ("sums", hour(4))
+    assert awaited(holds, "latest", 6, available | {hour(6)}) is None
+    assert awaited(holds, "latest", 5) is None
 
 
 def test_also_for_those_that_follow_on_targets() -> None:
@@ -100,8 +102,7 @@ def test_also_for_those_that_follow_on_targets() -> None:
         "primary": RerunHolds({"hourly": {hour(3): ("hours", hour(3))}}),
         "backup": RerunHolds({"hourly": {hour(3): (copying.name, hour(3))}, "totals": {hour(3): ("sums", hour(3))}}),
     }
-    said = found["backup"].reason(sums, "backup", feeds, hour(4), {})
-    assert said == "waits for the late rerun of hourly from primary 2013-01-01T03:00Z"
+    assert found["backup"].awaited(sums, "backup", feeds, hour(4), {}) == ("hourly from primary", hour(3))
 
 
 def test_reruns_that_follow_in_a_circle_end() -> None:
@@ -114,4 +115,4 @@ def test_reruns_that_follow_in_a_circle_end() -> None:
 
 def test_nothing_waits_where_nothing_runs_again() -> None:
     assert rerun_holds([], process_on, FEEDS, nobody) == {}
-    assert reason(RerunHolds(), "sums", 3) == ""
+    assert awaited(RerunHolds(), "sums", 3) is None

@@ -1,0 +1,102 @@
+"""What a decision about the instances of a process depends on, and what it says."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import cached_property
+
+from falcon_assets.model.process import Process
+from falcon_assets.planning.instances.instance_record import InstanceRecord, RerunRequest
+from falcon_assets.planning.instances.reason import Reason
+from falcon_assets.planning.rules.own_outputs import OwnChain
+from falcon_assets.planning.rules.pending_reruns import RerunHolds
+from falcon_assets.planning.rules.readiness import Readiness
+from falcon_assets.planning.time.timeline import Timeline
+
+
+@dataclass(frozen=True)
+class Situation:
+    """Everything that a decision depends on; all times on the falcon clock, in UTC.
+
+    Attributes:
+        process: The process.
+        timeline: Its nominal times on the cluster.
+        readiness: What tells which inputs are missing there.
+        now: The time.
+        until: No instance after it is due; None: no such limit.
+        since: When the process last became RUNNING (scheduled or resumed); None: it is not RUNNING.
+        first_open: Index in the timeline; everything before it is settled, but for what ``records`` and ``requests``
+            say of it.
+        records: What is known, by nominal time: about instances from ``first_open`` on, about those before it that are
+            not settled, and about those in ``requests``.
+        at_once: How many of its instances may run at once.
+        slots_in_use: How many of these slots runs hold.
+        available: The available instances by the name of the feed; sets, for speed.
+        budget: How many instances may be launched at most.
+        requests: The requests to rerun instances that are alive, by nominal time.
+        holds: What reruns of other processes are about to replace: instances that read it wait for them.
+        evicted: By the name of the feed: its instances that retention took away, and when; nobody waits for them.
+    """
+
+    process: Process
+    timeline: Timeline
+    readiness: Readiness
+    now: datetime
+    until: datetime | None
+    since: datetime | None
+    first_open: int
+    records: Mapping[datetime, InstanceRecord]
+    at_once: int
+    slots_in_use: int
+    available: Mapping[str, Collection[datetime]]
+    budget: int = 100
+    requests: Mapping[datetime, RerunRequest] = field(default_factory=dict)
+    holds: RerunHolds = field(default_factory=RerunHolds)
+    evicted: Mapping[str, Mapping[datetime, datetime]] = field(default_factory=dict)
+
+    @cached_property
+    def chain(self) -> OwnChain | None:
+        """The instances of the process as they wait for each other; None where they do not."""
+        return OwnChain.of(self.readiness)
+
+
+@dataclass(frozen=True)
+class Launch:
+    """One run to start.
+
+    Attributes:
+        nominals: Neighbours in the timeline, oldest first.
+        slots: How many of them may run at once.
+        late: Whether it runs them again because of late data.
+    """
+
+    nominals: tuple[datetime, ...]
+    slots: int
+    late: bool = False
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What to do now; instances are named by their nominal times, in the order of the process.
+
+    Attributes:
+        launches: Runs to start.
+        timed_out: Instances that have waited too long for inputs, or wait for what was evicted, each with the reason.
+        skipped: Instances that will not run because a newer one does, each with the reason.
+        waiting: Why the others that were looked at do not start now.
+        first_open: Index of the first instance that the records do not say to be settled.
+        wake_at: The earliest time after ``now`` at which the clock alone changes something; None: never.
+        retry_at: The earliest time after ``now`` at which a failed instance may be tried again; None: none waits.
+        further: How many others wait of which nothing more is said, because there are too many.
+    """
+
+    launches: tuple[Launch, ...]
+    timed_out: tuple[tuple[datetime, Reason], ...]
+    skipped: tuple[tuple[datetime, Reason], ...]
+    waiting: Mapping[datetime, Reason]
+    first_open: int
+    wake_at: datetime | None
+    retry_at: datetime | None = None
+    further: int = 0
