@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import falcon_assets
+from tests.dagster_boundary import touches
 
 PACKAGE = Path(falcon_assets.__file__).parent
 ROOMS = [
@@ -34,6 +35,7 @@ ROOMS = [
     "definitions",
 ]
 """Lowest first."""
+INSIDE = PACKAGE / "orchestration" / "dagster_internals"
 PARTS = {
     "storage": ["", "publication", "copying", "eviction"],
     "planning": ["time", "windows", "replication", "instances", "rules", "landing", "retention"],
@@ -92,10 +94,41 @@ def test_imports_within_a_room_run_downward(module: Path) -> None:
         assert [name for name in names if part(name) > part(here)] == []
 
 
-def test_private_names_of_dagster_are_in_three_modules() -> None:
-    users = [path for path in MODULES if any(name.startswith("dagster._") for name in imported(path))]
-    names = ["definitions.py", "launching.py", "storage.py"]
-    assert users == [PACKAGE / "orchestration" / "dagster_internals" / name for name in names]
+@pytest.mark.parametrize(
+    "module", [path for path in MODULES if INSIDE not in path.parents], ids=lambda path: str(path.relative_to(PACKAGE))
+)
+def test_the_inside_of_dagster_is_touched_in_one_package(module: Path) -> None:
+    assert touches(module.read_text()) == []
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "import dagster._core.events",
+        "from dagster._core.events import AssetObservationData",
+        "from dagster_shared.serdes import deserialize_value",
+        "from dagster_postgres.utils import DagsterPostgresException",
+        "import importlib; importlib.import_module('dagster._core.events')",
+        "MODULES = ('dagster_postgres.utils',)",
+        "dg._check",
+        "dg.DagsterInstance.get()._storage",
+        "getattr(dg.DagsterInstance.get(), '_storage')",
+        "instance.event_log_storage",
+        "context.instance.report_run_failed(run)",
+        "class Launcher(dg.DefaultRunLauncher):\n    def which(self): return self._instance",
+        "class Launcher(dg.DefaultRunLauncher):\n    def __init__(self): self._run_ids = set()",
+        "class Resource(LazyPySparkResource):\n    def _init_session(self): pass",
+        "text('SELECT id FROM event_logs')",
+        "text('DELETE FROM runs WHERE true')",
+        "table('runs', column('run_id'))",
+        "NAME = 'secondary_indexes'",
+        "TAG = '.dagster/mine'",
+        "TAG = 'dagster/run_key'",
+        "f'dagster/{name}'",
+    ],
+)
+def test_the_guard_sees(line: str) -> None:
+    assert touches(f"import dagster as dg\nfrom dagster_pyspark import LazyPySparkResource\n{line}") != []
 
 
 def test_the_environment_is_read_in_one_module() -> None:

@@ -19,8 +19,8 @@ from falcon_assets.model.process import Process
 from falcon_assets.orchestration.code_location import build_definitions
 from falcon_assets.orchestration.coordination.coordinator import pipelines
 from falcon_assets.orchestration.coordination.foreground import Foreground, Outcome
+from falcon_assets.orchestration.dagster_internals.storage import DATABASE_ERRORS
 from falcon_assets.orchestration.platform.dagster_instance import open_instance
-from falcon_assets.orchestration.platform.instance_storage import DATABASE_ERRORS
 from falcon_assets.orchestration.platform.open_ledger import open_ledger, set_clock
 from falcon_assets.orchestration.platform.postgres import database_url, leave_embedded, require_space, unreachable
 from falcon_assets.settings import Settings, load_settings

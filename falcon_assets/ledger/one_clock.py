@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from datetime import timedelta, timezone
 
-from sqlalchemy import Connection, column, func, select, table
+from sqlalchemy import Connection, TableClause, func, select
 from sqlalchemy.dialects.postgresql import insert
 
 from falcon_assets.errors import SettingsError
 from falcon_assets.ledger.tables import CLOCK, FEED_INSTANCES, SCHEMA
 from falcon_assets.planning.time.clock import Clock
 
-_EVENTS = table("event_logs", column("id"), column("timestamp"))
 _SURELY_SIMULATED = timedelta(days=2)
 """Between what the falcon clock showed and the time at which Dagster wrote it down; more than any zone."""
 
@@ -28,12 +27,13 @@ def require_clock(connection: Connection, mine: Clock) -> None:
             _require(Clock.from_tag(known), mine)
 
 
-def remember_clock(connection: Connection, mine: Clock, *, anew: bool = False) -> None:
+def remember_clock(connection: Connection, mine: Clock, events: TableClause, *, anew: bool = False) -> None:
     """Writes down that the history goes by this clock from now on.
 
     Args:
         connection: In a transaction, to a database with the tables of the ledger.
         mine: The clock.
+        events: Dagster's event log, which says by ``timestamp`` (UTC) when it wrote the event of an ``id`` down.
         anew: Whether a person has set it anew, and nothing else goes by the old one: then it may replace one that runs.
 
     Raises:
@@ -42,7 +42,7 @@ def remember_clock(connection: Connection, mine: Clock, *, anew: bool = False) -
     locked = select(CLOCK.c.tag).with_for_update()
     known = connection.execute(locked).scalar_one_or_none()
     if known is None:
-        first = insert(CLOCK).values(only=True, tag=_of_history(connection, mine).tag)
+        first = insert(CLOCK).values(only=True, tag=_of_history(connection, mine, events).tag)
         connection.execute(first.on_conflict_do_nothing())
         known = connection.execute(locked).scalar_one()
     both_simulated = bool(known and mine.tag)
@@ -62,13 +62,13 @@ def _require(known: Clock, mine: Clock) -> None:
     )
 
 
-def _of_history(connection: Connection, mine: Clock) -> Clock:
+def _of_history(connection: Connection, mine: Clock, events: TableClause) -> Clock:
     """The clock of a database of an earlier version, by what it recorded last, and when; ``mine`` if nothing tells."""
-    if connection.execute(select(func.to_regclass(_EVENTS.name))).scalar_one() is None:
+    if connection.execute(select(func.to_regclass(events.name))).scalar_one() is None:
         return mine
     newest = FEED_INSTANCES.c.event_id.desc()
-    both = select(FEED_INSTANCES.c.seen_at, _EVENTS.c.timestamp).join(
-        _EVENTS, _EVENTS.c.id == FEED_INSTANCES.c.version_event
+    both = select(FEED_INSTANCES.c.seen_at, events.c.timestamp).join(
+        events, events.c.id == FEED_INSTANCES.c.version_event
     )
     found = connection.execute(both.order_by(newest).limit(1)).one_or_none()
     if found is None:

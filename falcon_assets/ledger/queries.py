@@ -17,7 +17,6 @@ from sqlalchemy import (
     TableValuedAlias,
     Text,
     and_,
-    column,
     exists,
     func,
     literal,
@@ -37,8 +36,6 @@ Name: TypeAlias = tuple[str, str]
 """An entity on a cluster: (cluster, feed) or (cluster, process)."""
 
 _INSTANT = DateTime(timezone=True)
-_RUNS = TableClause("runs", column("run_id", Text))
-"""Dagster's own table of runs, in the same database."""
 
 
 def available(connection: Connection, spans: Mapping[Name, tuple[datetime, datetime]]) -> dict[Name, set[datetime]]:
@@ -160,14 +157,22 @@ def begun(connection: Connection, run_ids: Sequence[str]) -> dict[str, set[Name]
     return found
 
 
-def in_flight_without_run(connection: Connection, processes: Sequence[str]) -> dict[Name, list[datetime]]:
-    """(process, cluster) -> instances that are in flight in a run that is not in Dagster any more."""
+def in_flight_without_run(
+    connection: Connection, processes: Sequence[str], runs: TableClause
+) -> dict[Name, list[datetime]]:
+    """(process, cluster) -> instances that are in flight in a run that is not in Dagster any more.
+
+    Args:
+        connection: The database.
+        processes: Whose instances.
+        runs: Dagster's runs, with their ``run_id``.
+    """
     own = PROCESS_INSTANCES.c
     in_flight = or_(own.queued_run.is_not(None), own.state == InstanceState.RUNNING.value)
-    run = _RUNS.c.run_id == func.coalesce(own.queued_run, own.run_id)
+    run = runs.c.run_id == func.coalesce(own.queued_run, own.run_id)
     statement = (
         select(own.process, own.cluster, func.array_agg(own.nominal))
-        .where(own.process.in_(processes), text(f"({OPEN})"), in_flight, ~exists().select_from(_RUNS).where(run))
+        .where(own.process.in_(processes), text(f"({OPEN})"), in_flight, ~exists().select_from(runs).where(run))
         .group_by(own.process, own.cluster)
     )
     return {(process, cluster): sorted(nominals) for process, cluster, nominals in connection.execute(statement)}

@@ -19,6 +19,7 @@ from falcon_assets.ledger.queries import some_records
 from falcon_assets.model.instant import format_instant, parse_instant
 from falcon_assets.orchestration.code_location import build_definitions
 from falcon_assets.orchestration.coordination.coordinator import Coordinator, PlannedRun
+from falcon_assets.orchestration.dagster_internals.tags import PARENT_RUN
 from falcon_assets.orchestration.mapping import run_tags
 from falcon_assets.orchestration.platform.open_ledger import Ledger, open_ledger
 from falcon_assets.orchestration.platform.postgres import database_url
@@ -215,7 +216,7 @@ def test_of_two_runs_for_the_same_attempt_one_computes(world: World) -> None:
 
 def test_an_instance_that_somebody_computes_is_waited_for(world: World) -> None:
     (planned,) = world.decide("busy")
-    person = world.create(planned, **{run_tags.PARENT: "another"})
+    person = world.create(planned, **{PARENT_RUN: "another"})
     nominals = planned.launch.nominals
     results: list[dg.ExecuteInProcessResult] = []
     with world.hold("busy", person) as hold:
@@ -247,7 +248,7 @@ def test_a_repeated_run_computes_what_a_person_asked_for(world: World) -> None:
     assert [one.run_id for one in world.records("repeated")] == [first.run_id] * 3
     again = world.execute(planned)
     assert [line for line in messages(world, again.run_id) if "left alone" in line] != []
-    repeated = world.execute(planned, {run_tags.PARENT: first.run_id})
+    repeated = world.execute(planned, {PARENT_RUN: first.run_id})
     assert [(one.state, one.run_id, one.attempt) for one in world.records("repeated")] == [
         (InstanceState.SUCCEEDED, repeated.run_id, 2)
     ] * 3

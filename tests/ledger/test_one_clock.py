@@ -10,6 +10,7 @@ from sqlalchemy import Engine, select, text
 from falcon_assets.errors import SettingsError
 from falcon_assets.ledger.one_clock import remember_clock, require_clock
 from falcon_assets.ledger.tables import CLOCK
+from falcon_assets.orchestration.dagster_internals.tables import EVENT_LOG
 from falcon_assets.planning.time.clock import Clock
 
 STARTED = datetime(2026, 1, 1, 12, tzinfo=timezone.utc)
@@ -29,7 +30,7 @@ def nothing_known(engine: Engine) -> None:
 
 def remember(engine: Engine, clock: Clock, *, anew: bool = False) -> None:
     with engine.begin() as connection:
-        remember_clock(connection, clock, anew=anew)
+        remember_clock(connection, clock, EVENT_LOG, anew=anew)
 
 
 def known(engine: Engine) -> Clock:

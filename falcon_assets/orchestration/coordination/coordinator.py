@@ -119,7 +119,8 @@ class Coordinator:
         """
         ledger.catch_up()
         now = self.settings.now()
-        unfinished = ledger.instance.get_runs(dg.RunsFilter(statuses=_UNFINISHED))
+        records = ledger.instance.get_run_records(dg.RunsFilter(statuses=_UNFINISHED))
+        unfinished = [record.dagster_run for record in records]
         runs: list[PlannedRun] = []
         decisions: dict[tuple[str, str], Decision] = {}
         problems = dict(self._refused)

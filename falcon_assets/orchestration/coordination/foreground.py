@@ -21,8 +21,10 @@ from falcon_assets.model.process import Process
 from falcon_assets.orchestration.coordination.collector import Collector
 from falcon_assets.orchestration.coordination.coordinator import Coordinator, Outlook, PlannedRun, coordinator_lock
 from falcon_assets.orchestration.coordination.late_arrival import LateArrival
+from falcon_assets.orchestration.dagster_internals.runs import job_of
+from falcon_assets.orchestration.dagster_internals.storage import DATABASE_ERRORS
+from falcon_assets.orchestration.dagster_internals.tags import RUN_KEY
 from falcon_assets.orchestration.mapping import run_tags
-from falcon_assets.orchestration.platform.instance_storage import DATABASE_ERRORS
 from falcon_assets.orchestration.platform.open_ledger import Ledger
 from falcon_assets.orchestration.runs.dead_runs import DeadRuns
 from falcon_assets.orchestration.runs.deleted_runs import free_instances_of_deleted_runs
@@ -208,8 +210,8 @@ class Foreground:
         Raises:
             KeyboardInterrupt: somebody pressed Ctrl-C; what was finished is recorded.
         """
-        job = self.definitions.resolve_job_def(run.job_name)
-        tags = {**run.tags, run_tags.FOREGROUND: "true", "dagster/run_key": run.run_key}
+        job = job_of(self.definitions, run.job_name)
+        tags = {**run.tags, run_tags.FOREGROUND: "true", RUN_KEY: run.run_key}
         self.display.started(run)
         quiet = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
         with self._watched(run):
@@ -242,12 +244,12 @@ class Foreground:
 
     def _count_over(self, run: PlannedRun) -> int:
         self.ledger.catch_up()
-        filters = dg.RunsFilter(tags={"dagster/run_key": run.run_key})
-        found = self.ledger.instance.get_runs(filters, limit=1)
+        filters = dg.RunsFilter(tags={RUN_KEY: run.run_key})
+        found = self.ledger.instance.get_run_records(filters, limit=1)
         if not found:
             return 0
         with self.ledger.engine.connect() as connection:
-            states = queries.counts(connection, found[0].run_id)
+            states = queries.counts(connection, found[0].dagster_run.run_id)
         return sum(count for state, count in states.items() if state is not InstanceState.RUNNING)
 
     def _wait_for_retry(self, outlook: Outlook) -> bool:

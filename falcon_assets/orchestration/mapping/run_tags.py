@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from datetime import datetime
 
 from falcon_assets.model.instant import format_instant, parse_instant
+from falcon_assets.orchestration.dagster_internals.tags import HIDDEN, PARENT_RUN, PRIORITY, RANGE_END, RANGE_START
 from falcon_assets.orchestration.mapping.partitions import key_of
 from falcon_assets.planning.instances.process_partitions import ProcessPartitions
 from falcon_assets.planning.rules.situation import Launch
@@ -18,26 +19,20 @@ PROCESS = "falcon/process"
 CLUSTER = "falcon/cluster"
 LATE = "falcon/late"
 """``true`` on runs that run instances again because of late data."""
-NOMINAL_TIMES = ".dagster/falcon_nominal_times"
+NOMINAL_TIMES = f"{HIDDEN}falcon_nominal_times"
 """The instances of a run that a coordinator made: their nominal times, oldest first."""
-ATTEMPTS = ".dagster/falcon_attempts"
+ATTEMPTS = f"{HIDDEN}falcon_attempts"
 """Which attempt the run is meant to be, for each of its instances."""
-SLOTS = ".dagster/falcon_slots"
+SLOTS = f"{HIDDEN}falcon_slots"
 """How many of the instances may run at once."""
-CLOCK = ".dagster/falcon_clock"
+CLOCK = f"{HIDDEN}falcon_clock"
 """The simulated clock that the run lives by; none = the real one."""
 FOREGROUND = "falcon/foreground"
 """Set on runs of ``falcon run``: they live in its process and end with it."""
 INTERRUPTED = "falcon/interrupted"
 """Why the run ended before its time, where nobody stopped the run itself: its instances go on in the next one."""
-PARENT = "dagster/parent_run_id"
-"""Dagster's, on runs that repeat another one."""
-PRIORITY = "dagster/priority"
-"""Dagster's: the queue starts runs with a higher one first; none = 0."""
 BY_ITSELF = {PRIORITY: "-1"}
 """On runs that nobody asked for: those that a person starts go before them."""
-RANGE_START = "dagster/asset_partition_range_start"
-RANGE_END = "dagster/asset_partition_range_end"
 
 
 def launch_tags(
@@ -71,7 +66,7 @@ def attempts_of(tags: Mapping[str, str]) -> tuple[int, ...]:
 
     A run that a person repeats in Dagster's UI carries the tags of the first one, and is an attempt of its own.
     """
-    return () if PARENT in tags else tuple(map(int, _hidden(tags, ATTEMPTS).split()))
+    return () if PARENT_RUN in tags else tuple(map(int, _hidden(tags, ATTEMPTS).split()))
 
 
 def slots_of(tags: Mapping[str, str], default: int) -> int:
@@ -85,4 +80,4 @@ def clock_of(tags: Mapping[str, str]) -> str:
 
 
 def _hidden(tags: Mapping[str, str], name: str) -> str:
-    return tags.get(name) or tags.get(name.replace(".dagster/falcon_", "falcon/"), "")
+    return tags.get(name) or tags.get(name.replace(f"{HIDDEN}falcon_", "falcon/"), "")

@@ -9,7 +9,7 @@ from datetime import datetime, timezone
 from typing import Any
 
 import dagster as dg
-from sqlalchemy import Connection, text
+from sqlalchemy import Connection
 
 from falcon_assets.errors import FalconError
 from falcon_assets.events import metadata as meta
@@ -27,7 +27,7 @@ from falcon_assets.ledger.facts import (
     RunQueued,
 )
 from falcon_assets.model.instant import parse_instant
-from falcon_assets.orchestration.dagster_internals.definitions import deserialize_value
+from falcon_assets.orchestration.dagster_internals import tables
 from falcon_assets.orchestration.mapping import run_tags
 from falcon_assets.planning.instances.instance_record import InstanceState
 from falcon_assets.planning.time.clock import Clock
@@ -44,18 +44,6 @@ _ASSETS = (dg.DagsterEventType.ASSET_MATERIALIZATION, dg.DagsterEventType.ASSET_
 _TYPES = [one.value for one in (*_QUEUED, *_ENDINGS, *_ASSETS)]
 _PATIENCE_SECONDS = 5.0
 
-_NEWEST = text("SELECT coalesce(max(id), 0) FROM event_logs")
-# Whoever inserts an event holds this lock from before the event gets its id until the event can be seen.
-_WRITERS = text(
-    "SELECT virtualtransaction FROM pg_locks WHERE relation = 'event_logs'::regclass AND mode = 'RowExclusiveLock' "
-    "AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"
-)
-_NEXT = text(
-    "SELECT id, event FROM event_logs WHERE id > :after AND id <= :newest AND dagster_event_type = ANY(:types) "
-    "ORDER BY id LIMIT :limit"
-)
-_BEHIND = text("SELECT count(*) FROM event_logs WHERE id > :after AND dagster_event_type = ANY(:types)")
-
 
 @dataclass(frozen=True)
 class DagsterHistory:
@@ -69,36 +57,35 @@ class DagsterHistory:
 
     def __call__(self, connection: Connection, after: int, limit: int) -> tuple[Sequence[Fact], int | None]:
         """The facts of the next events after ``after``; see :data:`falcon_assets.ledger.fold.History`."""
-        newest = connection.execute(_NEWEST).scalar_one()
+        newest = tables.newest_event(connection)
         if newest <= after or not self._all_written(connection):
             return (), None
-        parameters = {"after": after, "newest": newest, "types": _TYPES, "limit": limit}
-        rows = connection.execute(_NEXT, parameters).all()
-        entries = [(int(row.id), deserialize_value(row.event, dg.EventLogEntry)) for row in rows]
+        entries = tables.events_between(connection, after, newest, _TYPES, limit)
         runs = self._runs({entry.run_id for _, entry in entries if entry.run_id})
         facts = [fact for event_id, entry in entries for fact in _facts(event_id, entry, runs)]
         return facts, entries[-1][0] if len(entries) == limit else newest
 
     def behind(self, connection: Connection, after: int) -> int:
         """How many events after that event id there are to look at."""
-        return int(connection.execute(_BEHIND, {"after": after, "types": _TYPES}).scalar_one())
+        return tables.count_events(connection, after, _TYPES)
 
     def _all_written(self, connection: Connection) -> bool:
         """Waits for whoever was inserting events just now: ids are given out in order, but not seen in order.
 
         False where somebody takes very long; the events are folded in later then.
         """
-        waiting_for = set(connection.execute(_WRITERS).scalars())
+        waiting_for = tables.event_writers(connection)
         give_up = time.monotonic() + _PATIENCE_SECONDS
         while waiting_for and time.monotonic() < give_up:
             time.sleep(0.005)  # a transaction that ends tells nobody who does not hold its locks
-            waiting_for &= set(connection.execute(_WRITERS).scalars())
+            waiting_for &= tables.event_writers(connection)
         return not waiting_for
 
     def _runs(self, run_ids: set[str]) -> Mapping[str, Mapping[str, str]]:
         if not run_ids:
             return {}
-        return {run.run_id: run.tags for run in self.instance.get_runs(dg.RunsFilter(run_ids=sorted(run_ids)))}
+        found = self.instance.get_run_records(dg.RunsFilter(run_ids=sorted(run_ids)))
+        return {one.dagster_run.run_id: one.dagster_run.tags for one in found}
 
 
 def _facts(event_id: int, entry: dg.EventLogEntry, runs: Mapping[str, Mapping[str, str]]) -> Iterator[Fact]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dagster as dg
 
+from falcon_assets.orchestration.dagster_internals import runs
 from falcon_assets.orchestration.mapping import run_tags
 
 
@@ -16,8 +17,8 @@ def interrupt(instance: dg.DagsterInstance, run_id: str, why: str) -> None:
     if run is None or run.is_finished or run.status is dg.DagsterRunStatus.CANCELING:
         return
     # The tag first: whoever folds the end of the run must find it.
-    instance.add_run_tags(run_id, {run_tags.INTERRUPTED: why})
-    instance.report_run_canceling(run, f"{why}: the run is interrupted, and its instances go on in the next one")
+    runs.add_tag(instance, run_id, run_tags.INTERRUPTED, why)
+    runs.ask_to_stop(instance, run, f"{why}: the run is interrupted, and its instances go on in the next one")
 
 
 def is_stopped(run: dg.DagsterRun | None) -> bool:

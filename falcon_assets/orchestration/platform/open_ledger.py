@@ -14,6 +14,7 @@ from falcon_assets.errors import SettingsError
 from falcon_assets.ledger.fold import fold, rebuild
 from falcon_assets.ledger.one_clock import remember_clock
 from falcon_assets.ledger.upgrade import upgrade
+from falcon_assets.orchestration.dagster_internals.tables import EVENT_LOG
 from falcon_assets.orchestration.platform.history import DagsterHistory
 from falcon_assets.orchestration.platform.postgres import database_url, unreachable
 from falcon_assets.orchestration.platform.reconnecting import wait_out_restarts
@@ -85,7 +86,7 @@ def _remembered(url: str, home: Path, clock: Clock, name: str) -> None:
 
 def _remember(url: str, home: Path, clock: Clock, name: str, *, anew: bool = False) -> None:
     with _engine(url).begin() as connection:
-        remember_clock(connection, clock, anew=anew)
+        remember_clock(connection, clock, EVENT_LOG, anew=anew)
     if clock.origin is not None:
         keep_clock(home, clock, name)
 

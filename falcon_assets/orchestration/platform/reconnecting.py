@@ -6,9 +6,10 @@ import time
 from dataclasses import dataclass
 from typing import Any
 
-from psycopg2 import InterfaceError, OperationalError
+from psycopg2 import OperationalError
 from sqlalchemy import Engine, event
 
+from falcon_assets.orchestration.dagster_internals.retries import NotTriedAgain
 from falcon_assets.orchestration.platform.interruptible import wait_in_python
 from falcon_assets.orchestration.platform.postgres import revive_embedded
 
@@ -44,8 +45,8 @@ def wait_out_restarts(engine: Engine) -> Engine:
     def connect(dialect: Any, _record: Any, args: Any, parameters: Any) -> Any:
         known = _absences.get(name)
         if known and _is_given_up(known) and time.monotonic() - known.last < _ANSWER_SECONDS:
-            # To end in order takes many questions, and Dagster asks each of them six times but for this error.
-            raise InterfaceError(known.reason)
+            # To end in order takes many questions.
+            raise NotTriedAgain(known.reason)
         while True:
             try:
                 connection = dialect.connect(*args, **parameters)

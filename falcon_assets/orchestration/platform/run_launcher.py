@@ -5,25 +5,21 @@ from __future__ import annotations
 import multiprocessing
 import threading
 import time
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from multiprocessing.connection import wait
 from multiprocessing.context import ForkServerProcess
+from typing import Any
 
 import dagster as dg
 import psutil
-import sqlalchemy
-from dagster_postgres.utils import DagsterPostgresException
 
-from falcon_assets.orchestration.dagster_internals.launching import (
-    GRPC_INFO_TAG,
-    ConfigurableClassData,
-    ExecuteRunArgs,
-    LaunchRunContext,
-    serialize_value,
-)
+from falcon_assets.orchestration.dagster_internals import runs
+from falcon_assets.orchestration.dagster_internals.launching import RunLauncher
+from falcon_assets.orchestration.dagster_internals.storage import DATABASE_ERRORS
 from falcon_assets.orchestration.platform.interruption import interrupt
-from falcon_assets.orchestration.platform.run_worker import PRELOADED, execute
+from falcon_assets.orchestration.platform.run_worker import PRELOADED, work
 from falcon_assets.orchestration.platform.setup_mark import SETUP, setup_mark
 from falcon_assets.settings import load_settings
 
@@ -39,7 +35,7 @@ class _Worker:
     watcher: threading.Thread
 
 
-class WarmRunLauncher(dg.DefaultRunLauncher):
+class WarmRunLauncher(RunLauncher):
     """Forks the process of a run from a server that has imported Dagster, Spark's client and this package.
 
     Dagster's own launcher starts every run in a new interpreter, which is busy with imports for four seconds. The
@@ -48,36 +44,35 @@ class WarmRunLauncher(dg.DefaultRunLauncher):
     Dagster's own launcher.
     """
 
-    def __init__(self, inst_data: ConfigurableClassData | None = None) -> None:
+    def __init__(self, inst_data: Any = None) -> None:
         """Starts nothing."""
         super().__init__(inst_data)
         self._workers: dict[str, _Worker] = {}
         self._lock = threading.Lock()
         self._context = multiprocessing.get_context("forkserver")
 
-    def launch_run(self, context: LaunchRunContext) -> None:
+    def takes(self, location: Mapping[str, Any]) -> bool:
+        """Whether a code location marks itself as one that is set up like this process."""
+        return bool(location.get(SETUP) == setup_mark(load_settings()))
+
+    def start(self, run_id: str, arguments: str) -> None:
         """Starts the run's process, and does not wait until it is up."""
-        run = context.dagster_run
-        if not _shares_our_setup(context) or run.job_code_origin is None:
-            super().launch_run(context)
-            return
-        arguments = ExecuteRunArgs(run.job_code_origin, run.run_id, self._instance.get_ref())
-        process = self._context.Process(target=execute, args=(serialize_value(arguments),), name=f"run {run.run_id}")
-        watcher = threading.Thread(target=self._watch, args=(run.run_id, process), name=process.name, daemon=True)
+        process = self._context.Process(target=work, args=(arguments,), name=f"run {run_id}")
+        watcher = threading.Thread(target=self._watch, args=(run_id, process), name=process.name, daemon=True)
         with self._lock:  # start() looks after the other processes too
             self._context.set_forkserver_preload(list(PRELOADED))
             process.start()
-            self._workers[run.run_id] = _Worker(process, watcher)
+            self._workers[run_id] = _Worker(process, watcher)
         watcher.start()
 
     def terminate(self, run_id: str) -> bool:
         """Asks a run to stop, in whatever process: the daemon hears of it from the run's state."""
-        run = self._instance.get_run_by_id(run_id)
+        run = self.instance.get_run_by_id(run_id)
         if run is None or run.is_finished:
             return False
-        if GRPC_INFO_TAG in run.tags:
+        if self.is_followed_by_dagster(run):
             return bool(super().terminate(run_id))  # type: ignore[no-untyped-call]  # Dagster's has no annotations
-        self._instance.report_run_canceling(run)
+        runs.ask_to_stop(self.instance, run)
         return True
 
     def dispose(self) -> None:
@@ -86,8 +81,8 @@ class WarmRunLauncher(dg.DefaultRunLauncher):
             workers = list(self._workers.values())
             run_ids = list(self._workers)
         for run_id in run_ids:
-            with suppress(DagsterPostgresException, sqlalchemy.exc.DBAPIError):  # it says so itself, if it can
-                interrupt(self._instance, run_id, "Dagster's daemon was asked to end")
+            with suppress(*DATABASE_ERRORS):  # it says so itself, if it can
+                interrupt(self.instance, run_id, "Dagster's daemon was asked to end")
         for stop in (ForkServerProcess.terminate, ForkServerProcess.kill):
             for worker in workers:
                 stop(worker.process)
@@ -108,28 +103,17 @@ class WarmRunLauncher(dg.DefaultRunLauncher):
         with self._lock:
             process.join()
             del self._workers[run_id]
-        run = self._instance.get_run_by_id(run_id)
+        run = self.instance.get_run_by_id(run_id)
         if run is None or run.is_finished:
             return
         if run.status is dg.DagsterRunStatus.CANCELING:
-            self._instance.report_run_canceled(run)
+            runs.end_as_canceled(self.instance, run)
             return
-        self._instance.report_run_failed(run, f"its process ended with exit code {process.exitcode}")
+        runs.end_as_failed(self.instance, run, f"its process ended with exit code {process.exitcode}")
 
     def _status(self, run_id: str) -> dg.DagsterRunStatus | None:
         try:
-            run = self._instance.get_run_by_id(run_id)
-        except (DagsterPostgresException, sqlalchemy.exc.DBAPIError):
+            run = self.instance.get_run_by_id(run_id)
+        except DATABASE_ERRORS:
             return None  # PostgreSQL restarts
         return run.status if run else None
-
-
-def _shares_our_setup(context: LaunchRunContext) -> bool:
-    """Whether the run's code location marks itself as one that is set up like this process."""
-    origin = context.dagster_run.remote_job_origin
-    if origin is None or context.workspace is None:
-        return False
-    repository = origin.repository_origin
-    location = context.workspace.get_code_location(repository.code_location_origin.location_name)
-    metadata = location.get_repository(repository.repository_name).repository_snap.metadata or {}
-    return SETUP in metadata and metadata[SETUP].value == setup_mark(load_settings())

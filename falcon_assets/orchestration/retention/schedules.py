@@ -17,10 +17,10 @@ from falcon_assets.catalog.store import EntityStore
 from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.feed import Feed
 from falcon_assets.model.frequency import Frequency, TimeUnit
+from falcon_assets.orchestration.dagster_internals.events import record_in_step
 from falcon_assets.orchestration.mapping import asset_keys as names
 from falcon_assets.orchestration.mapping import run_tags
 from falcon_assets.orchestration.platform.open_ledger import open_ledger
-from falcon_assets.orchestration.retention.events import record_in_run
 from falcon_assets.orchestration.retention.passes import RetentionPass
 from falcon_assets.orchestration.retention.sensor import PassesOf, retention_sensor
 from falcon_assets.planning.instances.dagster_names import op_name
@@ -83,8 +83,7 @@ def retention_job(retention: RetentionPass, every: Frequency | None) -> dg.JobDe
     @dg.op(name=f"{name}_evict", description=f"Evicts what is too old on {cluster}", out=dg.Out(dg.Nothing))
     def evict(context):  # type: ignore[no-untyped-def]  # Dagster cannot resolve postponed annotations
         ledger = open_ledger(retention.settings, context.instance)
-        record = record_in_run(context.instance, context.run, str(context.op_handle))
-        passed = retention.run(ledger, context.run_id, record)
+        passed = retention.run(ledger, context.run_id, record_in_step(context))
         context.log.info(f"{passed.instances} instances were evicted, {passed.bytes} bytes")
         if passed.copies:
             context.log.info(f"what was staged of {passed.copies} instances that never came was removed")

@@ -113,4 +113,4 @@ def _at(one: PassesOf, now: datetime, clock: str) -> dg.RunRequest:
 
 def _is_under_way(instance: dg.DagsterInstance, job: dg.JobDefinition) -> bool:
     """Whether a pass of the same has not ended: a fast clock must not fill the queue with passes that wait."""
-    return bool(instance.get_runs(dg.RunsFilter(job_name=job.name, statuses=_UNFINISHED), limit=1))
+    return bool(instance.get_run_records(dg.RunsFilter(job_name=job.name, statuses=_UNFINISHED), limit=1))

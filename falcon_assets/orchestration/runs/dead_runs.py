@@ -17,6 +17,7 @@ from sqlalchemy import Connection
 from falcon_assets.ledger import queries
 from falcon_assets.ledger.locks import held
 from falcon_assets.model.process import Process
+from falcon_assets.orchestration.dagster_internals.runs import end_as_failed
 from falcon_assets.orchestration.mapping import run_tags
 from falcon_assets.orchestration.platform.open_ledger import Ledger
 from falcon_assets.orchestration.runs.run_locks import RETAKEN_WITHIN_SECONDS, run_lock
@@ -63,7 +64,7 @@ class DeadRuns:
             # A run of ``falcon run`` starts its op in the moment in which it starts.
             patience = min(self.patience, RETAKEN_WITHIN_SECONDS) if run_tags.FOREGROUND in run.tags else self.patience
             if seconds >= patience:
-                ledger.instance.report_run_failed(run, f"its worker is gone: nobody held its lock for {seconds:.0f} s")
+                end_as_failed(ledger.instance, run, f"its worker is gone: nobody held its lock for {seconds:.0f} s")
                 ended.append(run_id)
         return tuple(ended)
 
@@ -81,11 +82,9 @@ class DeadRuns:
     def _suspects(self, ledger: Ledger) -> dict[str, dg.DagsterRun]:
         """The unfinished runs whose locks nobody holds, by id."""
         started = dg.DagsterRunStatus.STARTED
-        runs = {
-            run.run_id: run
-            for run in ledger.instance.get_runs(dg.RunsFilter(statuses=_UNFINISHED if self.foreground else [started]))
-            if run.status is started or run_tags.FOREGROUND in run.tags
-        }
+        asked = dg.RunsFilter(statuses=_UNFINISHED if self.foreground else [started])
+        unfinished = [record.dagster_run for record in ledger.instance.get_run_records(asked)]
+        runs = {run.run_id: run for run in unfinished if run.status is started or run_tags.FOREGROUND in run.tags}
         if not runs:
             return {}
         names = {process.name for process in self.processes}

@@ -8,6 +8,7 @@ from falcon_assets.catalog.store import EntityStore
 from falcon_assets.events.metadata import instance_state
 from falcon_assets.ledger import queries
 from falcon_assets.model.process import Process
+from falcon_assets.orchestration.dagster_internals.tables import RUNS
 from falcon_assets.orchestration.mapping import asset_keys as names
 from falcon_assets.orchestration.mapping.partitions import key_of
 from falcon_assets.orchestration.platform.open_ledger import Ledger
@@ -25,7 +26,7 @@ def free_instances_of_deleted_runs(
     it has the change when it is brought up to date the next time.
     """
     with ledger.engine.connect() as connection:
-        lost = queries.in_flight_without_run(connection, [process.name for process in processes])
+        lost = queries.in_flight_without_run(connection, [process.name for process in processes], RUNS)
     for (process_name, cluster), nominals in lost.items():
         process = store.coordinated_on(process_name, cluster)
         if process is None:

@@ -22,8 +22,8 @@ from falcon_assets.ledger.tables import EVICTIONS, FEED_INSTANCES
 from falcon_assets.model.instant import parse_instant
 from falcon_assets.model.path_template import PathTemplate
 from falcon_assets.orchestration.code_location import build_definitions
+from falcon_assets.orchestration.dagster_internals.events import record_in_run
 from falcon_assets.orchestration.platform.open_ledger import open_ledger
-from falcon_assets.orchestration.retention.events import record_in_run
 from falcon_assets.orchestration.retention.passes import Passed, RetentionPass
 from falcon_assets.planning.time.clock import Clock
 from falcon_assets.settings import Settings

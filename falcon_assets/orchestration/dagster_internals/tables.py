@@ -1,0 +1,55 @@
+"""Dagster's tables, which lie in the database of the ledger: no public method reads the history as a whole.
+
+Each asks for one asset or one run at a time. The ledger needs all of it, in the order of its writing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import dagster as dg
+from dagster_shared.serdes import deserialize_value  # an event is kept as text
+from sqlalchemy import ARRAY, BigInteger, Connection, DateTime, TableClause, Text, column, func, literal, select, text
+
+EVENT_LOG = TableClause(
+    "event_logs",
+    column("id", BigInteger),
+    column("timestamp", DateTime),
+    column("dagster_event_type", Text),
+    column("event", Text),
+)
+"""Events, in the order of their ids. An id is given out before the event can be seen; the time is in UTC."""
+RUNS = TableClause("runs", column("run_id", Text))
+"""Runs: one that is deleted is gone, and so are its events."""
+
+_WRITERS = text(
+    "SELECT virtualtransaction FROM pg_locks WHERE relation = 'event_logs'::regclass AND mode = 'RowExclusiveLock' "
+    "AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"
+)
+
+
+def newest_event(connection: Connection) -> int:
+    """The highest id of an event; 0 where there is none."""
+    return int(connection.execute(select(func.coalesce(func.max(EVENT_LOG.c.id), 0))).scalar_one())
+
+
+def event_writers(connection: Connection) -> set[str]:
+    """The transactions that insert events just now: each began before its events got their ids."""
+    return set(connection.execute(_WRITERS).scalars())
+
+
+def events_between(
+    connection: Connection, after: int, newest: int, types: Sequence[str], limit: int
+) -> list[tuple[int, dg.EventLogEntry]]:
+    """The first events of those types, with their ids, of which each is after the one id and not after the other."""
+    log = EVENT_LOG.c
+    ours = (log.id > after, log.id <= newest, log.dagster_event_type == func.any(literal(list(types), ARRAY(Text))))
+    statement = select(log.id, log.event).where(*ours).order_by(log.id).limit(limit)
+    return [(int(row.id), deserialize_value(row.event, dg.EventLogEntry)) for row in connection.execute(statement)]
+
+
+def count_events(connection: Connection, after: int, types: Sequence[str]) -> int:
+    """How many events of those types have ids after that one."""
+    log = EVENT_LOG.c
+    ours = (log.id > after, log.dagster_event_type == func.any(literal(list(types), ARRAY(Text))))
+    return int(connection.execute(select(func.count()).select_from(EVENT_LOG).where(*ours)).scalar_one())
