@@ -15,7 +15,8 @@ from falcon_assets.orchestration.platform.open_ledger import Ledger
 from falcon_assets.orchestration.runs.run_locks import instance_lock
 from falcon_assets.planning.instances.instance_paths import InstancePaths
 from falcon_assets.planning.replication.replication_process import replication_name
-from falcon_assets.planning.retention.eviction import Hold, StoredInstance, Verdict, plan_eviction
+from falcon_assets.planning.retention.eviction import StoredInstance, Verdict, plan_eviction
+from falcon_assets.planning.retention.keeping import Need
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.eviction.unfinished_copies import UnfinishedCopy, remove_unfinished
 
@@ -33,7 +34,7 @@ def plan_copies(
     paths: InstancePaths,
     stored: Sequence[StoredInstance],
     now: datetime,
-    holds: Callable[[], Sequence[Hold]],
+    needs: Callable[[], Sequence[Need]],
 ) -> list[CopyVerdict]:
     """The verdict on each unfinished copy of a feed whose instance is not there, oldest first.
 
@@ -44,14 +45,14 @@ def plan_copies(
         paths: The feed and the target.
         stored: The instances that are there.
         now: The time of the decision.
-        holds: Who may still need it; asked only where there is any.
+        needs: Who may still need it; asked only where there is any.
     """
     there = {one.nominal for one in stored}
     found = {paths.instance(copy.path): copy for copy in unfinished}
     ours = {nominal: copy for nominal, copy in found.items() if nominal is not None and nominal not in there}
     if not ours:
         return []
-    verdicts = plan_eviction(paths, [StoredInstance(nominal, ()) for nominal in ours], now, holds())
+    verdicts = plan_eviction(paths, [StoredInstance(nominal, ()) for nominal in ours], now, needs())
     return [CopyVerdict(ours[one.instance.nominal], _deleting(one)) for one in verdicts]
 
 

@@ -148,7 +148,7 @@ class RetentionPass:
             dropped = [one.instance for one in open_again if one.instance not in going]
             evictions.withdraw(connection, self.cluster.name, feed, dropped)
             evictions.write_down(connection, new)
-        kept = [one for one in verdicts if one.outlived]
+        kept = [one for one in verdicts if one.kept_by]
         if kept:
             record([self._events.kept(feed, kept, self.settings.now())])
         yield from refused

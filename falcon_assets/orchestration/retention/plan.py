@@ -19,7 +19,7 @@ from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.feed import Feed
 from falcon_assets.orchestration.platform.open_ledger import Ledger
 from falcon_assets.orchestration.retention.copies import CopyVerdict, plan_copies
-from falcon_assets.orchestration.retention.reasons_to_keep import ClusterHolds
+from falcon_assets.orchestration.retention.reasons_to_keep import ClusterNeeds
 from falcon_assets.planning.instances.instance_paths import InstancePaths
 from falcon_assets.planning.retention.eviction import Verdict, plan_eviction
 from falcon_assets.planning.retention.limits import before
@@ -95,7 +95,7 @@ class RetentionLook:
             except StorageError as error:
                 self._unreadable[root] = str(error)
         self._status = statuses(connection, feeds, now)
-        self._holds = ClusterHolds(connection, store, cluster, feeds, now, with_copies=any(self._unfinished.values()))
+        self._needs = ClusterNeeds(connection, store, cluster, feeds, now, with_copies=any(self._unfinished.values()))
         retained = [(one, entry.retention) for one in feeds if (entry := one.on(cluster.name)) and entry.retention]
         young = {one.name: now for one, retention in retained if retention.future == "delete"}
         young |= {
@@ -115,9 +115,9 @@ class RetentionLook:
         try:
             found = stored_instances(files, feed, self._cluster)
             paths, landed = InstancePaths(feed, self._cluster), self._landed.get(feed.name, {})
-            verdicts = plan_eviction(paths, found, self._now, self._holds.of(feed), landed.get)
+            verdicts = plan_eviction(paths, found, self._now, self._needs.of(feed), landed.get)
             copies = plan_copies(
-                self._unfinished[files.root], paths, found, self._now, partial(self._holds.of_copies, feed)
+                self._unfinished[files.root], paths, found, self._now, partial(self._needs.of_copies, feed)
             )
         except FalconError as error:
             return FeedPlan(feed, self._cluster, status, (), str(error))

@@ -20,15 +20,14 @@ from falcon_assets.orchestration.coordination.cluster_snapshot import progress_k
 from falcon_assets.orchestration.coordination.late_inputs import late_inputs
 from falcon_assets.planning.instances.process_partitions import process_instances
 from falcon_assets.planning.replication.replication_process import Replication, replications_to
-from falcon_assets.planning.retention.copies import replication_hold
-from falcon_assets.planning.retention.eviction import Hold
-from falcon_assets.planning.retention.readers import PendingInstances, reader_hold
+from falcon_assets.planning.retention.keeping import Need, needed_by_target
+from falcon_assets.planning.retention.readers import PendingInstances, needed_by_readers
 from falcon_assets.planning.rules.retries import is_alive
 from falcon_assets.planning.time.timeline import feed_timeline, process_timeline
 from falcon_assets.planning.windows.input_windows import widest
 
 
-class ClusterHolds:
+class ClusterNeeds:
     """One look at who reads what on a cluster: a few statements for all of its feeds, and for each of their targets.
 
     Args:
@@ -58,16 +57,20 @@ class ClusterHolds:
         self._sent = self._sent_from_here(asked.values())
         self._brought = self._brought_here(asked) if with_copies else {}
 
-    def of(self, feed: Feed) -> list[Hold]:
-        """Why instances of the feed must stay."""
+    def of(self, feed: Feed) -> list[Need]:
+        """Who needs instances of the feed."""
         timeline, there = feed_timeline(feed, self._cluster.name), self._to_read.get(feed.name, set())
-        readers = [reader_hold(pending, one, timeline, there) for pending, one in self._readers.get(feed.name, ())]
+        readers = [
+            needed_by_readers(pending, one, timeline, there) for pending, one in self._readers.get(feed.name, ())
+        ]
         return [*readers, *self._sent.get(feed.name, ())]
 
-    def of_copies(self, feed: Feed) -> list[Hold]:
+    def of_copies(self, feed: Feed) -> list[Need]:
         """Why what is staged of instances of the feed must stay: who needs them, and who is to copy them yet."""
         timeline = feed_timeline(feed, self._cluster.name)
-        copying = [reader_hold(one, one.process.inputs[0], timeline, ()) for one in self._brought.get(feed.name, ())]
+        copying = [
+            needed_by_readers(one, one.process.inputs[0], timeline, ()) for one in self._brought.get(feed.name, ())
+        ]
         return [*copying, *self.of(feed)]
 
     def _read(self, feeds: Container[str]) -> dict[str, list[tuple[PendingInstances, Input]]]:
@@ -106,7 +109,7 @@ class ClusterHolds:
                 spans[self._cluster.name, name] = (timeline.start, timeline.end)
         return {name: there for (_, name), there in queries.available(self._connection, spans).items()}
 
-    def _sent_from_here(self, feeds: Iterable[Feed]) -> dict[str, list[Hold]]:
+    def _sent_from_here(self, feeds: Iterable[Feed]) -> dict[str, list[Need]]:
         """Feed -> what has never come to each of its targets, and what is on its way there again."""
         here = self._cluster.name
         sources = [feed for feed in feeds if (entry := feed.on(here)) and entry.type == "source"]
@@ -121,12 +124,12 @@ class ClusterHolds:
         spans = {(one.target, one.feed): process_timeline(one, one.target) for one in replications}
         ends = {key: (timeline.start, timeline.end) for key, timeline in spans.items()}
         arrived, gone = queries.available(self._connection, ends), queries.evicted(self._connection, ends)
-        found: dict[str, list[Hold]] = {}
+        found: dict[str, list[Need]] = {}
         for one, pending in self._pending_copies(replications, {}):
             key = (one.target, one.feed)
             came = {*arrived.get(key, ()), *gone.get(key, ())}
-            again = reader_hold(pending, one.inputs[0], pending.timeline, ())
-            found.setdefault(one.feed, []).extend([replication_hold(one.target, pending.timeline, came), again])
+            again = needed_by_readers(pending, one.inputs[0], pending.timeline, ())
+            found.setdefault(one.feed, []).extend([needed_by_target(one.target, pending.timeline, came), again])
         return found
 
     def _brought_here(self, feeds: Iterable[str]) -> dict[str, list[PendingInstances]]:

@@ -9,13 +9,12 @@ from operator import itemgetter
 from typing import Literal, NamedTuple, TypeAlias
 
 from falcon_assets.model.feed import Retention
-from falcon_assets.model.instant import format_instant
 from falcon_assets.planning.instances.instance_paths import InstancePaths
+from falcon_assets.planning.instances.reason import Reason
+from falcon_assets.planning.retention.keeping import KEEPS, Keeping, Need
 from falcon_assets.planning.retention.limits import before
 
 LocationKind: TypeAlias = Literal["data", "stats", "meta"]
-Hold: TypeAlias = Callable[[datetime], str | None]
-"""Says why the instance of a nominal time must stay, None where it need not (``{...}.get`` is one)."""
 
 
 class StoredLocation(NamedTuple):
@@ -58,8 +57,8 @@ class Verdict(NamedTuple):
     """Why, in plain words."""
     archive_to: str | None = None
     """With ``archive``: the path where its data goes, below the root of the store that it is archived on."""
-    outlived: bool = False
-    """With ``keep``: whether its date alone would let it go."""
+    kept_by: Reason | None = None
+    """With ``keep``: why it stays although its date lets it go; None: its date does not."""
     archive_root: str | None = None
     """URL of the root of that store; None: of the own store of the cluster that it is archived on."""
 
@@ -83,21 +82,20 @@ def plan_eviction(
     paths: InstancePaths,
     found: Iterable[StoredInstance],
     now: datetime,
-    holds: Sequence[Hold] = (),
+    needs: Sequence[Need] = (),
     landed: Callable[[datetime], datetime | None] = _not_known,
 ) -> list[Verdict]:
     """The verdict on each instance that was found, oldest first; costs some microseconds each.
 
     An instance is to go when its nominal time is before ``now - limit``, or after ``now`` with ``future: delete``;
-    unless ``keep_last`` or ``minimum_age`` covers it or something holds it, in this order. ``keep_last`` counts
-    instances that have data and are not dated after ``now``. What is dated after ``now`` and was not when it came
-    stays: the clock was set back.
+    unless a reason of :data:`~falcon_assets.planning.retention.keeping.KEEPS` stands against it. ``keep_last`` counts
+    instances that have data and are not dated after ``now``.
 
     Args:
         paths: The feed and the cluster. Where the feed declares no retention there, everything is kept.
         found: The instances, in any order.
         now: The time of the decision.
-        holds: Who may still need an instance: processes, late reruns, targets of replication.
+        needs: Who may still need an instance: processes, late reruns, targets of replication.
         landed: When the data of an instance came; None where that is not known: its nominal time counts then.
 
     Raises:
@@ -109,14 +107,15 @@ def plan_eviction(
         return [Verdict(instance, "keep", "no retention is declared") for instance in instances]
     retention = entry.retention
     archive = paths.place(retention.archive_to) if retention.archive_to else None
-    rules = _Rules(retention, paths.feed.timezone, now, instances)
+    keeping = _keeping(retention, paths.feed.timezone, now, instances, needs)
+    oldest = before(now, retention.limit, paths.feed.timezone)
     verdicts = []
     for instance in instances:
         nominal = instance.nominal
-        goes, reason = rules.judge(nominal)
-        stays = (rules.covers(nominal, landed(nominal)) or _held(nominal, holds)) if goes else None
-        if not goes or stays:
-            verdicts.append(Verdict(instance, "keep", stays or reason, outlived=goes))
+        goes, reason = _by_date(retention, oldest, now, nominal)
+        kept_by = _kept_by(keeping, nominal, landed(nominal)) if goes else None
+        if not goes or kept_by:
+            verdicts.append(Verdict(instance, "keep", str(kept_by) if kept_by else reason, kept_by=kept_by))
         else:
             archive_to = archive.template.render(paths.wall(nominal), {}) if archive else None
             root = archive.root if archive else None
@@ -124,39 +123,23 @@ def plan_eviction(
     return verdicts
 
 
-class _Rules:
-    """What ``retention`` says at one moment, computed once for all instances."""
-
-    def __init__(
-        self, retention: Retention, timezone_name: str, now: datetime, instances: Sequence[StoredInstance]
-    ) -> None:
-        self._retention, self._now = retention, now
-        self._oldest = before(now, retention.limit, timezone_name)
-        age = retention.minimum_age
-        self._settled = before(now, age, timezone_name) if age else None
-        present = (instance.nominal for instance in instances if instance.has_data and instance.nominal <= now)
-        self._last = frozenset(nlargest(retention.keep_last or 0, present))
-
-    def judge(self, nominal: datetime) -> tuple[bool, str]:
-        """Whether the date alone lets the instance go, and the reason for either."""
-        if nominal > self._now:
-            future = self._retention.future
-            return future == "delete", f"dated after now (future: {future})"
-        if nominal < self._oldest:
-            return True, f"older than {self._retention.limit}"
-        return False, f"not older than {self._retention.limit}"
-
-    def covers(self, nominal: datetime, landed: datetime | None) -> str | None:
-        """Why the instance stays although its date lets it go."""
-        if nominal > self._now and landed is not None and landed >= nominal:
-            return f"landed at {format_instant(landed)}, before the clock was set back"
-        if nominal in self._last:
-            return f"one of the newest {self._retention.keep_last} (keep_last)"
-        if self._settled is not None and (landed or nominal) > self._settled:
-            came = f"landed at {format_instant(landed)}" if landed else f"dated {format_instant(nominal)}"
-            return f"{came}, less than {self._retention.minimum_age} ago (minimum_age)"
-        return None
+def _by_date(retention: Retention, oldest: datetime, now: datetime, nominal: datetime) -> tuple[bool, str]:
+    """Whether the date alone lets the instance go, and the reason for either."""
+    if nominal > now:
+        return retention.future == "delete", f"dated after now (future: {retention.future})"
+    if nominal < oldest:
+        return True, f"older than {retention.limit}"
+    return False, f"not older than {retention.limit}"
 
 
-def _held(nominal: datetime, holds: Sequence[Hold]) -> str | None:
-    return next((reason for hold in holds if (reason := hold(nominal))), None)
+def _keeping(
+    retention: Retention, timezone: str, now: datetime, instances: Iterable[StoredInstance], needs: Sequence[Need]
+) -> Keeping:
+    age, count = retention.minimum_age, retention.keep_last
+    present = (instance.nominal for instance in instances if instance.has_data and instance.nominal <= now)
+    settled = before(now, age, timezone) if age else None
+    return Keeping(now, frozenset(nlargest(count or 0, present)), count, settled, age, needs)
+
+
+def _kept_by(at: Keeping, nominal: datetime, landed: datetime | None) -> Reason | None:
+    return next((reason for rule in KEEPS if (reason := rule.find(at, nominal, landed))), None)

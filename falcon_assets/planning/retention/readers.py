@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from operator import itemgetter
 
-from falcon_assets.model.instant import format_instant
 from falcon_assets.model.process import Input, Process
 from falcon_assets.planning.instances.instance_record import InstanceRecord
-from falcon_assets.planning.retention.eviction import Hold
+from falcon_assets.planning.retention.keeping import Need, NeededByProcess
 from falcon_assets.planning.rules.retries import settled
 from falcon_assets.planning.time.timeline import Timeline
 from falcon_assets.planning.windows.evaluate import evaluate_time
@@ -59,8 +58,10 @@ class PendingInstances:
         return sorted(one for one in {*known, *following} if self.timeline.contains(one) and self.why(one))
 
 
-def reader_hold(pending: PendingInstances, declared: Input, feed: Timeline, available: Collection[datetime]) -> Hold:
-    """What the pending instances of a process hold of the feed of one of their inputs, optional inputs included.
+def needed_by_readers(
+    pending: PendingInstances, declared: Input, feed: Timeline, available: Collection[datetime]
+) -> Need:
+    """What the pending instances of a process need of the feed of one of their inputs, optional inputs included.
 
     Args:
         pending: The process instances.
@@ -77,9 +78,9 @@ def reader_hold(pending: PendingInstances, declared: Input, feed: Timeline, avai
     return _latest(pending, declared, feed, available).get
 
 
-def _window(pending: PendingInstances, declared: Input, feed: Timeline) -> dict[datetime, str]:
-    """What windows between two times hold, each instance for the first that reads it."""
-    found: dict[datetime, str] = {}
+def _window(pending: PendingInstances, declared: Input, feed: Timeline) -> dict[datetime, NeededByProcess]:
+    """What windows between two times need, each instance for the first that reads it."""
+    found: dict[datetime, NeededByProcess] = {}
     zone = pending.process.timezone
     before = (0, -1)  # indexes of a window that was gone through: neighbours read much the same
     for nominal in pending.all():
@@ -90,7 +91,7 @@ def _window(pending: PendingInstances, declared: Input, feed: Timeline) -> dict[
         first = max(feed.index_at_or_before(start), 0)
         last = min(feed.index_at_or_before(end), feed.count - 1)
         new = max(first, before[1] + 1) if first >= before[0] else first
-        reason = _reason(pending.process, nominal, pending.why(nominal) or "")
+        reason = NeededByProcess(pending.process.name, nominal, pending.why(nominal) or "")
         for index in range(new, last + 1):
             found.setdefault(feed.instance(index), reason)
         before = max(before, (first, last), key=itemgetter(1))
@@ -99,19 +100,15 @@ def _window(pending: PendingInstances, declared: Input, feed: Timeline) -> dict[
 
 def _latest(
     pending: PendingInstances, declared: Input, feed: Timeline, available: Collection[datetime]
-) -> dict[datetime, str]:
-    """What windows of ``latest`` and ``future`` hold now; one that is not full yet holds all that is there for it."""
-    found: dict[datetime, str] = {}
+) -> dict[datetime, NeededByProcess]:
+    """What windows of ``latest`` and ``future`` need now; one that is not full yet needs all that is there for it."""
+    found: dict[datetime, NeededByProcess] = {}
     is_latest = declared.start.call.name == "latest"
     for nominal in pending.all():
-        reason = _reason(pending.process, nominal, pending.why(nominal) or "")
+        reason = NeededByProcess(pending.process.name, nominal, pending.why(nominal) or "")
         window = latest_instances(declared, feed, nominal, available, pending.process.timezone)
         if window is None:
             window = [one for one in available if (one <= nominal) is is_latest or one == nominal]
         for instance in window:
             found.setdefault(instance, reason)
     return found
-
-
-def _reason(process: Process, nominal: datetime, why: str) -> str:
-    return f"process {process.name} {format_instant(nominal)} needs it: it {why}"

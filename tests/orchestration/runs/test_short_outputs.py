@@ -14,7 +14,7 @@ from falcon_assets.model.instant import format_instant, parse_instant
 from falcon_assets.orchestration.code_location import build_definitions
 from falcon_assets.orchestration.coordination.coordinator import Coordinator, Outlook
 from falcon_assets.orchestration.platform.open_ledger import open_ledger
-from falcon_assets.orchestration.retention.reasons_to_keep import ClusterHolds
+from falcon_assets.orchestration.retention.reasons_to_keep import ClusterNeeds
 from falcon_assets.spark.session import stop_sessions
 from tests.orchestration.ledger_world import LedgerWorld
 
@@ -139,8 +139,8 @@ def test_retention_keeps_nothing_for_what_does_not_run(world: World) -> None:
     with world.ledger.engine.begin() as connection:
         cluster = world.store.cluster("primary")
         now = world.at("12:00").now()
-        holds = ClusterHolds(connection, world.store, cluster, [feed], now, with_copies=False).of(feed)
-        held = [{time for time in times(*range(8)) if hold(parse_instant(time))} for hold in holds]
+        needs = ClusterNeeds(connection, world.store, cluster, [feed], now, with_copies=False).of(feed)
+        held = [{time for time in times(*range(8)) if need(parse_instant(time))} for need in needs]
     # In the order of the processes; two of them have run, and "waits" needs what nobody has landed.
     assert [sorted(one) for one in held] == [[], EXPECTED["both"], [], EXPECTED["fine"], times(6, 7)]
 

@@ -12,7 +12,9 @@ from falcon_assets.model.frequency import Frequency
 from falcon_assets.model.instant import format_instant, parse_instant
 from falcon_assets.planning.instances.instance_paths import InstancePaths
 from falcon_assets.planning.retention.eviction import StoredInstance, StoredLocation, plan_eviction
+from falcon_assets.planning.retention.keeping import KEEPS, Keeps, NeededByProcess, NotReplicated, needed_by_target
 from falcon_assets.planning.retention.limits import before, cadence
+from falcon_assets.planning.time.timeline import feed_timeline
 from tests.builders import make_cluster, make_feed
 
 VALIDITY = {"start": "2010-01-01T00:00Z", "end": "2020-01-01T00:00Z"}
@@ -115,11 +117,13 @@ def test_what_landed_late_has_its_minimum_age() -> None:
 
 def test_what_is_needed_or_not_replicated_stays() -> None:
     first, second, third = (parse_instant(f"2011-01-01T0{hour}:00Z") for hour in range(3))
-    needed = {first: "process 'hourly-delays' waits to read it for 2011-01-01T00:00Z"}
-    unreplicated = {first: "not reached", second: "target 'backup' has not replicated it yet"}
-    assert plan({"limit": "hours(1)"}, first, second, third, holds=[needed.get, unreplicated.get]) == {
-        "2011-01-01T00:00Z": ("keep", "process 'hourly-delays' waits to read it for 2011-01-01T00:00Z"),
-        "2011-01-01T01:00Z": ("keep", "target 'backup' has not replicated it yet"),
+    needed = {first: NeededByProcess("hourly-delays", first, "has yet to run")}
+    unreplicated = needed_by_target(
+        "backup", feed_timeline(make_feed(clusters=[{"name": "primary", "validity": VALIDITY}]), "primary"), {third}
+    )
+    assert plan({"limit": "hours(1)"}, first, second, third, needs=[needed.get, unreplicated]) == {
+        "2011-01-01T00:00Z": ("keep", "process hourly-delays 2011-01-01T00:00Z needs it: it has yet to run"),
+        "2011-01-01T01:00Z": ("keep", "backup has not replicated it yet"),
         "2011-01-01T02:00Z": ("delete", "older than hours(1)"),
     }
 
@@ -189,9 +193,10 @@ def test_the_rules_together(
     retention |= {"keep_last": keep_last} if keep_last else {}
     retention |= {"minimum_age": f"hours({minimum_age})"} if minimum_age else {}
     came = {NOW + hour * HOUR: NOW - ago * HOUR for hour, ago in landed.items()}
-    holds = [{NOW + hour * HOUR: "held" for hour in held}.get]
+    needs = [{NOW + hour * HOUR: NotReplicated("backup") for hour in held}.get]
     found = stored(*(NOW + hour * HOUR for hour in hours))
-    verdicts = plan_eviction(paths_with(retention), found, NOW, holds, came.get)
+    verdicts = plan_eviction(paths_with(retention), found, NOW, needs, came.get)
+    assert all(verdict.kept_by is None or str(verdict.kept_by) == verdict.reason for verdict in verdicts)
     gone = {(verdict.instance.nominal - NOW) // HOUR for verdict in verdicts if verdict.action != "keep"}
     past = sorted(hour for hour in hours if hour <= 0)
     assert gone == {
@@ -213,3 +218,20 @@ def test_a_clock_that_was_set_back_does_not_make_data_evictable() -> None:
         "2013-03-31T13:00Z": ("keep", "landed at 2013-03-31T13:30Z, before the clock was set back"),
         "2013-03-31T14:00Z": ("delete", "dated after now (future: delete)"),
     }
+
+
+def test_why_it_stays_is_there_as_data() -> None:
+    came = {NOW - 3 * HOUR: NOW - HOUR}
+    retention = {"limit": "hours(1)", "minimum_age": "hours(6)"}
+    (young,) = plan_eviction(paths_with(retention), stored(NOW - 3 * HOUR), NOW, landed=came.get)
+    assert young.kept_by is not None
+    assert young.kept_by.as_data() == {
+        "kind": "too_young",
+        "text": "landed at 2013-03-31T11:00Z, less than hours(6) ago (minimum_age)",
+        "landed": "2013-03-31T11:00Z",
+        "dated": "2013-03-31T09:00Z",
+        "minimum_age": "hours(6)",
+    }
+    (recent,) = plan_eviction(paths_with({"limit": "hours(6)"}), stored(NOW - 3 * HOUR), NOW)
+    assert (recent.action, recent.kept_by) == ("keep", None)
+    assert set(KEEPS) == set(Keeps.__subclasses__())

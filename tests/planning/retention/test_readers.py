@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from falcon_assets.model.instant import parse_instant
 from falcon_assets.planning.instances.instance_record import InstanceRecord, InstanceState
-from falcon_assets.planning.retention.readers import PendingInstances, reader_hold
+from falcon_assets.planning.retention.readers import PendingInstances, needed_by_readers
 from falcon_assets.planning.time.timeline import feed_timeline, process_timeline
 from falcon_assets.planning.windows.input_windows import input_instances
 from tests.builders import make_feed, make_process
@@ -53,8 +53,8 @@ def window(start: str, end: str) -> list[dict[str, str]]:
 def held(of: PendingInstances, available: set[int] | None = None) -> dict[int, str]:
     """Which of the first hours are held, and why."""
     there = {hour(number) for number in available or set()}
-    hold = reader_hold(of, of.process.inputs[0], FEED, there)
-    return {number: reason for number in range(30) if (reason := hold(hour(number)))}
+    need = needed_by_readers(of, of.process.inputs[0], FEED, there)
+    return {number: str(reason) for number in range(30) if (reason := need(hour(number)))}
 
 
 def needs(number: int, why: str) -> str:
