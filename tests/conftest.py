@@ -30,6 +30,7 @@ from tests.processes import CHECKOUT
 hypothesis.settings.register_profile("any machine", deadline=None)
 hypothesis.settings.load_profile("any machine")
 
+pytest_plugins = ["tests.spark_servers"]  # one set of servers for all that asks for Spark
 GIVEN_DATABASE = os.environ.get("FALCON_DATABASE_URL")
 
 

@@ -29,7 +29,8 @@ def rank(nodeid: str) -> int:
 
 
 class Scheduling(LoadFileScheduling):
-    """Tests of one file go together, and all of tests/spark: their servers are started once, not in each worker."""
+    """Tests of one file go together, and all that share the servers of Spark: those start once, not in each worker."""
 
     def _split_scope(self, nodeid: str) -> str:
-        return "tests/spark" if nodeid.startswith("tests/spark/") else super()._split_scope(nodeid)
+        shares = nodeid.startswith(("tests/spark/", "tests/engines/"))
+        return "tests/spark" if shares else super()._split_scope(nodeid)

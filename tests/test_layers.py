@@ -37,6 +37,7 @@ ROOMS = [
 """Lowest first."""
 INSIDE = PACKAGE / "orchestration" / "dagster_internals"
 PARTS = {
+    "engines": ["computing", ""],
     "storage": ["", "publication", "copying", "eviction"],
     "planning": ["time", "windows", "replication", "instances", "rules", "landing", "retention"],
     "orchestration": ["dagster_internals", "mapping", "platform", "runs", "assets", "coordination", "retention", ""],
@@ -135,7 +136,9 @@ def test_the_environment_is_read_in_one_module() -> None:
     users = [path for path in MODULES if "os.environ" in path.read_text() or "os.getenv" in path.read_text()]
     # PySpark keeps its mode in a variable of the process, which has to be taken back, hands all of them to its JVM, and
     # has the settings of programs in variables.
-    own = [PACKAGE / name for name in ("engines/connect_client.py", "spark/connect.py", "spark/jvm_environ.py")]
+    own = [
+        PACKAGE / name for name in ("engines/computing/connect_client.py", "spark/connect.py", "spark/jvm_environ.py")
+    ]
     assert users == sorted([PACKAGE / "settings.py", *own])
 
 

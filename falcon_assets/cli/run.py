@@ -11,7 +11,7 @@ from falcon_assets.catalog.store import EntityStore, load_entities
 from falcon_assets.cli.ending import ends_in_time
 from falcon_assets.cli.quiet import errors_to
 from falcon_assets.cli.run_display import shown_on, tell
-from falcon_assets.engines.programs import kill_programs
+from falcon_assets.engines.computing.programs import kill_programs
 from falcon_assets.errors import SettingsError, UnknownEntityError
 from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.instant import parse_instant

@@ -9,7 +9,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from falcon_assets.engines.task import WorkflowTask
+from falcon_assets.engines.computing.task import WorkflowTask
 from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.process import Process
 from falcon_assets.model.workflow import Workflow

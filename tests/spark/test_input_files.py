@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from falcon_assets.engines.run import run_workflow
+from falcon_assets.engines.computing.run import run_workflow
 from falcon_assets.errors import WorkflowError
 from falcon_assets.model.cluster import Cluster
 from falcon_assets.spark.reading import read_input
-from tests.spark.conftest import connect_server
 from tests.spark.sandbox import Sandbox
+from tests.spark_servers import connect_server
 
 ODD = ["ü", "a b", "100%41", "g[ab]", "x{y,z}", "what?", "*", "a\\b", "a,b#c"]
 FOLDERS = ["g[ab]/x*y {1,2}/é%41#c?d,e", "g[ab]/x*y {1,2}/é%41#c?d,f"]

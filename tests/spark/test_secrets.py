@@ -10,7 +10,7 @@ from typing import Any
 import psutil
 import pytest
 
-from falcon_assets.engines.run import run_workflow
+from falcon_assets.engines.computing.run import run_workflow
 from falcon_assets.spark.confs import is_secret
 from falcon_assets.spark.session import session_for
 from tests.spark.sandbox import Sandbox, cluster_on

@@ -11,7 +11,7 @@ from typing import Any
 import psutil
 import pytest
 
-from falcon_assets.engines.run import run_workflow
+from falcon_assets.engines.computing.run import run_workflow
 from falcon_assets.errors import SettingsError, WorkflowError
 from falcon_assets.spark.connect_endpoint import served_port, with_token, without_token
 from falcon_assets.spark.server import start, status, stop

@@ -12,8 +12,8 @@ from typing import TypeAlias
 
 from pyspark.sql import SparkSession
 
-from falcon_assets.engines.run import run_workflow
-from falcon_assets.engines.task import WorkflowTask
+from falcon_assets.engines.computing.run import run_workflow
+from falcon_assets.engines.computing.task import WorkflowTask
 from falcon_assets.errors import MissingInputsError, StorageError
 from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.feed import Feed

@@ -13,7 +13,7 @@ from typing import TypeAlias
 import dagster as dg
 from pyspark.sql import SparkSession
 
-from falcon_assets.engines.programs import stop_programs
+from falcon_assets.engines.computing.programs import stop_programs
 from falcon_assets.errors import FalconError
 from falcon_assets.events.metadata import instance_state
 from falcon_assets.ledger import queries, reruns

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from falcon_assets.engines.run import run_workflow
+from falcon_assets.engines.computing.run import run_workflow
 from falcon_assets.errors import WorkflowError
 from falcon_assets.model.cluster import Cluster
 from falcon_assets.spark.session import application_id, isolated, session_for

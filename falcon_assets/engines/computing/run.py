@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from falcon_assets.engines.python import compute_python
-from falcon_assets.engines.sql import compute_sql
-from falcon_assets.engines.submit import submit
-from falcon_assets.engines.task import WorkflowResult, WorkflowTask
+from falcon_assets.engines.computing.python import compute_python
+from falcon_assets.engines.computing.sql import compute_sql
+from falcon_assets.engines.computing.submit import submit
+from falcon_assets.engines.computing.task import WorkflowResult, WorkflowTask
 from falcon_assets.errors import WorkflowError
 from falcon_assets.model.workflow import SparkSqlWorkflow, SparkSubmitWorkflow
 from falcon_assets.spark.failures import SPARK_ERRORS, explain, log_stack

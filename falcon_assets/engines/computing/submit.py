@@ -10,10 +10,10 @@ from urllib.parse import unquote, urlsplit
 
 from pyspark.find_spark_home import _find_spark_home
 
-from falcon_assets.engines import connect_client
-from falcon_assets.engines.program_log import cause_in
-from falcon_assets.engines.programs import run_program
-from falcon_assets.engines.task import WorkflowResult, WorkflowTask
+from falcon_assets.engines.computing import connect_client
+from falcon_assets.engines.computing.program_log import cause_in
+from falcon_assets.engines.computing.programs import run_program
+from falcon_assets.engines.computing.task import WorkflowResult, WorkflowTask
 from falcon_assets.errors import ExpressionError, WorkflowError
 from falcon_assets.model.instant import format_instant
 from falcon_assets.model.workflow import SparkSubmitWorkflow

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 from pyspark.sql import DataFrame, SparkSession
 
-from falcon_assets.engines.function import load_function
-from falcon_assets.engines.task import WorkflowTask
+from falcon_assets.engines.computing.function import load_function
+from falcon_assets.engines.computing.task import WorkflowTask
 from falcon_assets.errors import FalconError, WorkflowError
 from falcon_assets.model.workflow import PySparkWorkflow
 from falcon_assets.spark.failures import SPARK_ERRORS, explain, own_line

@@ -10,7 +10,7 @@ from pathlib import Path
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
-from falcon_assets.engines.task import WorkflowTask
+from falcon_assets.engines.computing.task import WorkflowTask
 from falcon_assets.errors import WorkflowError
 from falcon_assets.model.workflow import SparkSqlWorkflow
 from falcon_assets.spark.failures import SPARK_ERRORS, condition_of, explain

@@ -1,1 +1,0 @@
-"""The workflow engines: Spark SQL files, PySpark functions, programs for spark-submit."""
