@@ -1,1 +1,4 @@
-"""Workflow engines: what computes an instance."""
+"""Workflow engines, one a file: what its workflows say, and how it computes an instance. A new file is a new engine.
+
+Definitions are read without Spark, so only :meth:`~falcon_assets.model.workflow.Workflow.compute` imports it.
+"""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal, Union
 
 from pydantic import Field, StrictBool, model_validator
 
@@ -10,7 +10,12 @@ from falcon_assets.model.base import Declaration, EntityName, NonEmpty
 from falcon_assets.model.expression import InstanceExpression, Kind
 from falcon_assets.model.frequency import Frequency, Step, TimeUnit
 from falcon_assets.model.shared import Acl, Properties, Tags, TimeZoneName, Validity
-from falcon_assets.model.workflow import Workflow
+from falcon_assets.model.workflow import Workflow, engines
+
+if TYPE_CHECKING:
+    AnyWorkflow = Workflow
+else:
+    AnyWorkflow = Annotated[Union[engines()], Field(discriminator="engine")]  # noqa: UP007 - of as many as there are
 
 
 class ProcessCluster(Declaration):
@@ -106,7 +111,7 @@ class LateInput(Declaration):
 
     input: EntityName
     """Name of one of the inputs of the process."""
-    workflow: Workflow | None = None
+    workflow: AnyWorkflow | None = None
     """Runs instead of the normal workflow; omitted: the normal one."""
 
 
@@ -152,7 +157,7 @@ class Process(Declaration):
     """Omitted: the process waits for its nominal time only."""
     outputs: tuple[Output, ...] = ()
     """What an instance writes; omitted: it is run for its effect, and an asset of its own stands for that."""
-    workflow: Workflow
+    workflow: AnyWorkflow
     """What an instance runs."""
     retry: Retry = Retry()
     """How failed instances are tried again; omitted: three times, ten minutes apart."""

@@ -1,63 +1,73 @@
-"""Workflows: what a process runs, by engine."""
+"""Workflows: what a process runs. Each engine is a module of :mod:`falcon_assets.engines`; here is what all have."""
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
-
-from pydantic import Field, StringConstraints, model_validator
+from abc import abstractmethod
+from collections.abc import Iterator, Mapping
+from functools import cache
+from importlib import import_module
+from pkgutil import iter_modules
+from typing import Any, ClassVar
 
 from falcon_assets.model.base import Declaration, NonEmpty
 
-ENGINES = ("spark-sql", "pyspark", "spark-submit")
-"""The engines on offer; Oozie, Hive and Pig are Falcon's past."""
+_ENGINES = "falcon_assets.engines"
+"""A name and no import: engines compute on Spark and stand above this room."""
 
 
-class _Workflow(Declaration):
+class Workflow(Declaration):
+    """What an engine declares about itself, and the keys that its workflows have; an engine adds keys of its own.
+
+    Attributes:
+        kinds: What Dagster shows with the assets.
+        shares_session: Whether instances are computed in a session of their cluster's Spark, which others use as well,
+            from inputs that were read into DataFrames; else a program has a Spark of its own, and reads by itself.
+    """
+
+    kinds: ClassVar[tuple[str, ...]] = ("spark",)
+    shares_session: ClassVar[bool] = True
+
     name: NonEmpty | None = None
     """What it is called, shown with the assets."""
     version: NonEmpty | None = None
     """Which version it is, shown with the assets."""
     lib: tuple[NonEmpty, ...] = ()
     """Jars and Python files (``.py``, ``.zip``, ``.egg``) that it needs, or folders of them; below the same folder."""
+    engine: str
+    """The engine, a ``Literal`` in each."""
+
+    @property
+    def program(self) -> str:
+        """What is run, in a word: shown with the assets."""
+        return next(iter(self.files().values()), "")
+
+    def files(self) -> Mapping[str, str]:
+        """The files that have to be there, relative to the folder of the entity definitions, by key."""
+        return {}
+
+    def templates(self) -> Iterator[tuple[tuple[str | int, ...], str]]:
+        """The texts in which ``${...}`` is filled in, by key; inputs and outputs are variables in them too."""
+        yield from ()
+
+    @abstractmethod
+    def compute(self, task: Any) -> Any:
+        """Computes an instance and writes its outputs; what it needs of Spark is imported here, and nowhere above.
+
+        Args:
+            task: A :class:`~falcon_assets.engines.computing.task.WorkflowTask`.
+
+        Returns:
+            A :class:`~falcon_assets.engines.computing.task.WorkflowResult`.
+
+        Raises:
+            WorkflowError: it is missing, malformed, or failed; the text says where and why in a few lines.
+        """
 
 
-class SparkSqlWorkflow(_Workflow):
-    """A SQL file; its last statement is the output, inputs are views named like the inputs."""
-
-    engine: Literal["spark-sql"]
-    """Spark SQL."""
-    path: NonEmpty
-    """A ``.sql`` file, relative to the folder of the entity definitions."""
-
-
-class PySparkWorkflow(_Workflow):
-    """A Python function ``run(spark, inputs, instance)`` that returns one DataFrame or a dict by output name."""
-
-    engine: Literal["pyspark"]
-    """A Python function on a Spark session."""
-    path: NonEmpty | None = None
-    """A ``.py`` file with a function ``run``, relative to the folder of the entity definitions."""
-    function: Annotated[str, StringConstraints(pattern=r"^[\w.]+:\w+$")] | None = None
-    """``package.module:name`` instead of ``path``."""
-
-    @model_validator(mode="after")
-    def _one_of_both(self) -> PySparkWorkflow:
-        if (self.path is None) == (self.function is None):
-            raise ValueError("exactly one of path and function is required")
-        return self
-
-
-class SparkSubmitWorkflow(_Workflow):
-    """A program for ``spark-submit``; it gets paths as arguments and writes the outputs itself."""
-
-    engine: Literal["spark-submit"]
-    """A program of its own, handed to ``spark-submit``."""
-    path: NonEmpty
-    """``app.py`` or ``app.jar``, relative to the folder of the entity definitions."""
-    class_: Annotated[str | None, Field(alias="class")] = None
-    """Main class of a jar."""
-    args: tuple[str, ...] = ()
-    """Arguments; ``${input}`` and ``${output}`` are paths, properties and expressions work too."""
-
-
-Workflow = Annotated[SparkSqlWorkflow | PySparkWorkflow | SparkSubmitWorkflow, Field(discriminator="engine")]
+@cache
+def engines() -> tuple[type[Workflow], ...]:
+    """The workflows of all engines: one for each module of their package, in the order of their names."""
+    for module in iter_modules(import_module(_ENGINES).__path__, f"{_ENGINES}."):
+        if not module.ispkg:
+            import_module(module.name)
+    return tuple(sorted(Workflow.__subclasses__(), key=lambda declared: declared.__module__))

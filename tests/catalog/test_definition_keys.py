@@ -87,7 +87,7 @@ CASES = {
         "processes.yaml",
         WORKFLOW,
         "{engine: hive, path: hourly.sql}",
-        ["processes.yaml:11: workflow.engine: unknown engine 'hive'; legal: spark-sql, pyspark, spark-submit"],
+        ["processes.yaml:11: workflow.engine: unknown engine 'hive'; legal: pyspark, spark-sql, spark-submit"],
     ),
     "misspelt_engine": (
         "processes.yaml",
@@ -95,7 +95,7 @@ CASES = {
         "{engine: spark_sql, path: hourly.sql}",
         [
             "processes.yaml:11: workflow.engine: unknown engine 'spark_sql' (did you mean 'spark-sql'?); "
-            "legal: spark-sql, pyspark, spark-submit"
+            "legal: pyspark, spark-sql, spark-submit"
         ],
     ),
     "no_engine": (

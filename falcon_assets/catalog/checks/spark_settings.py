@@ -8,7 +8,7 @@ from falcon_assets.catalog.checks.variables import workflows
 from falcon_assets.catalog.declared import Definitions
 from falcon_assets.errors import Problem
 from falcon_assets.model.spark_settings import is_of_application
-from falcon_assets.model.workflow import SparkSubmitWorkflow, Workflow
+from falcon_assets.model.workflow import Workflow
 
 
 def check_spark_settings(definitions: Definitions) -> Iterator[Problem]:
@@ -28,7 +28,7 @@ def check_spark_settings(definitions: Definitions) -> Iterator[Problem]:
 def _why_not(key: str, workflow: Workflow, cluster: str, *, is_server: bool) -> str | None:
     fixed = f"Spark reads {key} when it starts, and"
     where = f"declare it in the properties of the cluster {cluster!r}"
-    if not isinstance(workflow, SparkSubmitWorkflow):
+    if workflow.shares_session:
         if not is_of_application(key):
             return None
         return f"{fixed} {workflow.engine} runs in the session of its cluster: {where}, or run a program (spark-submit)"

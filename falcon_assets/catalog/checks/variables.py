@@ -10,7 +10,7 @@ from falcon_assets.errors import ExpressionError, Problem
 from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.process import Process
 from falcon_assets.model.template import parse_template
-from falcon_assets.model.workflow import SparkSubmitWorkflow, Workflow
+from falcon_assets.model.workflow import Workflow
 from falcon_assets.planning.windows.interpolate import interpolate
 
 BUILT_IN = ("nominalTime", "nominal_time", "process.name", "cluster.name", "cluster.colo")
@@ -43,9 +43,8 @@ def _texts(process: Process) -> Iterator[tuple[KeyPath, str, tuple[str, ...]]]:
             yield ("inputs", index, "partition"), declared.partition, own
     feeds = (*(declared.name for declared in process.inputs), *(output.name for output in process.outputs))
     for path, workflow in workflows(process):
-        if isinstance(workflow, SparkSubmitWorkflow):
-            for index, text in enumerate(workflow.args):
-                yield (*path, "args", index), text, (*own, *feeds)
+        for steps, text in workflow.templates():
+            yield (*path, *steps), text, (*own, *feeds)
 
 
 def workflows(process: Process) -> Iterator[tuple[KeyPath, Workflow]]:

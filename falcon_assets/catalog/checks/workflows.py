@@ -20,12 +20,12 @@ def check_workflows(definitions: Definitions) -> Iterator[Problem]:
     libs: dict[str, str | None] = {}
     for process in definitions.processes.values():
         for path, workflow in workflows(process.entity):
-            if workflow.path is not None:
-                if workflow.path not in verdicts:
-                    verdicts[workflow.path] = _file_problem(definitions.root, root, workflow.path)
-                message = verdicts[workflow.path]
+            for key, file in workflow.files().items():
+                if file not in verdicts:
+                    verdicts[file] = _file_problem(definitions.root, root, file)
+                message = verdicts[file]
                 if message is not None:
-                    yield process.problem((*path, "path"), message)
+                    yield process.problem((*path, key), message)
             for index, lib in enumerate(workflow.lib):
                 if lib not in libs:
                     libs[lib] = _lib_problem(definitions.root, root, lib)

@@ -15,31 +15,30 @@ from typing import Any
 from pyspark import cloudpickle
 
 from falcon_assets.errors import WorkflowError
-from falcon_assets.model.workflow import PySparkWorkflow
 from falcon_assets.spark.failures import own_line
 
 _lock = threading.Lock()
 _loaded: dict[Path, tuple[int, ModuleType]] = {}
 
 
-def load_function(workflow: PySparkWorkflow, entity_root: Path) -> tuple[Callable[..., Any], str]:
-    """The workflow's function and the file that it is in.
+def load_function(root: Path, path: str | None, function: str | None) -> tuple[Callable[..., Any], str]:
+    """The function ``run`` of the file ``path`` below ``root``, or else ``function``; and the file that it is in.
 
     A file is a module of its own, loaded again when it has changed; a ``package.module:name`` is imported as usual.
 
     Raises:
         WorkflowError: no such file or module, it does not load, or it has no such function.
     """
-    if workflow.path is not None:
-        path = entity_root / workflow.path
-        module, name, where = _from_file(path), "run", str(path)
+    if path is not None:
+        where, name = str(root / path), "run"
+        module = _from_file(root / path)
     else:
-        where, _, name = (workflow.function or "").partition(":")
+        where, _, name = (function or "").partition(":")
         module = _from_package(where)
-    function = getattr(module, name, None)
-    if not callable(function):
+    found = getattr(module, name, None)
+    if not callable(found):
         raise WorkflowError(f"{where}: there is no function {name}(spark, inputs, instance) in it")
-    return function, module.__file__ or where
+    return found, module.__file__ or where
 
 
 def _from_package(name: str) -> ModuleType:

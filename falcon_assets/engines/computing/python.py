@@ -9,12 +9,11 @@ from pyspark.sql import DataFrame, SparkSession
 from falcon_assets.engines.computing.function import load_function
 from falcon_assets.engines.computing.task import WorkflowTask
 from falcon_assets.errors import FalconError, WorkflowError
-from falcon_assets.model.workflow import PySparkWorkflow
 from falcon_assets.spark.failures import SPARK_ERRORS, explain, own_line
 
 
 def compute_python(
-    spark: SparkSession, inputs: Mapping[str, DataFrame], task: WorkflowTask, workflow: PySparkWorkflow
+    spark: SparkSession, inputs: Mapping[str, DataFrame], task: WorkflowTask, path: str | None, name: str | None
 ) -> dict[str, DataFrame]:
     """Calls the function with the session, the inputs by name and an :class:`~falcon_assets.spark.instance.Instance`.
 
@@ -23,7 +22,7 @@ def compute_python(
     Raises:
         WorkflowError: it cannot be loaded, it failed (with the line of its file), or it returned something else.
     """
-    function, file = load_function(workflow, task.entity_root)
+    function, file = load_function(task.entity_root, path, name)
     try:
         returned = function(spark, dict(inputs), task.instance)
     except FalconError:

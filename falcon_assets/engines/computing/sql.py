@@ -12,7 +12,6 @@ from pyspark.sql import DataFrame, SparkSession
 
 from falcon_assets.engines.computing.task import WorkflowTask
 from falcon_assets.errors import WorkflowError
-from falcon_assets.model.workflow import SparkSqlWorkflow
 from falcon_assets.spark.failures import SPARK_ERRORS, condition_of, explain
 from falcon_assets.spark.statements import Statement, split_statements
 
@@ -22,7 +21,7 @@ _LINE = re.compile(r"\(?\bline (\d+),? pos(?:ition)? \d+")
 
 
 def compute_sql(
-    spark: SparkSession, inputs: Mapping[str, DataFrame], task: WorkflowTask, workflow: SparkSqlWorkflow
+    spark: SparkSession, inputs: Mapping[str, DataFrame], task: WorkflowTask, file: str
 ) -> dict[str, DataFrame]:
     """Runs the statements of the file in order.
 
@@ -36,7 +35,7 @@ def compute_sql(
     Raises:
         WorkflowError: names the file, and the line where Spark tells it.
     """
-    path = task.entity_root / workflow.path
+    path = task.entity_root / file
     sql = _source(path)
     statements = split_statements(sql)
     if not statements:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
@@ -16,7 +17,6 @@ from falcon_assets.engines.computing.programs import run_program
 from falcon_assets.engines.computing.task import WorkflowResult, WorkflowTask
 from falcon_assets.errors import ExpressionError, WorkflowError
 from falcon_assets.model.instant import format_instant
-from falcon_assets.model.workflow import SparkSubmitWorkflow
 from falcon_assets.planning.windows.interpolate import interpolate
 from falcon_assets.spark.confs import cluster_confs, executor_environ, is_connect, is_secret
 from falcon_assets.spark.connect import child_environ, token_of
@@ -34,7 +34,7 @@ _TAIL_BYTES = 1 << 20
 _NOTHING_WRITTEN = ("PATH_NOT_FOUND", "UNABLE_TO_INFER_SCHEMA")
 
 
-def submit(task: WorkflowTask, workflow: SparkSubmitWorkflow) -> WorkflowResult:
+def submit(task: WorkflowTask, file: str, args: Sequence[str], main_class: str | None) -> WorkflowResult:
     """Runs the program with Spark's own ``spark-submit`` and waits for it.
 
     It gets the cluster's endpoint as master and the ``spark.*`` properties of cluster and process. In its arguments
@@ -46,14 +46,14 @@ def submit(task: WorkflowTask, workflow: SparkSubmitWorkflow) -> WorkflowResult:
         WorkflowError: it cannot be started, no program could read all files of the inputs, it failed (with what
             its log says), or it left an output out.
     """
-    path = task.entity_root / workflow.path
+    path = task.entity_root / file
     if not path.is_file():
         raise WorkflowError(f"{path}: the workflow's program cannot be read: no such file")
     endpoint = task.cluster.interfaces.execute.endpoint
     require_reachable(task.cluster.name, endpoint)
     for data in task.inputs:
         require_names(data)
-    arguments = _arguments(task, workflow, path)
+    arguments = _arguments(task, args, path)
     token = _checked_token(task) if is_connect(endpoint) else None
     folder = _log_folder(task)
     with tempfile.TemporaryDirectory(prefix="events-", dir=folder) as made:
@@ -64,7 +64,7 @@ def submit(task: WorkflowTask, workflow: SparkSubmitWorkflow) -> WorkflowResult:
         program = [str(path), *arguments]
         if is_connect(endpoint) and path.suffix == ".py":
             program.insert(0, connect_client.__file__)
-        code = run_program([*_command(task, workflow, events, secrets), *program], log, child_environ(token))
+        code = run_program([*_command(task, main_class, events, secrets), *program], log, child_environ(token))
         application = _application(events)
     if code != 0:
         ended = f"was ended by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
@@ -92,7 +92,7 @@ def _count(task: WorkflowTask, data: OutputData, ended: str, log: Path) -> int:
         ) from error
 
 
-def _command(task: WorkflowTask, workflow: SparkSubmitWorkflow, events: Path, secrets: Path) -> list[str]:
+def _command(task: WorkflowTask, main_class: str | None, events: Path, secrets: Path) -> list[str]:
     endpoint = task.cluster.interfaces.execute.endpoint
     confs = {
         "spark.sql.session.timeZone": "UTC",
@@ -117,14 +117,14 @@ def _command(task: WorkflowTask, workflow: SparkSubmitWorkflow, events: Path, se
     command += ["--load-spark-defaults", "--properties-file", str(secrets)]
     for key, value in confs.items():
         command += [] if is_secret(key) else ["--conf", f"{key}={value}"]
-    libs = libs_of(task.entity_root, workflow.lib)
+    libs = libs_of(task.entity_root, task.workflow.lib)
     if is_connect(endpoint) and libs.jars:
         jars = ", ".join(jar.name for jar in libs.jars)
         raise WorkflowError(f"{jars}: a program cannot bring jars to a Spark Connect server: give them to the server")
     for option, files in (("--jars", libs.jars), ("--py-files", libs.python)):
         command += [option, ",".join(map(str, files))] if files else []
-    if workflow.class_:
-        command += ["--class", workflow.class_]
+    if main_class:
+        command += ["--class", main_class]
     return command
 
 
@@ -142,15 +142,15 @@ def _escaped(text: str) -> str:
     return "".join(f"\\u{units[at]:02x}{units[at + 1]:02x}" for at in range(0, len(units), 2))
 
 
-def _arguments(task: WorkflowTask, workflow: SparkSubmitWorkflow, path: Path) -> list[str]:
+def _arguments(task: WorkflowTask, args: Sequence[str], path: Path) -> list[str]:
     values = {
         **task.properties,
         "nominalTime": format_instant(task.nominal),
-        **{data.name: _folders(data) for data in task.inputs if any(data.name in text for text in workflow.args)},
+        **{data.name: _folders(data) for data in task.inputs if any(data.name in text for text in args)},
         **{data.name: utf8(data.url) for data in task.outputs},
     }
     try:
-        return [interpolate(text, values, task.nominal, task.timezone, task.user) for text in workflow.args]
+        return [interpolate(text, values, task.nominal, task.timezone, task.user) for text in args]
     except ExpressionError as error:
         raise WorkflowError(f"process {task.process!r}: args of {path}: {error}") from error
 

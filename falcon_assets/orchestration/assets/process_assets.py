@@ -31,8 +31,6 @@ from falcon_assets.settings import Settings
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.feed_store import StoresOf
 
-_ENGINE_KINDS = {"spark-sql": ("spark",), "pyspark": ("pyspark",), "spark-submit": ("spark",)}
-
 
 @dataclass(frozen=True)
 class ProcessAssets:
@@ -113,7 +111,7 @@ class ProcessAssets:
         own = own_feeds(process)
         shown = [one for one in deps if one.asset_key.path[1] not in own]
         kinds, metadata = (
-            _ENGINE_KINDS[process.workflow.engine],
+            process.workflow.kinds,
             _metadata(process) | self._not_shown(process, cluster, deps),
         )
         tags = {**process.tags, "falcon/process": process.name, "falcon/pipeline": process.pipelines[0]}
@@ -166,7 +164,6 @@ class ProcessAssets:
 
 def _metadata(process: Process) -> dict[str, Any]:
     workflow = process.workflow
-    runs = workflow.path or getattr(workflow, "function", None)
     retry = f"{process.retry.policy}, {process.retry.attempts} attempts, {process.retry.delay} apart"
     windows = [
         f"{one.name} = {one.feed} {one.start}..{one.end}" + " (optional)" * one.optional for one in process.inputs
@@ -175,7 +172,7 @@ def _metadata(process: Process) -> dict[str, Any]:
         "falcon/process": process.name,
         "falcon/process_frequency": str(process.frequency),
         "falcon/pipelines": ", ".join(process.pipelines),
-        "falcon/workflow": " ".join(filter(None, (workflow.engine, runs, workflow.name, workflow.version))),
+        "falcon/workflow": " ".join(filter(None, (workflow.engine, workflow.program, workflow.name, workflow.version))),
         "falcon/inputs": "; ".join(windows) or "none",
         "falcon/order": f"{process.order}, {process.parallel} at once",
         "falcon/retry": retry,

@@ -1,0 +1,37 @@
+"""What engines that compute in a session of their cluster share: everything but the computation itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from pyspark.sql import DataFrame, SparkSession
+
+from falcon_assets.engines.computing.task import WorkflowResult, WorkflowTask
+from falcon_assets.spark.libs import add_libs, libs_of
+from falcon_assets.spark.reading import read_input
+from falcon_assets.spark.session import application_id, isolated
+from falcon_assets.spark.settings import apply_settings
+from falcon_assets.spark.writing import write_output
+
+
+def compute_in_session(
+    task: WorkflowTask, compute: Callable[[SparkSession, Mapping[str, DataFrame]], Mapping[str, DataFrame]]
+) -> WorkflowResult:
+    """Reads the inputs, has the outputs computed, writes each into its staging folder, and counts the records.
+
+    Safe to call from several threads for one cluster: every call has temporary views and settings of its own.
+
+    Args:
+        task: The instance.
+        compute: Gives the DataFrames of the outputs, from the session and those of the inputs, all by name.
+
+    Raises:
+        WorkflowError: an input cannot be read, an output cannot be written, or ``compute`` failed.
+    """
+    session = task.session()
+    with isolated(session) as child:
+        apply_settings(child, task.settings, task.process)
+        add_libs(child, libs_of(task.entity_root, task.workflow.lib))
+        frames = compute(child, {data.name: read_input(child, data) for data in task.inputs})
+        records = {data.name: write_output(frames[data.name], data) for data in task.outputs}
+    return WorkflowResult(records, application_id(session))

@@ -1,0 +1,31 @@
+"""The engine ``spark-sql``: a file of SQL statements."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+from falcon_assets.model.base import NonEmpty
+from falcon_assets.model.workflow import Workflow
+
+if TYPE_CHECKING:
+    from falcon_assets.engines.computing.task import WorkflowResult, WorkflowTask
+
+
+class SparkSqlWorkflow(Workflow):
+    """A SQL file; its last statement is the output, inputs are views named like the inputs."""
+
+    engine: Literal["spark-sql"]
+    """Spark SQL."""
+    path: NonEmpty
+    """A ``.sql`` file, relative to the folder of the entity definitions."""
+
+    def files(self) -> dict[str, str]:
+        """The SQL file."""
+        return {"path": self.path}
+
+    def compute(self, task: WorkflowTask) -> WorkflowResult:
+        """Runs the statements in a session of the cluster."""
+        from falcon_assets.engines.computing.session import compute_in_session
+        from falcon_assets.engines.computing.sql import compute_sql
+
+        return compute_in_session(task, lambda spark, inputs: compute_sql(spark, inputs, task, self.path))

@@ -1,0 +1,152 @@
+"""A new engine is a new file: definitions, schema, validation and runs know it then."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from falcon_assets.model.workflow import engines
+from tests.processes import environ_with
+
+ENGINE = '''
+"""The engine ``constant``: a text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import ClassVar, Literal
+from urllib.parse import urlsplit
+
+from falcon_assets.model.base import NonEmpty
+from falcon_assets.model.workflow import Workflow
+
+
+class ConstantWorkflow(Workflow):
+    """Writes what it is told."""
+
+    kinds: ClassVar[tuple[str, ...]] = ("text",)
+
+    engine: Literal["constant"]
+    """A text."""
+    text: NonEmpty
+    """What is written; may hold ``${...}``."""
+    after: NonEmpty | None = None
+    """A file that must be there."""
+
+    def files(self) -> dict[str, str]:
+        return {} if self.after is None else {"after": self.after}
+
+    def templates(self) -> Iterator[tuple[tuple[str | int, ...], str]]:
+        yield ("text",), self.text
+
+    def compute(self, task):
+        from falcon_assets.engines.computing.task import WorkflowResult
+        from falcon_assets.planning.windows.interpolate import interpolate
+
+        text = interpolate(self.text, task.properties, task.nominal, task.timezone, task.user)
+        for output in task.outputs:
+            folder = Path(urlsplit(output.url).path)
+            folder.mkdir(parents=True)
+            (folder / "part.txt").write_text(text)
+        return WorkflowResult({output.name: 1 for output in task.outputs}, "")
+'''
+PROGRAM = """
+import sys
+import falcon_assets.engines
+falcon_assets.engines.__path__.append(sys.argv.pop(1))
+from falcon_assets.cli.main import main
+main()
+"""
+ENTITIES = """
+kind: cluster
+name: primary
+interfaces: {write: {endpoint: data}, execute: {endpoint: "local[1]"}}
+---
+kind: feed
+name: told
+frequency: hours(1)
+availability_flag: _SUCCESS
+format: text
+locations: {data: "/told/${YEAR}-${MONTH}-${DAY}-${HOUR}"}
+clusters: [{name: primary, validity: {start: 2013-01-01T00:00Z, end: 2013-01-01T02:00Z}}]
+---
+kind: process
+name: tell
+frequency: hours(1)
+clusters: [{name: primary, validity: {start: 2013-01-01T00:00Z, end: 2013-01-01T02:00Z}}]
+outputs: [{name: told, feed: told, instance: "now(0,0)"}]
+properties: {word: hello, spark.executor.memory: 1g}
+workflow: {engine: constant, text: "${word} ${formatTime(instanceTime(),'HH')}"}
+schedule: true
+"""
+SETTING = "properties: {word: hello, spark.executor.memory: 1g}"
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("home")
+    (folder / "engines").mkdir()
+    (folder / "engines" / "constant.py").write_text(ENGINE)
+    (folder / "entity_defs").mkdir()
+    return folder
+
+
+def falcon(home: Path, *command: str, **given: str) -> subprocess.CompletedProcess[str]:
+    environ = environ_with(FALCON_HOME=str(home), FALCON_ENTITY_DEFS="entity_defs", **given)
+    program = [sys.executable, "-c", PROGRAM, "engines", *command]
+    return subprocess.run(program, env=environ, cwd=home, capture_output=True, text=True, check=False)
+
+
+def test_one_file_is_one_engine() -> None:
+    named = {module.stem.replace("_", "-") for module in _modules()}
+    assert {str(one.model_fields["engine"].annotation) for one in engines()} == {
+        f"typing.Literal['{name}']" for name in named
+    }
+
+
+def _modules() -> list[Path]:
+    import falcon_assets.engines
+
+    return [path for path in Path(falcon_assets.engines.__path__[0]).glob("*.py") if path.stem != "__init__"]
+
+
+def test_the_schema_has_its_keys(home: Path) -> None:
+    schema = json.loads(falcon(home, "schema", "process").stdout)
+    engine = schema["properties"]["workflow"]["discriminator"]["mapping"]
+    assert list(engine) == ["constant", "pyspark", "spark-sql", "spark-submit"]
+    assert (
+        schema["$defs"]["ConstantWorkflow"]["properties"]["text"]["description"]
+        == "What is written; may hold `${...}`."
+    )
+
+
+def test_what_is_wrong_is_said(home: Path) -> None:
+    wrong = ENTITIES.replace("${word}", "${wrod}").replace("HH')}\"}", "HH')}\", after: none.txt}")
+    (home / "entity_defs" / "all.yaml").write_text(wrong)
+    told = falcon(home, "validate")
+    assert told.returncode == 1
+    for said in (
+        "workflow.text: \"${wrod} ${formatTime(instanceTime(),'HH')}\": unknown variable '${wrod}'",
+        "workflow.after: 'none.txt' is not a file in the folder of the entity definitions",
+        "properties.spark.executor.memory: Spark reads spark.executor.memory when it starts, and constant runs in the ",
+    ):
+        assert said in told.stdout
+    (home / "entity_defs" / "all.yaml").write_text(ENTITIES.replace("engine: constant", "engine: constnat"))
+    assert "unknown engine 'constnat' (did you mean 'constant'?)" in falcon(home, "validate").stdout
+    (home / "entity_defs" / "all.yaml").write_text(ENTITIES.replace('text: "${word}', 'txt: "${word}'))
+    assert "workflow.txt: unknown key 'txt' (did you mean 'text'?)" in falcon(home, "validate").stdout
+
+
+def test_instances_are_computed_and_published(home: Path, database: str) -> None:
+    (home / "entity_defs" / "all.yaml").write_text(ENTITIES.replace(SETTING, "properties: {word: hello}"))
+    ran = falcon(home, "run", FALCON_DATABASE_URL=database, FALCON_CLOCK="2013-01-01T03:00Z")
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    for hour in ("00", "01"):
+        folder = home / f"data/told/2013-01-01-{hour}"
+        assert (folder / "part.txt").read_text() == f"hello {hour}"
+        assert (folder / "_SUCCESS").exists()
