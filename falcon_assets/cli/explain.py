@@ -14,14 +14,12 @@ from rich.table import Table
 from falcon_assets.catalog.store import EntityStore, load_entities
 from falcon_assets.errors import UnknownEntityError
 from falcon_assets.model.cluster import Cluster
-from falcon_assets.model.feed import Feed
 from falcon_assets.model.instant import format_instant, parse_instant
 from falcon_assets.model.process import Process
-from falcon_assets.planning.instances.instance_paths import InstancePaths
 from falcon_assets.planning.instances.process_instance import ProcessInstance, plan_process_instance
 from falcon_assets.settings import load_settings
 from falcon_assets.spark.confs import is_secret
-from falcon_assets.storage.availability import is_available
+from falcon_assets.storage.availability import AvailableInstances, is_available
 from falcon_assets.storage.feed_store import StoresOf
 
 
@@ -41,16 +39,13 @@ def explain(process: str, instance: str, cluster: str | None, as_json: bool) -> 
     where = _cluster(store, entity, cluster)
     files = StoresOf(where, settings.home, settings.environ)
 
-    def available(feed: Feed, moment: Any) -> bool:
-        return is_available(files(feed), feed, InstancePaths(feed, where).data(moment))
-
     plan = plan_process_instance(
         entity,
         where,
         store.feeds,
         parse_instant(instance),
         user=entity.acl.owner if entity.acl else settings.user,
-        available=available,
+        available=lambda feed: AvailableInstances(files(feed), feed, where),
     )
     explanation = Explanation(plan, files)
     if as_json:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import errno
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from itertools import takewhile
 
@@ -29,6 +30,8 @@ UTC: there no folder beside those of the span is listed."""
 
 _DAY = timedelta(days=1)
 _FEW_DAYS, _FEW_SPANS = timedelta(days=7), 7
+_ASKED_FOR = 16
+"""So many instances are asked for before folders are listed: each takes as long as a folder."""
 _STEPS = (_FEW_DAYS + 2 * CLOCKS_APART) // _DAY + 1
 """So many days reach from the beginning of a span to its end at least."""
 
@@ -63,6 +66,57 @@ def is_available(store: ClusterStore, feed: Feed, path: str) -> bool:
                 return False
             raise
     return flag is None or found["type"] == "file"
+
+
+@dataclass(frozen=True)
+class AvailableInstances:
+    """The available instances of ``feed`` on ``cluster``, for whoever wants the next few of them.
+
+    The nearest ones that may be there are asked for one by one; after that folders are listed, in spans that grow. So
+    the next one is found soon where it is decades away, and nothing beyond it is looked at.
+
+    Attributes:
+        store: Where the feed lies.
+        feed: The feed.
+        cluster: The cluster of ``store``.
+    """
+
+    store: ClusterStore
+    feed: Feed
+    cluster: Cluster
+
+    def backwards(self, first: datetime, last: datetime) -> Iterator[datetime]:
+        """Those from ``first`` to ``last``, both included, newest first.
+
+        Raises:
+            StorageError: as :func:`available_instances`; so the other errors.
+        """
+        return self._found(first, last, newest_first=True)
+
+    def forwards(self, first: datetime, last: datetime) -> Iterator[datetime]:
+        """The same, oldest first."""
+        return self._found(first, last, newest_first=False)
+
+    def _found(self, first: datetime, last: datetime, *, newest_first: bool) -> Iterator[datetime]:
+        paths = InstancePaths(self.feed, self.cluster)
+        indexes = paths.timeline.indexes(first, last)[:: -1 if newest_first else 1]
+        listed: Iterable[tuple[datetime, str]]
+        for number, span in enumerate(_growing(indexes)):
+            ends = sorted((paths.timeline.instance(span[0]), paths.timeline.instance(span[-1])))
+            if number == 0:
+                listed = ((one, paths.data(one)) for one in map(paths.timeline.instance, span))
+            else:
+                found = listed_instances(self.store, self.feed, self.cluster, [(ends[0], ends[1])])
+                listed = sorted(found, reverse=newest_first)
+            yield from (instance for instance, path in listed if is_available(self.store, self.feed, path))
+
+
+def _growing(indexes: range) -> Iterator[range]:
+    """Parts of a range, one after the other, each longer than all before it."""
+    begin, length = 0, _ASKED_FOR
+    while part := indexes[begin : begin + length]:
+        yield part
+        begin, length = begin + length, length * 4
 
 
 def available_instances(

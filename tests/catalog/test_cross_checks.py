@@ -882,5 +882,5 @@ def test_built_in_variables_are_those_that_instances_are_told(tmp_path: Path) ->
     store = load(tmp_path, FILES)
     process, cluster = store.process("hourly"), store.cluster("primary")
     start = process.clusters[0].validity.start
-    instance = plan_process_instance(process, cluster, store.feeds, start, user="", available=lambda *_: True)
+    instance = plan_process_instance(process, cluster, store.feeds, start, user="", available=lambda _: lambda _: True)
     assert set(instance.properties) == {*cluster.variables, *BUILT_IN}

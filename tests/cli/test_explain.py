@@ -50,6 +50,21 @@ inputs: [{name: hours, feed: raw, start: "yesterday(22,0)", end: "yesterday(23,0
 outputs: [{name: day, feed: daily, instance: "yesterday(0,0)"}]
 workflow: {engine: spark-sql, path: a.sql}
 properties: {month: "${formatTime(instanceTime(),'MMM yyyy')}", pattern: "g[ab] [/x]"}
+---
+kind: feed
+name: ticks
+frequency: minutes(1)
+locations: {data: "/ticks/${YEAR}/${MONTH}/${DAY}/${HOUR}${MINUTE}"}
+clusters: [{name: primary, validity: {start: 1950-01-01T00:00Z, end: "9999-12-31T23:59Z"}}]
+---
+kind: process
+name: newest
+clusters: [{name: primary, validity: {start: 1950-01-01T00:00Z, end: "9999-12-31T23:59Z"}}]
+frequency: hours(1)
+inputs:
+  - {name: last, feed: ticks, start: latest(-1), end: latest(0)}
+  - {name: next, feed: ticks, start: "future(0,99999999)", end: "future(0,99999999)", optional: true}
+workflow: {engine: spark-sql, path: a.sql}
 """
 
 
@@ -100,6 +115,20 @@ def test_tables_say_the_same_to_people(call: Callable[..., Result]) -> None:
     assert result.output.startswith("roll-up on backup at 2013-01-02T00:00Z")
     for word in ("Reads", "Writes", "Is told", "2013-01-01T23:00Z", "Jan 2013", "copies", "g[ab] [/x]"):
         assert word in result.output
+
+
+def test_latest_is_found_however_long_ago(call: Callable[..., Result], settings: Settings) -> None:
+    """Of decades of minutes: asking for each of them would take an hour."""
+    result = call("newest", "2040-01-01T00:00Z")
+    assert str(result.exception).endswith("feed 'ticks' has not enough instances for latest(-1) to latest(0)")
+    times = ["1970-05-01T10:31Z", "1951-01-01T00:00Z"]
+    for path in ("1970/05/01/1031", "1951/01/01/0000"):
+        (settings.home / "data/primary/ticks" / path).mkdir(parents=True)
+    last, following = json.loads(call("newest", "2040-01-01T00:00Z", "--json").output)["inputs"]
+    assert (last["instances"], following["instances"]) == (times[::-1], [])
+    (settings.home / "data/primary/ticks/2077/01/01/0000").mkdir(parents=True)
+    _, following = json.loads(call("newest", "2040-01-01T00:00Z", "--json").output)["inputs"]
+    assert following["instances"] == ["2077-01-01T00:00Z"]
 
 
 WRONG = {

@@ -199,7 +199,9 @@ def explained(store: EntityStore, process: Process, nominal: datetime) -> None:
     if wide(store, process, nominal):
         return
     try:
-        plan_process_instance(process, cluster, store.feeds, nominal, user="me", available=lambda feed, moment: True)
+        plan_process_instance(
+            process, cluster, store.feeds, nominal, user="me", available=lambda feed: lambda moment: True
+        )
     except FalconError as error:
         assert str(error)
 

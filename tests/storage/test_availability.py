@@ -2,7 +2,9 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable
 from datetime import datetime, timedelta, timezone
+from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -14,7 +16,7 @@ from hypothesis import strategies as st
 from falcon_assets.errors import StorageError
 from falcon_assets.model.feed import Feed
 from falcon_assets.planning.instances.instance_paths import InstancePaths
-from falcon_assets.storage.availability import available_instances, is_available
+from falcon_assets.storage.availability import AvailableInstances, available_instances, is_available
 from falcon_assets.storage.cluster_store import ClusterStore
 from tests.builders import make_cluster, make_feed
 
@@ -164,13 +166,17 @@ def test_listing_costs_parents_not_instances(store: ClusterStore) -> None:
     for year in range(2005, 2020):
         touch(store, f"raw/flights/{year}/06/15/00/_SUCCESS")
     touch(store, "raw/flights/2013/01/02/05/_SUCCESS")
-    assert listings(store, feed, at(1, 1, month=6), at(20, month=6)) == 4  # all years, 2013, 2013/06, 2013/06/15
-    assert listings(store, feed, at(15, month=9), at(20, month=9)) == 0  # no folder of these days is there
+    assert (
+        listings(lambda: found(store, feed, at(1, 1, month=6), at(20, month=6))) == 4
+    )  # all years, 2013, 2013/06, 2013/06/15
+    assert (
+        listings(lambda: found(store, feed, at(15, month=9), at(20, month=9))) == 0
+    )  # no folder of these days is there
     # All years, 2005 to 2014, nine Junes and a January, as many days.
-    assert listings(store, feed, datetime(2005, 1, 1, tzinfo=timezone.utc), END) == 1 + 10 + 10 + 10
+    assert listings(lambda: found(store, feed, datetime(2005, 1, 1, tzinfo=timezone.utc))) == 1 + 10 + 10 + 10
 
 
-def listings(store: ClusterStore, feed: Feed, first: datetime, last: datetime) -> int:
+def listings(look: Callable[[], object]) -> int:
     """How many folders one call lists, counted in a process of its own, as audit hooks are for ever."""
     reading, writing = os.pipe()
     child = os.fork()
@@ -183,7 +189,7 @@ def listings(store: ClusterStore, feed: Feed, first: datetime, last: datetime) -
                 count += event in ("os.scandir", "os.listdir")
 
             sys.addaudithook(hook)
-            available_instances(store, feed, CLUSTER, first, last)
+            look()
             os.write(writing, str(count).encode())
         finally:
             os._exit(0)  # an error must not go on as a second pytest
@@ -192,6 +198,34 @@ def listings(store: ClusterStore, feed: Feed, first: datetime, last: datetime) -
     os.close(reading)
     os.waitpid(child, 0)
     return answer
+
+
+def test_the_next_available_one_is_found_however_far_it_is(store: ClusterStore) -> None:
+    """Of a feed of minutes that is valid for a century and has two instances: asking for each would take minutes."""
+    feed = make_feed(
+        frequency="minutes(1)",
+        locations={"data": "/raw/${YEAR}/${MONTH}/${DAY}/${HOUR}${MINUTE}"},
+        clusters=[{"name": "primary", "validity": {"start": "1950-01-01T00:00Z", "end": "2050-01-01T00:00Z"}}],
+    )
+    there = AvailableInstances(store, feed, CLUSTER)
+    first, last = datetime(1950, 1, 1, tzinfo=timezone.utc), datetime(2049, 12, 31, tzinfo=timezone.utc)
+    early, late = first + timedelta(days=9), last - timedelta(minutes=3)
+    for instance in (early, late):
+        touch(store, f"{InstancePaths(feed, CLUSTER).data(instance)}/_SUCCESS")
+    Path(store.path(InstancePaths(feed, CLUSTER).data(at(1)))).mkdir(parents=True)  # without a flag
+    assert list(there.backwards(first, last)) == [late, early]
+    assert list(there.forwards(first, last)) == [early, late]
+    assert list(there.forwards(early, late)) == [early, late]
+    assert list(there.backwards(early + timedelta(minutes=1), late - timedelta(minutes=1))) == []
+
+
+def test_what_is_close_is_found_without_a_listing(store: ClusterStore) -> None:
+    feed = make_feed()
+    for hour in range(20):
+        touch(store, f"raw/flights/2013/01/02/{hour:02}/_SUCCESS")
+    there = AvailableInstances(store, feed, CLUSTER)
+    assert listings(lambda: next(there.backwards(START, at(2, 22)))) == 0
+    assert listings(lambda: list(islice(there.backwards(START, at(2, 22)), 20))) == 1  # the 2nd
 
 
 def test_a_table_has_no_paths(store: ClusterStore) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from typing import NamedTuple
@@ -34,7 +34,7 @@ def plan_copies(
     paths: InstancePaths,
     stored: Sequence[StoredInstance],
     now: datetime,
-    needs: Callable[[], Sequence[Need]],
+    needs: Callable[[Collection[datetime]], Sequence[Need]],
 ) -> list[CopyVerdict]:
     """The verdict on each unfinished copy of a feed whose instance is not there, oldest first.
 
@@ -45,14 +45,14 @@ def plan_copies(
         paths: The feed and the target.
         stored: The instances that are there.
         now: The time of the decision.
-        needs: Who may still need it; asked only where there is any.
+        needs: Who may still need some of them; asked only where there are any.
     """
     there = {one.nominal for one in stored}
     found = {paths.instance(copy.path): copy for copy in unfinished}
     ours = {nominal: copy for nominal, copy in found.items() if nominal is not None and nominal not in there}
     if not ours:
         return []
-    verdicts = plan_eviction(paths, [StoredInstance(nominal, ()) for nominal in ours], now, needs())
+    verdicts = plan_eviction(paths, [StoredInstance(nominal, ()) for nominal in ours], now, needs(ours))
     return [CopyVerdict(ours[one.instance.nominal], _deleting(one)) for one in verdicts]
 
 

@@ -115,7 +115,8 @@ class RetentionLook:
         try:
             found = stored_instances(files, feed, self._cluster)
             paths, landed = InstancePaths(feed, self._cluster), self._landed.get(feed.name, {})
-            verdicts = plan_eviction(paths, found, self._now, self._needs.of(feed), landed.get)
+            needs = self._needs.of(feed, [one.nominal for one in found])
+            verdicts = plan_eviction(paths, found, self._now, needs, landed.get)
             copies = plan_copies(
                 self._unfinished[files.root], paths, found, self._now, partial(self._needs.of_copies, feed)
             )

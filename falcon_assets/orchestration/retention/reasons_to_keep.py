@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from itertools import groupby
 from operator import attrgetter
+from typing import NamedTuple
 
 from sqlalchemy import Connection
 
@@ -25,6 +26,16 @@ from falcon_assets.planning.retention.readers import PendingInstances, needed_by
 from falcon_assets.planning.rules.retries import is_alive
 from falcon_assets.planning.time.timeline import feed_timeline, process_timeline
 from falcon_assets.planning.windows.input_windows import widest
+
+
+class _Sent(NamedTuple):
+    """What goes from the cluster to a target."""
+
+    target: str
+    again: PendingInstances
+    """What is on its way there again."""
+    came: Collection[datetime]
+    """The instances that have ever come there."""
 
 
 class ClusterNeeds:
@@ -57,21 +68,22 @@ class ClusterNeeds:
         self._sent = self._sent_from_here(asked.values())
         self._brought = self._brought_here(asked) if with_copies else {}
 
-    def of(self, feed: Feed) -> list[Need]:
-        """Who needs instances of the feed."""
+    def of(self, feed: Feed, asked: Collection[datetime]) -> list[Need]:
+        """Who needs instances of the feed; tells of those that are asked about."""
         timeline, there = feed_timeline(feed, self._cluster.name), self._to_read.get(feed.name, set())
-        readers = [
-            needed_by_readers(pending, one, timeline, there) for pending, one in self._readers.get(feed.name, ())
-        ]
-        return [*readers, *self._sent.get(feed.name, ())]
+        readers = self._readers.get(feed.name, ())
+        needs = [needed_by_readers(pending, one, timeline, there, asked) for pending, one in readers]
+        for target, again, came in self._sent.get(feed.name, ()):
+            needs.append(needed_by_target(target, again.timeline, came))
+            needs.append(needed_by_readers(again, again.process.inputs[0], again.timeline, (), asked))
+        return needs
 
-    def of_copies(self, feed: Feed) -> list[Need]:
+    def of_copies(self, feed: Feed, asked: Collection[datetime]) -> list[Need]:
         """Why what is staged of instances of the feed must stay: who needs them, and who is to copy them yet."""
         timeline = feed_timeline(feed, self._cluster.name)
-        copying = [
-            needed_by_readers(one, one.process.inputs[0], timeline, ()) for one in self._brought.get(feed.name, ())
-        ]
-        return [*copying, *self.of(feed)]
+        brought = self._brought.get(feed.name, ())
+        copying = [needed_by_readers(one, one.process.inputs[0], timeline, (), asked) for one in brought]
+        return [*copying, *self.of(feed, asked)]
 
     def _read(self, feeds: Container[str]) -> dict[str, list[tuple[PendingInstances, Input]]]:
         """Feed -> the processes here that read it, and by which input."""
@@ -109,8 +121,8 @@ class ClusterNeeds:
                 spans[self._cluster.name, name] = (timeline.start, timeline.end)
         return {name: there for (_, name), there in queries.available(self._connection, spans).items()}
 
-    def _sent_from_here(self, feeds: Iterable[Feed]) -> dict[str, list[Need]]:
-        """Feed -> what has never come to each of its targets, and what is on its way there again."""
+    def _sent_from_here(self, feeds: Iterable[Feed]) -> dict[str, list[_Sent]]:
+        """By the name of the feed."""
         here = self._cluster.name
         sources = [feed for feed in feeds if (entry := feed.on(here)) and entry.type == "source"]
         replications = [
@@ -124,12 +136,11 @@ class ClusterNeeds:
         spans = {(one.target, one.feed): process_timeline(one, one.target) for one in replications}
         ends = {key: (timeline.start, timeline.end) for key, timeline in spans.items()}
         arrived, gone = queries.available(self._connection, ends), queries.evicted(self._connection, ends)
-        found: dict[str, list[Need]] = {}
+        found: dict[str, list[_Sent]] = {}
         for one, pending in self._pending_copies(replications, {}):
             key = (one.target, one.feed)
             came = {*arrived.get(key, ()), *gone.get(key, ())}
-            again = needed_by_readers(pending, one.inputs[0], pending.timeline, ())
-            found.setdefault(one.feed, []).extend([needed_by_target(one.target, pending.timeline, came), again])
+            found.setdefault(one.feed, []).append(_Sent(one.target, pending, came))
         return found
 
     def _brought_here(self, feeds: Iterable[str]) -> dict[str, list[PendingInstances]]:

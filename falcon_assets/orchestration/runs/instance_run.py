@@ -20,7 +20,6 @@ from falcon_assets.model.feed import Feed
 from falcon_assets.model.instant import format_instant
 from falcon_assets.model.process import Process
 from falcon_assets.model.spark_settings import spark_settings
-from falcon_assets.planning.instances.instance_paths import InstancePaths
 from falcon_assets.planning.instances.instance_record import LateChange
 from falcon_assets.planning.instances.process_instance import (
     InputPlan,
@@ -30,7 +29,7 @@ from falcon_assets.planning.instances.process_instance import (
 )
 from falcon_assets.planning.rules.lateness import late_workflow
 from falcon_assets.spark.dataset import InputData, OutputData
-from falcon_assets.storage.availability import is_available
+from falcon_assets.storage.availability import AvailableInstances, is_available
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.data_version import DataVersion, count_files
 from falcon_assets.storage.instance_files import InstanceFiles
@@ -138,7 +137,7 @@ class InstanceRunner:
             MissingInputsError: required input instances are not available.
         """
         plan = plan_process_instance(
-            self.process, self.cluster, self.feeds, nominal, user=self.user, available=self._is_available
+            self.process, self.cluster, self.feeds, nominal, user=self.user, available=self._found
         )
         available = {one.name: tuple(self._available(one)) for one in plan.inputs}
         missing, gone = list[str](), list[str]()
@@ -222,8 +221,8 @@ class InstanceRunner:
                 found |= dict.fromkeys((output.name for output in ours), publication)
             yield found
 
-    def _is_available(self, feed: Feed, instance: datetime) -> bool:
-        return is_available(self.store_of(feed), feed, InstancePaths(feed, self.cluster).data(instance))
+    def _found(self, feed: Feed) -> AvailableInstances:
+        return AvailableInstances(self.store_of(feed), feed, self.cluster)
 
     def _available(self, one: InputPlan) -> list[tuple[datetime, str]]:
         return [

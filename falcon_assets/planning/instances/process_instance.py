@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from functools import partial
 
 from falcon_assets.errors import MissingInputsError, UnknownEntityError
 from falcon_assets.model.cluster import Cluster
@@ -15,7 +14,7 @@ from falcon_assets.model.process import Input, Output, Process
 from falcon_assets.planning.instances.instance_paths import InstancePaths
 from falcon_assets.planning.time.timeline import feed_timeline, process_timeline
 from falcon_assets.planning.windows.evaluate import evaluate_time
-from falcon_assets.planning.windows.input_windows import input_instances, latest_instances
+from falcon_assets.planning.windows.input_windows import Available, input_instances, latest_instances
 from falcon_assets.planning.windows.interpolate import interpolate
 
 
@@ -78,7 +77,7 @@ def plan_process_instance(
     nominal: datetime,
     *,
     user: str,
-    available: Callable[[Feed, datetime], bool],
+    available: Callable[[Feed], Available],
 ) -> ProcessInstance:
     """Plans the instance ``nominal`` of ``process`` on ``cluster``.
 
@@ -88,7 +87,7 @@ def plan_process_instance(
         feeds: The feeds by name; those of its inputs and outputs at least.
         nominal: The nominal time.
         user: What ``user()`` gives.
-        available: Whether a feed instance is available on the cluster; asked for ``latest`` and ``future`` only.
+        available: The available instances of a feed on the cluster; asked for ``latest`` and ``future`` only.
 
     Raises:
         UnknownInstanceError: ``nominal`` is no instance of the process there, or an output falls outside its feed's
@@ -117,7 +116,7 @@ class _Planner:
     feeds: Mapping[str, Feed]
     nominal: datetime
     user: str
-    available: Callable[[Feed, datetime], bool]
+    available: Callable[[Feed], Available]
 
     @property
     def subject(self) -> str:
@@ -161,7 +160,7 @@ class _Planner:
         timeline = feed_timeline(feed, self.cluster.name)
         if declared.is_of_times:
             return tuple(input_instances(declared, timeline, self.nominal, self.process.timezone))
-        found = latest_instances(declared, timeline, self.nominal, partial(self.available, feed), self.process.timezone)
+        found = latest_instances(declared, timeline, self.nominal, self.available(feed), self.process.timezone)
         if found is None and not declared.optional:
             window = f"{declared.start} to {declared.end}"
             raise MissingInputsError(

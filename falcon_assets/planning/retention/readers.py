@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from bisect import bisect_left, bisect_right
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
-from operator import itemgetter
+from functools import cached_property
 
+from falcon_assets.model.expression import Call
 from falcon_assets.model.process import Input, Process
 from falcon_assets.planning.instances.instance_record import InstanceRecord
 from falcon_assets.planning.retention.keeping import Need, NeededByProcess
 from falcon_assets.planning.rules.retries import settled
 from falcon_assets.planning.time.timeline import Timeline
+from falcon_assets.planning.time.wall_clock import MICROSECOND
 from falcon_assets.planning.windows.evaluate import evaluate_time
-from falcon_assets.planning.windows.input_windows import latest_instances, widest
+from falcon_assets.planning.windows.input_span import reader_span
+from falcon_assets.planning.windows.input_windows import widest
 
 
 @dataclass(frozen=True)
@@ -51,64 +55,154 @@ class PendingInstances:
             return None if settled(record, self.process) else "has yet to run"
         return "has yet to run" if nominal >= self.first_open else None
 
-    def all(self) -> list[datetime]:
-        """All of them, oldest first."""
-        known = {*self.records, *self.again}
-        following = self.timeline.between(self.first_open, self.now) if self.first_open else []
-        return sorted(one for one in {*known, *following} if self.timeline.contains(one) and self.why(one))
+    def first_from(self, moment: datetime) -> datetime | None:
+        """The oldest of them at or after ``moment``; None where there is none. Costs little however many there are."""
+        at = bisect_left(self._known, moment)
+        known = self._known[at] if at < len(self._known) else None
+        if self.first_open is not None:
+            for index in self.timeline.indexes(max(moment, self.first_open), self.now):
+                nominal = self.timeline.instance(index)
+                if known is not None and known <= nominal:
+                    break
+                if nominal not in self.records:
+                    return nominal
+        return known
+
+    @cached_property
+    def _known(self) -> list[datetime]:
+        """Those of which something is known, oldest first."""
+        return sorted(one for one in {*self.records, *self.again} if self.timeline.contains(one) and self.why(one))
 
 
 def needed_by_readers(
-    pending: PendingInstances, declared: Input, feed: Timeline, available: Collection[datetime]
+    pending: PendingInstances,
+    declared: Input,
+    feed: Timeline,
+    available: Collection[datetime],
+    asked: Collection[datetime],
 ) -> Need:
     """What the pending instances of a process need of the feed of one of their inputs, optional inputs included.
+
+    It takes the longer the more instances are asked about or available, not the more instances are pending.
 
     Args:
         pending: The process instances.
         declared: One of the inputs of the process.
         feed: The timeline of its feed on the cluster.
-        available: The available instances of the feed, for ``latest`` and ``future``; a set, for speed.
+        available: The available instances of the feed, for ``latest`` and ``future``.
+        asked: Those instances of the feed that will be asked about.
 
     Raises:
         ExpressionError: an input window lies beyond the years 1 to 9999.
     """
     window = widest(declared)
+    needed = _Needed(sorted(filter(feed.contains, available if window is None else asked)), pending)
     if window is not None:
-        return _window(pending, window, feed).get
-    return _latest(pending, declared, feed, available).get
+        _need_windows(needed, window, feed)
+    elif declared.start.call.name == "latest":
+        _need_latest(needed, *_numbers(declared.start.call), *_numbers(declared.end.call))
+    else:
+        _need_future(needed, feed, _numbers(declared.start.call), _numbers(declared.end.call))
+    return needed.reasons.get
 
 
-def _window(pending: PendingInstances, declared: Input, feed: Timeline) -> dict[datetime, NeededByProcess]:
-    """What windows between two times need, each instance for the first that reads it."""
-    found: dict[datetime, NeededByProcess] = {}
-    zone = pending.process.timezone
-    before = (0, -1)  # indexes of a window that was gone through: neighbours read much the same
-    for nominal in pending.all():
-        start = evaluate_time(declared.start.call, nominal, zone)
-        end = evaluate_time(declared.end.call, nominal, zone)
-        if start > end:
+@dataclass
+class _Needed:
+    """Instances of a feed, oldest first, and why some of them are needed: each for the first that reads it."""
+
+    instances: Sequence[datetime]
+    pending: PendingInstances
+    reasons: dict[datetime, NeededByProcess] = field(default_factory=dict)
+    _before: range = range(0)
+    """What was needed at once before: neighbours read much the same."""
+
+    def need(self, first: int, stop: int, reader: datetime) -> None:
+        """``reader`` reads the instances from ``first`` to before ``stop``."""
+        new = max(first, self._before.stop) if first >= self._before.start else first
+        if new < stop:
+            reason = NeededByProcess(self.pending.process.name, reader, self.pending.why(reader) or "")
+            for instance in self.instances[new:stop]:
+                self.reasons.setdefault(instance, reason)
+        if stop > self._before.stop:
+            self._before = range(first, stop)
+
+
+def _need_windows(needed: _Needed, declared: Input, feed: Timeline) -> None:
+    """What windows between two times need; goes through those readers only that may need one more instance."""
+    pending, zone = needed.pending, needed.pending.process.timezone
+    begun = pending.timeline.start
+    for at, instance in enumerate(needed.instances):
+        if instance in needed.reasons:
             continue
-        first = max(feed.index_at_or_before(start), 0)
-        last = min(feed.index_at_or_before(end), feed.count - 1)
-        new = max(first, before[1] + 1) if first >= before[0] else first
-        reason = NeededByProcess(pending.process.name, nominal, pending.why(nominal) or "")
-        for index in range(new, last + 1):
-            found.setdefault(feed.instance(index), reason)
-        before = max(before, (first, last), key=itemgetter(1))
-    return found
+        span = reader_span(declared, pending.timeline, feed, zone, instance)
+        while instance not in needed.reasons:
+            reader = pending.first_from(span.first if span.is_exact else max(begun, span.first))
+            if reader is None or reader > span.last:
+                break
+            if span.is_exact:
+                needed.need(at, at + 1, reader)
+                break
+            needed.need(*_window(needed.instances, declared, feed, reader, zone), reader)
+            begun = reader + MICROSECOND
 
 
-def _latest(
-    pending: PendingInstances, declared: Input, feed: Timeline, available: Collection[datetime]
-) -> dict[datetime, NeededByProcess]:
-    """What windows of ``latest`` and ``future`` need now; one that is not full yet needs all that is there for it."""
-    found: dict[datetime, NeededByProcess] = {}
-    is_latest = declared.start.call.name == "latest"
-    for nominal in pending.all():
-        reason = NeededByProcess(pending.process.name, nominal, pending.why(nominal) or "")
-        window = latest_instances(declared, feed, nominal, available, pending.process.timezone)
-        if window is None:
-            window = [one for one in available if (one <= nominal) is is_latest or one == nominal]
-        for instance in window:
-            found.setdefault(instance, reason)
-    return found
+def _window(
+    instances: Sequence[datetime], declared: Input, feed: Timeline, nominal: datetime, zone: str
+) -> tuple[int, int]:
+    """Which of some instances the window of a process instance needs: the first, and where they stop."""
+    start = evaluate_time(declared.start.call, nominal, zone)
+    end = evaluate_time(declared.end.call, nominal, zone)
+    if start > end:
+        return 0, 0
+    first, following = feed.index_at_or_before(start), feed.index_at_or_before(end) + 1
+    before, until = max(first, 0), min(following, feed.count)
+    if before >= until:
+        return 0, 0
+    return bisect_left(instances, feed.instance(before)), bisect_right(instances, feed.instance(until - 1))
+
+
+def _need_latest(needed: _Needed, first: int, last: int) -> None:
+    """What windows from ``latest(first)`` to ``latest(last)`` need now; one that is not full yet needs all before it.
+
+    Windows are the same from one available instance to the next: of the readers there the first one is enough.
+    """
+    there = needed.instances
+    reader = needed.pending.first_from(there[0]) if there and first <= last else None
+    while reader is not None:
+        until = bisect_right(there, reader)
+        is_full = until > -first
+        needed.need(until - 1 + first if is_full else 0, until + last if is_full else until, reader)
+        reader = needed.pending.first_from(there[until]) if until < len(there) else None
+
+
+def _need_future(needed: _Needed, feed: Timeline, first: tuple[int, ...], last: tuple[int, ...]) -> None:
+    """What windows from ``future(*first)`` to ``future(*last)`` need now; one that is not full yet, all after it.
+
+    Windows change where a reader passes an available instance, and where one comes within a limit.
+    """
+    there = needed.instances
+    reader = needed.pending.first_from(needed.pending.timeline.start) if first[0] <= last[0] else None
+    while reader is not None:
+        passed = bisect_left(there, reader)
+        if passed == len(there):
+            return
+        index = feed.indexes(reader, feed.end).start
+        within = [_until(there, feed, index + limit) for _, limit in (first, last)]
+        is_full = all(passed + number < stop for (number, _), stop in zip((first, last), within, strict=True))
+        needed.need(passed + first[0] if is_full else passed, passed + last[0] + 1 if is_full else len(there), reader)
+        entering = [
+            feed.index_at_or_before(there[stop]) - limit
+            for (_, limit), stop in zip((first, last), within, strict=True)
+            if stop < len(there)
+        ]
+        changes = [there[passed], *(feed.instance(one) for one in entering)]
+        reader = needed.pending.first_from(min(changes) + MICROSECOND)
+
+
+def _until(there: Sequence[datetime], feed: Timeline, stop: int) -> int:
+    """How many of some instances are before the one of that index."""
+    return bisect_left(there, feed.instance(stop)) if stop < feed.count else len(there)
+
+
+def _numbers(call: Call) -> tuple[int, ...]:
+    return tuple(arg for arg in call.args if isinstance(arg, int))

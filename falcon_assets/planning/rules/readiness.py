@@ -14,7 +14,7 @@ from falcon_assets.model.instant import format_instant
 from falcon_assets.model.process import Input, Process
 from falcon_assets.planning.rules.ready_search import ReadySearch
 from falcon_assets.planning.time.timeline import Timeline, feed_timeline, process_timeline
-from falcon_assets.planning.windows.input_windows import Available, input_instances, latest_instances
+from falcon_assets.planning.windows.input_windows import input_instances, latest_instances
 from falcon_assets.planning.windows.instance_set import InstanceSet
 from falcon_assets.planning.windows.window_offsets import window_offsets
 
@@ -111,7 +111,9 @@ class _Window:
     nominal: Timeline
     feed: Timeline
 
-    def missing(self, nominal: datetime, available: Available) -> Sequence[datetime | str]:
+    def missing(
+        self, nominal: datetime, available: Collection[datetime] | Callable[[datetime], bool]
+    ) -> Sequence[datetime | str]:
         """The feed instances that are not available; for ``latest`` and ``future`` what there is not enough of."""
         is_available = available if callable(available) else available.__contains__
         if self.declared.is_of_times:

@@ -7,10 +7,10 @@ unbounded grid first and cut to the validity after that: a window wholly beyond 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterator
 from datetime import datetime
 from itertools import islice, takewhile
-from typing import TypeAlias
+from typing import Protocol, TypeAlias, runtime_checkable
 
 from falcon_assets.errors import ExpressionError
 from falcon_assets.model.expression import Call, InstanceExpression, Kind
@@ -18,9 +18,20 @@ from falcon_assets.model.process import Input, Output
 from falcon_assets.planning.time.timeline import Timeline
 from falcon_assets.planning.windows.evaluate import evaluate_time
 from falcon_assets.planning.windows.expression_bounds import expression_bounds
-from falcon_assets.planning.windows.instance_set import InstanceSet
 
-Available: TypeAlias = "Collection[datetime] | Callable[[datetime], bool]"
+
+@runtime_checkable
+class Ordered(Protocol):
+    """The available instances of a feed, as what finds the next of them without asking for each that may be."""
+
+    def backwards(self, first: datetime, last: datetime) -> Iterator[datetime]:
+        """Those from ``first`` to ``last``, both included, newest first; found as they are asked for."""
+
+    def forwards(self, first: datetime, last: datetime) -> Iterator[datetime]:
+        """The same, oldest first."""
+
+
+Available: TypeAlias = "Ordered | Collection[datetime] | Callable[[datetime], bool]"
 """The available instances of a feed, or what says whether one is."""
 
 
@@ -76,14 +87,12 @@ def latest_instances(
         return []
     if declared.start.call.name == "latest":
         before = timeline.indexes(timeline.start, nominal)
-        found = list(islice(_backwards(timeline, before, available), 1 - start[0]))
+        found = list(islice(_those(timeline, before[::-1], available), 1 - start[0]))
         return found[::-1][: end[0] - start[0] + 1] if len(found) > -start[0] else None
     ahead = timeline.indexes(nominal, timeline.end)
     # Each end has its own limit: both must find their instance within it.
-    ends = [list(_filter(map(timeline.instance, ahead[:limit]), available)) for _, limit in (start, end)]
-    if len(ends[0]) <= start[0] or len(ends[1]) <= end[0]:
-        return None
-    return ends[1][start[0] : end[0] + 1]
+    ends = [list(islice(_those(timeline, ahead[:limit], available), 1 + n)) for n, limit in (start, end)]
+    return ends[1][start[0] :] if len(ends[0]) > start[0] and len(ends[1]) > end[0] else None
 
 
 def output_instance(declared: Output, feed_timeline: Timeline, nominal: datetime, timezone: str) -> datetime | None:
@@ -127,7 +136,7 @@ def _up_to_latest(
     last = min(timeline.index_at_or_before(nominal), timeline.count - 1)
     if start > nominal or first > last:
         return []
-    found = list(islice(_backwards(timeline, range(first, last + 1), available), 1 - back))
+    found = list(islice(_those(timeline, range(last, first - 1, -1), available), 1 - back))
     if len(found) <= -back:
         return None
     return list(takewhile(lambda one: one <= found[-1], map(timeline.instance, range(first, last + 1))))
@@ -139,15 +148,13 @@ def _numbers(call: Call) -> tuple[int, ...]:
     return tuple(arg for arg in call.args if isinstance(arg, int))
 
 
-def _backwards(timeline: Timeline, indexes: range, available: Available) -> Iterable[datetime]:
-    """The available instances among some, newest first."""
-    if indexes and isinstance(available, InstanceSet):
-        first, last = timeline.instance(indexes.start), timeline.instance(indexes.stop - 1)
-        return filter(timeline.contains, takewhile(lambda one: one >= first, available.backwards(last)))
-    return _filter(map(timeline.instance, reversed(indexes)), available)
-
-
-def _filter(instances: Iterable[datetime], available: Available) -> Iterable[datetime]:
-    return (
-        instance for instance in instances if (available(instance) if callable(available) else instance in available)
-    )
+def _those(timeline: Timeline, indexes: range, available: Available) -> Iterator[datetime]:
+    """The available instances among some, in their order."""
+    if isinstance(available, Ordered):
+        if not indexes:
+            return iter(())
+        ends = timeline.instance(indexes[0]), timeline.instance(indexes[-1])
+        found = available.forwards(*ends) if indexes.step > 0 else available.backwards(*reversed(ends))
+        return filter(timeline.contains, found)
+    is_available = available if callable(available) else available.__contains__
+    return filter(is_available, map(timeline.instance, indexes))

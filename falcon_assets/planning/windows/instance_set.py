@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Iterator
 from datetime import datetime
 from functools import cached_property
@@ -21,7 +21,13 @@ class InstanceSet(frozenset[datetime]):
         """All of them, oldest first."""
         return sorted(self)
 
-    def backwards(self, moment: datetime) -> Iterator[datetime]:
-        """Those at or before ``moment``, newest first."""
-        ordered = self.ordered
-        return map(ordered.__getitem__, range(bisect_right(ordered, moment) - 1, -1, -1))
+    def backwards(self, first: datetime, last: datetime) -> Iterator[datetime]:
+        """Those from ``first`` to ``last``, newest first."""
+        return map(self.ordered.__getitem__, reversed(self._between(first, last)))
+
+    def forwards(self, first: datetime, last: datetime) -> Iterator[datetime]:
+        """The same, oldest first."""
+        return map(self.ordered.__getitem__, self._between(first, last))
+
+    def _between(self, first: datetime, last: datetime) -> range:
+        return range(bisect_left(self.ordered, first), bisect_right(self.ordered, last))

@@ -139,7 +139,8 @@ def test_retention_keeps_nothing_for_what_does_not_run(world: World) -> None:
     with world.ledger.engine.begin() as connection:
         cluster = world.store.cluster("primary")
         now = world.at("12:00").now()
-        needs = ClusterNeeds(connection, world.store, cluster, [feed], now, with_copies=False).of(feed)
+        found = ClusterNeeds(connection, world.store, cluster, [feed], now, with_copies=False)
+        needs = found.of(feed, list(map(parse_instant, times(*range(8)))))
         held = [{time for time in times(*range(8)) if need(parse_instant(time))} for need in needs]
     # In the order of the processes; two of them have run, and "waits" needs what nobody has landed.
     assert [sorted(one) for one in held] == [[], EXPECTED["both"], [], EXPECTED["fine"], times(6, 7)]

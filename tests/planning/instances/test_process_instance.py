@@ -20,7 +20,7 @@ FEEDS = {
 
 
 def plan(
-    nominal: str = "2013-01-03T06:00Z", feeds=FEEDS, available=lambda feed, instance: False, **overrides
+    nominal: str = "2013-01-03T06:00Z", feeds=FEEDS, available=lambda feed: lambda instance: False, **overrides
 ) -> ProcessInstance:
     return plan_process_instance(
         make_process(**overrides), CLUSTER, feeds, parse_instant(nominal), user="etl", available=available
@@ -81,9 +81,12 @@ def test_properties_do_not_see_each_other():
 def test_latest_asks_what_is_available_and_times_do_not():
     asked = []
 
-    def available(feed, instance):
-        asked.append((feed.name, format_instant(instance)))
-        return instance.hour % 2 == 1
+    def available(feed):
+        def is_available(instance):
+            asked.append((feed.name, format_instant(instance)))
+            return instance.hour % 2 == 1
+
+        return is_available
 
     assert plan(available=available).inputs[0].paths == ("/raw/flights/2013/01/03/06",)
     assert asked == []

@@ -8,11 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from falcon_assets.model.instant import parse_instant
+from falcon_assets.model.instant import format_instant, parse_instant
+from falcon_assets.model.process import Process
 from falcon_assets.planning.instances.instance_record import InstanceRecord, InstanceState
 from falcon_assets.planning.retention.readers import PendingInstances, needed_by_readers
-from falcon_assets.planning.time.timeline import feed_timeline, process_timeline
-from falcon_assets.planning.windows.input_windows import input_instances
+from falcon_assets.planning.time.timeline import Timeline, feed_timeline, process_timeline
+from falcon_assets.planning.time.wall_clock import MICROSECOND
+from falcon_assets.planning.windows.input_windows import input_instances, latest_instances
 from tests.builders import make_feed, make_process
 
 START = parse_instant("2013-01-01T00:00Z")
@@ -53,7 +55,7 @@ def window(start: str, end: str) -> list[dict[str, str]]:
 def held(of: PendingInstances, available: set[int] | None = None) -> dict[int, str]:
     """Which of the first hours are held, and why."""
     there = {hour(number) for number in available or set()}
-    need = needed_by_readers(of, of.process.inputs[0], FEED, there)
+    need = needed_by_readers(of, of.process.inputs[0], FEED, there, list(map(hour, range(30))))
     return {number: str(reason) for number in range(30) if (reason := need(hour(number)))}
 
 
@@ -154,4 +156,89 @@ def test_held_is_what_pending_instances_read(
         for instance in input_instances(look.process.inputs[0], FEED, hour(number), "UTC")
     }
     assert {hour(number) for number in held(look)} == {one for one in read if one < hour(30)}
-    assert look.all() == sorted(map(hour, open_ones))
+    assert all_of(look) == sorted(map(hour, open_ones))
+
+
+def all_of(look: PendingInstances) -> list[datetime]:
+    """Asked for one after the other, from the beginning."""
+    found: list[datetime] = []
+    while (following := look.first_from(found[-1] + MICROSECOND if found else START)) is not None:
+        found.append(following)
+    return found
+
+
+TIMES = [
+    *("now(0,0)", "now(-3,0)", "now(1,30)", "today(0,0)", "today(23,0)", "yesterday(6,0)", "currentWeek(SUN,0,0)"),
+    *("lastMonth(1,0,0)", "dateOffset(instanceTime(),-1,'DAY')"),
+    *("dateOffset('2013-10-27T05:00Z',3,'HOUR')", "dateOffset('2013-10-26T00:00Z',0,'DAY')"),
+]
+LATEST = [f"latest({number})" for number in (0, -1, -3)]
+FUTURE = [f"future({number},{limit})" for number, limit in ((0, 1), (0, 5), (1, 4), (2, 30))]
+ends = st.one_of(*(st.tuples(*[st.sampled_from(kind)] * 2) for kind in (TIMES, LATEST, FUTURE)))
+
+
+@given(
+    ends=ends,
+    frequency=st.sampled_from(["hours(1)", "minutes(90)", "hours(5)", "days(1)"]),
+    feed_frequency=st.sampled_from(["hours(1)", "minutes(90)", "hours(4)", "days(1)"]),
+    zone=st.sampled_from(["UTC", "America/Sao_Paulo", "Europe/Berlin"]),
+    first_open=st.none() | st.integers(0, 60),
+    over=st.sets(st.integers(0, 60)),
+    again=st.sets(st.integers(0, 60), max_size=4),
+    available=st.sets(st.integers(0, 60)),
+    asked=st.sets(st.integers(0, 60)),
+)
+def test_every_window_holds_what_going_through_all_readers_finds(
+    ends: tuple[str, str],
+    frequency: str,
+    feed_frequency: str,
+    zone: str,
+    first_open: int | None,
+    over: set[int],
+    again: set[int],
+    available: set[int],
+    asked: set[int],
+) -> None:
+    validity = {"start": "2013-10-25T00:00Z", "end": "2013-11-04T00:00Z"}  # both zones change their clocks meanwhile
+    clusters = [{"name": "primary", "validity": validity}]
+    process = make_process(frequency=frequency, timezone=zone, clusters=clusters, inputs=window(*ends))
+    feed = feed_timeline(make_feed(frequency=feed_frequency, timezone=zone, clusters=clusters), "primary")
+    nominals, instances = process_timeline(process, "primary").until(feed.end), feed.until(feed.end)
+    opened = None if first_open is None else nominals[first_open % len(nominals)]
+    states = {one: InstanceRecord(one, S.SUCCEEDED) for one in {nominals[number % len(nominals)] for number in over}}
+    late = {nominals[number % len(nominals)] for number in again}
+    look = PendingInstances(process, process_timeline(process, "primary"), nominals[-3], opened, states, late)
+    there, wanted = ({instances[number % len(instances)] for number in some} for some in (available, asked))
+    expected: dict[datetime, str] = {}
+    for nominal in nominals:
+        if why := look.why(nominal):
+            for one in read(process, feed, nominal, there):
+                expected.setdefault(one, f"process hourly-delays {format_instant(nominal)} needs it: it {why}")
+    need = needed_by_readers(look, process.inputs[0], feed, there, wanted)
+    found = {one: str(reason) for one in wanted if (reason := need(one))}
+    assert found == {one: expected[one] for one in wanted if one in expected}
+
+
+def read(process: Process, feed: Timeline, nominal: datetime, there: set[datetime]) -> list[datetime]:
+    """What an instance reads, or may come to read."""
+    (declared,) = process.inputs
+    if declared.is_of_times:
+        return input_instances(declared, feed, nominal, process.timezone)
+    found = latest_instances(declared, feed, nominal, there, process.timezone)
+    if found is not None:
+        return found
+    return [one for one in there if (one <= nominal if declared.start.text in LATEST else one >= nominal)]
+
+
+@pytest.mark.parametrize("ends", [("now(-1,0)", "now(0,0)"), ("today(0,0)", "now(0,0)"), ("latest(-1)", "latest(0)")])
+def test_readers_are_not_gone_through(ends: tuple[str, str]) -> None:
+    """A process of minutes that waits until the end of the calendar: it would take years."""
+    for_ever = {"start": "2013-01-01T00:00Z", "end": "9999-12-31T23:59Z"}
+    clusters = [{"name": "primary", "validity": for_ever}]
+    process = make_process(frequency="minutes(1)", clusters=clusters, inputs=window(*ends))
+    timeline = process_timeline(process, "primary")
+    look = PendingInstances(process, timeline, parse_instant("9999-01-01T00:00Z"), START, {}, ())
+    feed = feed_timeline(make_feed(clusters=clusters), "primary")
+    need = needed_by_readers(look, process.inputs[0], feed, {hour(5)}, [hour(5), hour(8)])
+    assert str(need(hour(5))) == needs(5, "has yet to run")
+    assert str(need(hour(8))) == (str(None) if ends[0] == "latest(-1)" else needs(8, "has yet to run"))

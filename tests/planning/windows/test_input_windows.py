@@ -21,6 +21,7 @@ from falcon_assets.planning.windows.input_windows import (
     nominal_of_output,
     output_instance,
 )
+from falcon_assets.planning.windows.instance_set import InstanceSet
 
 UTC = timezone.utc
 ZONES = ["UTC", "America/New_York", "Europe/Berlin", "America/Sao_Paulo", "Australia/Lord_Howe", "Asia/Kolkata"]
@@ -171,9 +172,12 @@ AVAILABLE = [parse_instant(f"2013-01-01T{hour:02}:00Z") for hour in (1, 2, 5, 6,
         ("lastYear(0,0,0,0)", "latest(0)", "2014-01-01T00:00Z", [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]),
     ],
 )
-@pytest.mark.parametrize("as_callable", [False, True], ids=["collection", "callable"])
-def test_latest_and_future(start, end, nominal, hours, as_callable):
-    available = AVAILABLE.__contains__ if as_callable else frozenset(AVAILABLE)
+@pytest.mark.parametrize(
+    "available",
+    [frozenset(AVAILABLE), AVAILABLE.__contains__, InstanceSet(AVAILABLE)],
+    ids=["collection", "callable", "ordered"],
+)
+def test_latest_and_future(start, end, nominal, hours, available):
     expected = None if hours is None else [parse_instant(f"2013-01-01T{hour:02}:00Z") for hour in hours]
     assert latest_instances(window(start, end), HOURS, parse_instant(nominal), available, "UTC") == expected
 
