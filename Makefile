@@ -28,10 +28,10 @@ $(INSTALLED): pyproject.toml
 	@touch $@
 
 demo: $(INSTALLED) ## Land real flights, run the demo pipeline headless, show what was produced
-	@$(BIN)/falcon demo
+	@$(BIN)/python -m examples.flights demo
 
 up: $(INSTALLED) ## Show 2013 in time lapse: Dagster, flights that land, Spark (PORT=3000, CLOCK=2013-03-01T00:00Z@60x)
-	@$(if $(CLOCK),FALCON_CLOCK=$(CLOCK)) $(BIN)/falcon up --port $(PORT)
+	@$(if $(CLOCK),FALCON_CLOCK=$(CLOCK)) $(BIN)/python -m examples.flights up --port $(PORT)
 
 test: $(INSTALLED) ## Run all tests
 	@$(BIN)/falcon doctor

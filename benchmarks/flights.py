@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
+from examples.flights.landing import land
 from falcon_assets.catalog.store import load_entities
-from falcon_assets.demo.landing import land
 from falcon_assets.model.instant import parse_instant
 from falcon_assets.settings import load_settings
 

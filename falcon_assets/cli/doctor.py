@@ -36,7 +36,7 @@ def require_port(port: int) -> None:
         except OSError as error:
             raise SettingsError(
                 f"port {port} on 127.0.0.1 cannot be used ({error.strerror}): stop what listens there, "
-                f"or choose another one, for example make up PORT={port % 65535 + 1}"
+                f"or choose another one, for example {port % 65535 + 1}"
             ) from error
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from importlib import import_module
+from typing import Any
 
 import click
 
@@ -19,46 +21,60 @@ COMMANDS = {
     "instance": "Look for instances of a feed now.",
     "retention": "Show what would go from the clusters, what stays and why.",
     "ledger": "Show how far the ledger is; make it anew.",
-    "demo": "Land real flights, run the demo processes over them, show what was produced.",
-    "up": "Start Dagster on the demo, with flights that land in time lapse.",
     "spark": "Keep a local Spark Connect server warm: start, stop, status.",
     "doctor": "Check that this machine is ready.",
 }
-"""Command -> its one line in ``falcon --help``. ``falcon_assets.cli.NAME`` holds it, as ``NAME``, with '-' as '_'."""
+"""Command -> its one line in ``falcon --help``."""
 
 
 class LazyGroup(click.Group):
     """A group whose commands are imported one at a time: most of them need Dagster or Spark, and those take seconds."""
 
+    def __init__(self, *, package: str, table: Mapping[str, str], **options: Any) -> None:
+        """Imports nothing.
+
+        Args:
+            package: The module ``NAME`` in it holds the command ``NAME``, with '-' as '_'.
+            table: Command -> its one line in the help text.
+            options: As for any group.
+        """
+        super().__init__(**options)
+        self.package, self.table = package, table
+
     def list_commands(self, ctx: click.Context) -> list[str]:
         """All names, in the order of the table."""
-        return list(COMMANDS)
+        return list(self.table)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """The command, imported now; None where there is none of that name."""
-        if cmd_name not in COMMANDS:
+        if cmd_name not in self.table:
             return None
         name = cmd_name.replace("-", "_")
         with quick_imports():
-            command: click.Command = getattr(import_module(f"falcon_assets.cli.{name}"), name)
+            command: click.Command = getattr(import_module(f"{self.package}.{name}"), name)
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """The list in the help text, from the table alone."""
         with formatter.section("Commands"):
-            formatter.write_dl(list(COMMANDS.items()))
+            formatter.write_dl(list(self.table.items()))
 
 
-@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(
+    cls=LazyGroup,
+    package="falcon_assets.cli",
+    table=COMMANDS,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
 @click.version_option(package_name="falcon-assets", prog_name="falcon")
 def falcon() -> None:
     """Declare clusters, feeds and processes; manage them and their instances."""
 
 
-def main() -> None:
+def main(command: click.Command = falcon) -> None:
     """Runs the command; what is wrong is said in a line or two, without a traceback, and the exit code is 1."""
     try:
-        falcon()
+        command()
     except FalconError as error:
         click.echo(f"Error: {error}", err=True)
         sys.exit(1)

@@ -32,7 +32,7 @@ def test_an_occupied_port_is_one_sentence(tmp_path: Path) -> None:
     assert result.returncode == 1
     assert result.stderr == (
         f"Error: port {port} on 127.0.0.1 cannot be used (Address already in use): stop what listens there, or choose "
-        f"another one, for example make up PORT={port + 1}\n"
+        f"another one, for example {port + 1}\n"
     )
 
 

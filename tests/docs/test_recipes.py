@@ -22,11 +22,11 @@ import psutil
 import pytest
 from pyspark.find_spark_home import _find_spark_home
 
+from examples.flights.landing import land
 from falcon_assets.catalog.store import load_entities
-from falcon_assets.demo.landing import land
 from falcon_assets.model.instant import parse_instant
 from falcon_assets.settings import Settings
-from tests.demo_definitions import copy_demo
+from tests.examples.sandbox import copy_demo
 from tests.processes import BIN, CHECKOUT, environ_with, free_port, listens
 from tests.waiting import wait_until
 

@@ -1,4 +1,4 @@
-"""What ``falcon up`` says of the instances that ended while it runs."""
+"""What ``make up`` says of the instances that ended while it runs."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from datetime import datetime, timedelta, timezone
 
 import pytest
 
-from falcon_assets.cli.up_news import in_words
+from examples.flights.news import in_words
 from falcon_assets.ledger.news import Ended
 from falcon_assets.planning.instances.instance_record import InstanceState
 

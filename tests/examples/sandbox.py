@@ -1,12 +1,15 @@
-"""The entities of the demo, for tests that compute: nobody may depend on what listens at the demo's own port."""
+"""The example as a program, and its entities with execute endpoints of the tests' own."""
 
 from __future__ import annotations
 
 import re
 import shutil
+import sys
 from pathlib import Path
 
-from tests.processes import CHECKOUT
+from tests.processes import CHECKOUT, environ_with
+
+PROGRAM = (sys.executable, "-m", "examples.flights")
 
 _ENDPOINT = re.compile(r'(execute: \{endpoint: )"[^"]+"')
 
@@ -21,3 +24,8 @@ def copy_demo(folder: Path, **endpoints: str) -> Path:
         assert changed == 1, file
         file.write_text(text)
     return copy
+
+
+def example_environ(**given: str) -> dict[str, str]:
+    """What the example's program is told in a folder that is not the checkout."""
+    return environ_with(PYTHONPATH=str(CHECKOUT), **given)

@@ -1,4 +1,4 @@
-"""``falcon demo``: real flights through the whole pipeline, headless."""
+"""``make demo``: real flights through the whole pipeline, headless."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from rich.console import Console
 from rich.filesize import decimal
 from rich.table import Table
 
+from examples.flights.landing import Landed, first_landing, land
+from examples.flights.late_flights import CORRECTED
+from examples.flights.live import again_in_words
+from examples.flights.report import feed_reports
+from examples.flights.up import alone
 from falcon_assets.catalog.store import EntityStore, load_entities
-from falcon_assets.cli.demo_live import again_in_words, land_live
 from falcon_assets.cli.quiet import errors_to
 from falcon_assets.cli.run_display import progress_on, shown_on, tell
-from falcon_assets.cli.up import alone
-from falcon_assets.demo.landing import Landed, first_landing, land
-from falcon_assets.demo.late_flights import CORRECTED
-from falcon_assets.demo.report import feed_reports
 from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.instant import format_instant
 from falcon_assets.orchestration.code_location import build_definitions
@@ -44,17 +44,13 @@ _LANDS_BACK = CORRECTED + timedelta(hours=1)
 
 @click.command()
 @click.option("--days", default=7, show_default=True, type=click.IntRange(1, 365), help="How many days of 2013.")
-@click.option("--live", is_flag=True, help="Only land, hour by hour as FALCON_CLOCK reaches them, at most DAYS back.")
-def demo(days: int, live: bool) -> None:
+def demo(days: int) -> None:
     """Land real flights and weather, run the demo processes over them, and show what was produced.
 
     The clock stands still at the end of the last day, whatever FALCON_CLOCK says. The Spark Connect server that the
     demo computes on is started, and stopped at the end, unless it runs.
     """
     settings = load_settings()
-    if live:
-        land_live(settings, timedelta(days=days))
-        return
     require_java(settings.environ)
     require_space(settings.home)
     store = load_entities(settings.entity_defs).in_colo(settings.colo)

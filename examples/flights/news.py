@@ -1,4 +1,4 @@
-"""What ``falcon up`` tells of instances while it runs: what succeeded and what did not, by name."""
+"""What ``make up`` tells of instances while it runs: what succeeded and what did not, by name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``falcon up``: the demo in time lapse, with everything that it takes, until Ctrl-C."""
+"""``make up``: the demo in time lapse, with everything that it takes, until Ctrl-C."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from pathlib import Path
 
 import click
 
+from examples.flights.family import end_family
+from examples.flights.landing import Landed, first_landing, first_not_landed
+from examples.flights.live import land_until_the_end
+from examples.flights.news import News
 from falcon_assets.catalog.store import EntityStore, load_entities
-from falcon_assets.cli.demo_live import land_until_the_end
 from falcon_assets.cli.doctor import listens, require_port
-from falcon_assets.cli.family import end_family
 from falcon_assets.cli.quiet import private_log
-from falcon_assets.cli.up_news import News
-from falcon_assets.demo.landing import Landed, first_landing, first_not_landed
 from falcon_assets.errors import FalconError, SettingsError
 from falcon_assets.held_signals import held_signals
 from falcon_assets.model.instant import format_instant
@@ -61,7 +61,7 @@ def up(port: int) -> None:
     """
     settings = load_settings()
     if _told(settings) and not settings.clock.runs:
-        raise SettingsError("falcon up needs a clock that runs: FALCON_CLOCK=2013-01-02T00:00Z@120x, or none at all")
+        raise SettingsError("make up needs a clock that runs: FALCON_CLOCK=2013-01-02T00:00Z@120x, or none at all")
     require_java(settings.environ)
     require_space(settings.home)
     require_port(port)
@@ -81,14 +81,14 @@ class _EndedError(FalconError):
 
 @contextmanager
 def alone(home: Path) -> Iterator[None]:
-    """No other ``falcon up`` runs on that FALCON_HOME meanwhile.
+    """No other ``make up`` runs on that FALCON_HOME meanwhile.
 
     Raises:
         SettingsError: one does.
     """
     with path_lock(home / "up.lock", 0) as held:
         if not held:
-            raise SettingsError(f"falcon up (make up) runs already on FALCON_HOME {home}: end it with Ctrl-C first")
+            raise SettingsError(f"make up runs already on FALCON_HOME {home}: end it with Ctrl-C first")
         yield
 
 

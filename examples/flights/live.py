@@ -1,4 +1,4 @@
-"""``falcon demo --live``: the outside system of the demo, which lands the hours as the clock reaches them."""
+"""The outside system of the example: it lands the hours as the clock reaches them."""
 
 from __future__ import annotations
 
@@ -9,41 +9,37 @@ from datetime import datetime, timedelta
 
 import click
 
+from examples.flights.landing import Landed, land, landing_places, next_landing
+from examples.flights.late_flights import CORRECTED, LATE, second_after
 from falcon_assets.catalog.store import EntityStore, load_entities
-from falcon_assets.demo.landing import Landed, land, landing_places, next_landing
-from falcon_assets.demo.late_flights import CORRECTED, LATE, second_after
 from falcon_assets.errors import SettingsError
 from falcon_assets.model.instant import format_instant
 from falcon_assets.orchestration.platform.postgres import require_space
-from falcon_assets.settings import Settings
+from falcon_assets.settings import Settings, load_settings
 from falcon_assets.shared_clock import FILE
 
 _LONGEST_NAP = timedelta(minutes=1)
 """The machine's clock may be set, or the machine suspended, while this sleeps: it looks again after that."""
 
 
-def land_live(settings: Settings, back: timedelta) -> None:
-    """Lands what is due, then waits for the next hour of the clock, and so on until it is interrupted.
+@click.command()
+@click.option("--days", default=7, show_default=True, type=click.IntRange(1, 365), help="How far back it begins.")
+def live(days: int) -> None:
+    """Land flights and weather hour by hour, as FALCON_CLOCK reaches them, until Ctrl-C.
 
     It only writes files: Dagster is told nothing. What is there already is left as it is.
-
-    Args:
-        settings: Whose clock and entities.
-        back: How much of the past it lands in the beginning, on that clock.
-
-    Raises:
-        SettingsError: the clock does not run, or nothing of the demo lands on these clusters.
     """
+    settings = load_settings()
     if not settings.clock.runs:
         raise SettingsError(
-            "falcon demo --live needs a clock that runs through 2013, when the flights were: "
+            "this needs a clock that runs through 2013, when the flights were: "
             "set FALCON_CLOCK=2013-01-02T00:00Z@120x, for this command and for Dagster"
         )
     require_space(settings.home)
     store = load_entities(settings.entity_defs).in_colo(settings.colo)
     landing_places(store)
     try:
-        land_until_the_end(settings, store, back, time.sleep)
+        land_until_the_end(settings, store, timedelta(days=days), time.sleep)
     except KeyboardInterrupt:
         click.echo("Stopped.")
 
@@ -55,12 +51,12 @@ def land_until_the_end(
     sleep: Callable[[float], object],
     changed: Callable[[Landed], object] = lambda one: None,
 ) -> None:
-    """The same without the checks.
+    """Lands what is due, then waits for the next hour of the clock, and so on until everything has landed.
 
     Args:
-        settings: As above.
+        settings: Whose clock this is; it runs.
         store: The entities.
-        back: As above.
+        back: How much of the past it lands in the beginning, on that clock.
         sleep: Called with how many seconds to wait; may end everything by an error.
         changed: Told of each instance that was there, and is another one now.
     """

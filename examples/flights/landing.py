@@ -11,8 +11,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from falcon_assets.catalog.store import EntityStore
-from falcon_assets.demo.late_flights import (
+from examples.flights.late_flights import (
     CORRECTED,
     FIRST_FILE,
     SECOND_FILE,
@@ -20,6 +19,7 @@ from falcon_assets.demo.late_flights import (
     deliveries,
     second_after,
 )
+from falcon_assets.catalog.store import EntityStore
 from falcon_assets.errors import SettingsError
 from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.feed import Feed

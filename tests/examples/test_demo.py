@@ -10,8 +10,8 @@ import pytest
 
 from falcon_assets.settings import Settings
 from falcon_assets.spark.server import status
-from tests.demo_definitions import copy_demo
-from tests.processes import FALCON, environ_with, falcon_here, free_port, listens
+from tests.examples.sandbox import PROGRAM, copy_demo, example_environ
+from tests.processes import falcon_here, free_port, listens
 
 
 @pytest.fixture(scope="module")
@@ -22,7 +22,7 @@ def port() -> int:
 @pytest.fixture(scope="module")
 def environ(settings: Settings, port: int) -> dict[str, str]:
     """The clock is the real one: it must not matter to the demo."""
-    return environ_with(
+    return example_environ(
         FALCON_HOME=str(settings.home),
         FALCON_ENTITY_DEFS=str(copy_demo(settings.home, primary=f"sc://127.0.0.1:{port}")),
         FALCON_DATABASE_URL=settings.database_url or "",
@@ -32,8 +32,8 @@ def environ(settings: Settings, port: int) -> dict[str, str]:
 
 @pytest.fixture(scope="module")
 def outputs(settings: Settings, environ: dict[str, str]) -> list[subprocess.CompletedProcess[str]]:
-    """What ``falcon demo`` says about the first day of 2013, and then says again."""
-    command = [FALCON, "demo", "--days", "1"]
+    """What ``make demo`` says about the first day of 2013, and then says again."""
+    command = [*PROGRAM, "demo", "--days", "1"]
     return [
         subprocess.run(command, check=False, capture_output=True, text=True, cwd=settings.home, env=environ)
         for _ in range(2)

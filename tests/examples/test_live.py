@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from falcon_assets.settings import load_settings
-from tests.processes import CHECKOUT, FALCON, environ_with
+from tests.examples.sandbox import PROGRAM, example_environ
+from tests.processes import CHECKOUT
 from tests.waiting import wait_until
 
 PATIENCE = 120
@@ -21,11 +22,11 @@ WEATHER = "data/backup/raw/weather"
 
 
 def environment(home: Path, clock: str) -> dict[str, str]:
-    return environ_with(FALCON_HOME=str(home), FALCON_ENTITY_DEFS=str(CHECKOUT / "entity_defs"), FALCON_CLOCK=clock)
+    return example_environ(FALCON_HOME=str(home), FALCON_ENTITY_DEFS=str(CHECKOUT / "entity_defs"), FALCON_CLOCK=clock)
 
 
-def falcon(home: Path, clock: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [FALCON, "demo", *arguments]
+def land(home: Path, clock: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [*PROGRAM, "live", *arguments]
     return subprocess.run(
         command, check=False, capture_output=True, text=True, env=environment(home, clock), timeout=PATIENCE
     )
@@ -34,7 +35,7 @@ def falcon(home: Path, clock: str, *arguments: str) -> subprocess.CompletedProce
 @contextmanager
 def live(home: Path, clock: str) -> Iterator[subprocess.Popen[str]]:
     process = subprocess.Popen(
-        [FALCON, "demo", "--live", "--days", "1"],
+        [*PROGRAM, "live", "--days", "1"],
         env=environment(home, clock),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -89,7 +90,7 @@ def test_what_is_there_is_left_as_it_is_and_the_end_is_said(tmp_path: Path) -> N
     there.mkdir(parents=True)
     for name in ("_SUCCESS", "mine.json"):
         (there / name).write_text("")
-    result = falcon(tmp_path, "2014-01-01T00:00Z@1x", "--live", "--days", "1")
+    result = land(tmp_path, "2014-01-01T00:00Z@1x", "--days", "1")
     assert (result.returncode, result.stderr) == (0, "")
     assert result.stdout.splitlines() == [
         "The clock shows 2014-01-01T00:00Z; Ctrl-C stops.",
@@ -102,10 +103,10 @@ def test_what_is_there_is_left_as_it_is_and_the_end_is_said(tmp_path: Path) -> N
 
 @pytest.mark.parametrize("clock", ["", "2013-01-03T06:00Z"], ids=["real", "frozen"])
 def test_it_needs_a_clock_that_runs(tmp_path: Path, clock: str) -> None:
-    result = falcon(tmp_path, clock, "--live")
+    result = land(tmp_path, clock)
     assert (result.returncode, result.stdout) == (1, "")
     assert result.stderr == (
-        "Error: falcon demo --live needs a clock that runs through 2013, when the flights were: "
+        "Error: this needs a clock that runs through 2013, when the flights were: "
         "set FALCON_CLOCK=2013-01-02T00:00Z@120x, for this command and for Dagster\n"
     )
     assert list(tmp_path.iterdir()) == []

@@ -1,4 +1,4 @@
-"""``falcon up`` (``make up``) from its start to Ctrl-C, on an empty FALCON_HOME with everything embedded."""
+"""``make up`` from its start to Ctrl-C, on an empty FALCON_HOME with everything embedded."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ import psutil
 import pytest
 
 from falcon_assets.settings import Settings
-from tests.demo_definitions import copy_demo
-from tests.processes import CHECKOUT, FALCON, environ_with, free_port
+from tests.examples.sandbox import PROGRAM, copy_demo, example_environ
+from tests.processes import CHECKOUT, free_port
 from tests.waiting import wait_until
 
 PATIENCE = 600
@@ -65,7 +65,7 @@ def in_the_background(
 
 
 def run_up(folder: Path, environ: dict[str, str], port: int) -> subprocess.CompletedProcess[str]:
-    command = [FALCON, "up", "--port", str(port)]
+    command = [*PROGRAM, "up", "--port", str(port)]
     return subprocess.run(
         command, check=False, capture_output=True, text=True, env=environ, cwd=folder, timeout=PATIENCE
     )
@@ -77,10 +77,10 @@ def test_hours_land_and_are_computed_until_ctrl_c_and_nothing_is_left(tmp_path: 
         shutil.copy(CHECKOUT / name, tmp_path)
     server = f"sc://127.0.0.1:{free_port()}"
     definitions = copy_demo(tmp_path, primary=server, backup=server)
-    environ = environ_with(FALCON_HOME=str(home), FALCON_ENTITY_DEFS=str(definitions))
+    environ = example_environ(FALCON_HOME=str(home), FALCON_ENTITY_DEFS=str(definitions))
     log = tmp_path / "up.log"
     with log.open("wb") as output:
-        up = in_the_background([FALCON, "up", "--port", str(port)], environ, tmp_path, output)
+        up = in_the_background([*PROGRAM, "up", "--port", str(port)], environ, tmp_path, output)
     try:
 
         def computed() -> bool:
@@ -93,10 +93,10 @@ def test_hours_land_and_are_computed_until_ctrl_c_and_nothing_is_left(tmp_path: 
             assert response.status == 200
         assert run_up(tmp_path, environ, port).stderr == (
             f"Error: port {port} on 127.0.0.1 cannot be used (Address already in use): stop what listens there, "
-            f"or choose another one, for example make up PORT={port % 65535 + 1}\n"
+            f"or choose another one, for example {port % 65535 + 1}\n"
         )
         assert run_up(tmp_path, environ, free_port()).stderr == (
-            f"Error: falcon up (make up) runs already on FALCON_HOME {home}: end it with Ctrl-C first\n"
+            f"Error: make up runs already on FALCON_HOME {home}: end it with Ctrl-C first\n"
         )
         up.send_signal(signal.SIGINT)
         assert up.wait(PATIENCE) == 0
@@ -124,8 +124,8 @@ def test_hours_land_and_are_computed_until_ctrl_c_and_nothing_is_left(tmp_path: 
 def test_a_background_job_of_a_script_ends_on_sigterm_while_it_starts(tmp_path: Path) -> None:
     home, server = tmp_path / "home", f"sc://127.0.0.1:{free_port()}"
     definitions = copy_demo(tmp_path, primary=server, backup=server)
-    environ = environ_with(FALCON_HOME=str(home), FALCON_ENTITY_DEFS=str(definitions))
-    up = in_the_background([FALCON, "up", "--port", str(free_port())], environ, tmp_path, subprocess.PIPE)
+    environ = example_environ(FALCON_HOME=str(home), FALCON_ENTITY_DEFS=str(definitions))
+    up = in_the_background([*PROGRAM, "up", "--port", str(free_port())], environ, tmp_path, subprocess.PIPE)
     assert up.stdout is not None
     assert up.stdout.readline().startswith(b"Dagster's UI: http://127.0.0.1:")
     up.terminate()
@@ -139,7 +139,7 @@ def test_a_background_job_of_a_script_ends_on_sigterm_while_it_starts(tmp_path: 
 
 @pytest.fixture
 def environ(settings: Settings, tmp_path: Path) -> dict[str, str]:
-    return environ_with(
+    return example_environ(
         FALCON_HOME=str(tmp_path / "home"),
         FALCON_ENTITY_DEFS=str(copy_demo(tmp_path, primary="local[1]")),
         FALCON_DATABASE_URL=settings.database_url or "",
@@ -160,5 +160,5 @@ def test_a_clock_that_stands_still_is_one_sentence(environ: dict[str, str], tmp_
     done = run_up(tmp_path, environ | {"FALCON_CLOCK": "2013-01-02T00:00Z"}, free_port())
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr == (
-        "Error: falcon up needs a clock that runs: FALCON_CLOCK=2013-01-02T00:00Z@120x, or none at all\n"
+        "Error: make up needs a clock that runs: FALCON_CLOCK=2013-01-02T00:00Z@120x, or none at all\n"
     )

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta, timezone
 import pandas as pd
 import pytest
 
-from falcon_assets.demo.late_flights import CORRECTED, FIRST_FILE, LATE, SECOND_FILE, deliveries
+from examples.flights.late_flights import CORRECTED, FIRST_FILE, LATE, SECOND_FILE, deliveries
 
 DAY = datetime(2013, 1, 3, tzinfo=timezone.utc)
 

@@ -1,0 +1,1 @@
+"""Whole pipelines to try, which the installed package does not carry."""

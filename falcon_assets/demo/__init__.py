@@ -1,1 +1,0 @@
-"""The demo: real flights land as files, and the processes of ``entity_defs`` run over them."""
