@@ -18,7 +18,6 @@ import yaml
 from filelock import FileLock
 from xdist.remote import Producer
 
-from falcon_assets.orchestration.platform.instance_storage import FalconStorage
 from falcon_assets.orchestration.platform.postgres import database_url
 from falcon_assets.settings import Settings, load_settings
 from falcon_assets.shared_clock import home_clock
@@ -87,6 +86,9 @@ def postgres(tmp_path_factory: pytest.TempPathFactory) -> str:
 @pytest.fixture(scope="session")
 def template(postgres: str) -> Iterator[str]:
     """The name of a database with Dagster's tables and nothing in them: copying it is faster than making them."""
+    # Here, so that what a new Dagster breaks fails the tests that say so, and not all of them.
+    from falcon_assets.orchestration.platform.instance_storage import FalconStorage
+
     with _new_database(postgres, "template0") as name:
         storage = FalconStorage(_url_of(postgres, name))
         storage.dispose()

@@ -7,9 +7,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
-# The class itself, and how dagster.yaml declares it.
-from dagster._core.storage.local_compute_log_manager import LocalComputeLogManager
-from dagster._serdes import ConfigurableClassData
+from dagster._core.storage.local_compute_log_manager import LocalComputeLogManager  # keeps it in local files
+from dagster._serdes import ConfigurableClassData  # how dagster.yaml declares a class
 from typing_extensions import Self
 
 

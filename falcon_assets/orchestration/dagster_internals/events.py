@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 import dagster as dg
-from dagster._core.events import AssetObservationData  # what the entry of an observation is made of
+from dagster._core.events import AssetObservationData  # what an observation in the log carries
 
 Record: TypeAlias = Callable[[Sequence[dg.AssetObservation]], None]
 """Writes events about one asset down, all before it returns."""

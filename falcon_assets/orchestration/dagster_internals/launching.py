@@ -6,15 +6,11 @@ from collections.abc import Mapping
 from typing import Any
 
 import dagster as dg
-
-# What a worker process runs, as `dagster api execute_run` in a shell does, and its argument.
-from dagster._cli.api import execute_run_command
-from dagster._core.launcher.base import LaunchRunContext
-
-# By this tag of a run Dagster's own launcher finds the code server that executes it.
-from dagster._core.storage.tags import GRPC_INFO_TAG
-from dagster._grpc.types import ExecuteRunArgs
-from dagster_shared.serdes import serialize_value
+from dagster._cli.api import execute_run_command  # what a worker process runs, as `dagster api execute_run` does
+from dagster._core.launcher.base import LaunchRunContext  # what a launcher is handed
+from dagster._core.storage.tags import GRPC_INFO_TAG  # a run's code server, by which Dagster's own launcher stops it
+from dagster._grpc.types import ExecuteRunArgs  # the argument of that command
+from dagster_shared.serdes import serialize_value  # which it takes as text
 
 RUN_MODULES = ("dagster._core.execution.api", "dagster_postgres")
 """What of Dagster a run imports late, all of it without effects."""

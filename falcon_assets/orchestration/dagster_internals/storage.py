@@ -11,17 +11,12 @@ from collections.abc import Set as AbstractSet
 from typing import Any, TypeAlias
 
 import sqlalchemy
-
-# A storage for dagster.yaml: its base class, its configuration protocol, the type of a page of keys, and what is known
-# about sensors and schedules.
-from dagster._core.scheduler.instigation import InstigatorState, InstigatorTick
-from dagster._core.storage.base_storage import DagsterStorage
-from dagster._core.types.pagination import PaginatedResults
-from dagster._serdes import ConfigurableClass, ConfigurableClassData
+from dagster._core.scheduler.instigation import InstigatorState, InstigatorTick  # what is kept of sensors and schedules
+from dagster._core.storage.base_storage import DagsterStorage  # what a storage of dagster.yaml derives from
+from dagster._core.types.pagination import PaginatedResults  # a page of partition keys
+from dagster._serdes import ConfigurableClass, ConfigurableClassData  # how dagster.yaml declares a class
 from dagster_postgres import PostgresEventLogStorage, PostgresRunStorage, PostgresScheduleStorage
-
-# What Dagster says of the database after some more tries.
-from dagster_postgres.utils import DagsterPostgresException
+from dagster_postgres.utils import DagsterPostgresException  # raised when the database does not come back in time
 from typing_extensions import Self
 
 from falcon_assets.planning.time.clock import APART
@@ -227,20 +222,6 @@ class PooledStorage(DagsterStorage, ConfigurableClass):
     def schedule_storage(self) -> PostgresScheduleStorage:
         """Ticks of schedules and sensors."""
         return self._schedules
-
-    # None: other processes rebuild this class as a whole, from dagster.yaml, and never one of its parts.
-
-    @property
-    def run_storage_data(self) -> None:
-        """No separate declaration."""
-
-    @property
-    def event_storage_data(self) -> None:
-        """No separate declaration."""
-
-    @property
-    def schedule_storage_data(self) -> None:
-        """No separate declaration."""
 
     def dispose(self) -> None:
         """Closes the pooled connections."""

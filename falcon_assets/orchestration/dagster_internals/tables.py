@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import dagster as dg
-from dagster_shared.serdes import deserialize_value  # an event is kept as text
+from dagster_shared.serdes import deserialize_value  # the log keeps an event as text
 from sqlalchemy import ARRAY, BigInteger, Connection, DateTime, TableClause, Text, column, func, literal, select, text
 
 EVENT_LOG = TableClause(

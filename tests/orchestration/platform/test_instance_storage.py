@@ -2,22 +2,11 @@ from __future__ import annotations
 
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import dagster as dg
 import pytest
 import sqlalchemy
-from dagster._core.definitions.run_request import InstigatorType
-from dagster._core.remote_origin import GrpcServerCodeLocationOrigin, RemoteInstigatorOrigin, RemoteRepositoryOrigin
-from dagster._core.scheduler.instigation import (
-    InstigatorState,
-    InstigatorStatus,
-    ScheduleInstigatorData,
-    SensorInstigatorData,
-    TickData,
-    TickStatus,
-)
 
 from falcon_assets.errors import SettingsError
 from falcon_assets.orchestration.platform.instance_storage import FalconStorage
@@ -80,20 +69,6 @@ def test_an_instance_is_opened_with_one_connection(database: str) -> None:
     finally:
         sqlalchemy.event.remove(sqlalchemy.pool.Pool, "connect", connect)
     assert len(opened) == 1
-
-
-def test_what_migrations_brought_is_asked_once(database: str) -> None:
-    """And not for every tick: a daemon would do little else."""
-    storage = FalconStorage(database)
-    asked: list[str] = []
-    sqlalchemy.event.listen(
-        storage.schedule_storage._engine, "before_cursor_execute", lambda *given: asked.append(given[2])
-    )
-    for _ in range(2):
-        assert storage.schedule_storage.all_instigator_state() == []
-    storage.dispose()
-    assert len([statement for statement in asked if "pg_class" in statement]) == 2  # two tables
-    assert len([statement for statement in asked if "FROM secondary_indexes" in statement]) == 1
 
 
 def test_keys_of_our_dynamic_partitions_are_computed(instance: dg.DagsterInstance) -> None:
@@ -178,32 +153,6 @@ def test_the_driver_of_the_database_url_is_named(given: str, expected: str) -> N
 def test_another_database_than_postgresql_is_refused() -> None:
     with pytest.raises(SettingsError, match=r"^FALCON_DATABASE_URL must be a PostgreSQL URL: postgresql://user:"):
         load_settings({"FALCON_DATABASE_URL": "mysql://root@h/d"})
-
-
-def test_what_ticked_by_a_clock_that_was_set_back_ticks_again(instance: dg.DagsterInstance) -> None:
-    """Dagster's daemon begins no tick before the time of the last one has passed."""
-    storage, hour = instance.schedule_storage, 3600.0
-    repository = RemoteRepositoryOrigin(GrpcServerCodeLocationOrigin("localhost", 4000), "__repository__")
-    now = time.time()
-    for name, data in (
-        ("sensor", SensorInstigatorData(now + hour, "key", 4, "cursor", now + hour, now - hour)),
-        ("schedule", ScheduleInstigatorData("* * * * *", now - hour, now + hour)),
-    ):
-        origin = RemoteInstigatorOrigin(repository, name)
-        kind = InstigatorType.SENSOR if name == "sensor" else InstigatorType.SCHEDULE
-        storage.add_instigator_state(InstigatorState(origin, kind, InstigatorStatus.RUNNING, data))
-        for ahead in (-hour, hour):
-            given = (origin.get_id(), name, kind, TickStatus.SUCCESS, now + ahead, [])
-            storage.create_tick(TickData(*given, selector_id=origin.get_selector().get_id()))
-        found = storage.get_ticks(origin.get_id(), origin.get_selector().get_id(), limit=1)
-        assert [tick.timestamp for tick in found] == [now - hour]
-        one = storage.get_instigator_state(origin.get_id(), origin.get_selector().get_id())
-        if name == "sensor":
-            assert one.instigator_data == SensorInstigatorData(None, "key", 4, "cursor", None, now - hour)
-        else:
-            assert one.instigator_data == ScheduleInstigatorData("* * * * *", now - hour, None)
-        assert one in storage.all_instigator_state()
-        storage.delete_instigator_state(origin.get_id(), origin.get_selector().get_id())
 
 
 def test_a_full_disk_of_the_database_is_no_question_of_reaching_it(database: str) -> None:

@@ -1,0 +1,78 @@
+"""What we override is still asked by Dagster, with the arguments that we take."""
+
+from __future__ import annotations
+
+import inspect
+from inspect import Parameter
+
+import dagster as dg
+import pytest
+from dagster_postgres import PostgresEventLogStorage, PostgresRunStorage, PostgresScheduleStorage
+
+from falcon_assets.orchestration.dagster_internals import compute_logs, launching, partition_mapping, storage
+
+OVERRIDDEN = {
+    storage._PooledRunStorage: (PostgresRunStorage, "dispose"),
+    storage._PooledScheduleStorage: (
+        PostgresScheduleStorage,
+        "has_instigators_table _has_instigators_table has_built_index all_instigator_state get_instigator_state "
+        "get_ticks",
+    ),
+    storage._PooledEventLogStorage: (
+        PostgresEventLogStorage,
+        "dispose get_dynamic_partitions get_paginated_dynamic_partitions has_dynamic_partition "
+        "get_existing_dynamic_partitions",
+    ),
+    storage.PooledStorage: (
+        (storage.DagsterStorage, storage.ConfigurableClass),
+        "inst_data config_type from_config_value run_storage event_log_storage schedule_storage",
+    ),
+    launching.RunLauncher: (dg.DefaultRunLauncher, "launch_run terminate dispose"),
+    compute_logs.LocalLogs: (
+        compute_logs.LocalComputeLogManager,
+        "from_config_value capture_logs open_log_stream get_captured_local_path",
+    ),
+    partition_mapping.KeyMapping: (
+        dg.SpecificPartitionsPartitionMapping,
+        "get_upstream_mapped_partitions_result_for_partitions get_downstream_partitions_for_partitions",
+    ),
+}
+CASES = [
+    pytest.param(ours, bases if isinstance(bases, tuple) else (bases,), name, id=f"{ours.__name__}.{name}")
+    for ours, (bases, names) in OVERRIDDEN.items()
+    for name in names.split()
+]
+
+
+@pytest.mark.parametrize(("ours", "bases", "name"), CASES)
+def test_dagster_has_what_we_override(ours: type, bases: tuple[type, ...], name: str) -> None:
+    theirs = [base for base in bases if hasattr(base, name)]
+    assert theirs, f"Dagster's {bases[0].__name__} has no {name} any more: nobody asks the one of {ours.__name__}"
+    mine, other = getattr(ours, name), getattr(theirs[0], name)
+    if callable(mine) and callable(other):
+        kinds = {one.kind for one in _parameters(mine)}
+        if not kinds & {Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD}:
+            expected = [one.name for one in _parameters(other)]
+            assert [one.name for one in _parameters(mine)] == expected, (
+                f"Dagster asks {theirs[0].__name__}.{name} with other arguments ({', '.join(expected)}): "
+                f"{ours.__name__} does not take them"
+            )
+
+
+@pytest.mark.parametrize(
+    "storage_class",
+    [PostgresRunStorage, PostgresEventLogStorage, PostgresScheduleStorage],
+    ids=lambda one: one.__name__,
+)
+def test_storages_take_what_we_give_them(storage_class: type) -> None:
+    names = [one.name for one in _parameters(storage_class.__init__)]
+    assert names[:2] == ["self", "postgres_url"], f"{storage_class.__name__} is built with other arguments: {names}"
+    assert "should_autocreate_tables" in names, (
+        f"{storage_class.__name__} takes no should_autocreate_tables any more: it would look for its tables on a "
+        "connection of its own, for every tick"
+    )
+
+
+def _parameters(function: object) -> list[Parameter]:
+    assert callable(function)
+    return list(inspect.signature(function).parameters.values())
