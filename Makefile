@@ -7,7 +7,7 @@ PORT ?= 3000
 INSTALLED := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo up test lint format bench clean
+.PHONY: help install demo up test lint format docs bench clean
 
 help: ## List the targets
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -46,6 +46,9 @@ format: $(INSTALLED) ## Mend what the formatter and the linter can mend
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
+docs: $(INSTALLED) ## Build the documentation into site/; a broken link is an error
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
+
 bench: $(INSTALLED) ## Run the benchmarks; they print ratios
 	@$(BIN)/falcon doctor
 	$(BIN)/python -m benchmarks
@@ -53,7 +56,7 @@ bench: $(INSTALLED) ## Run the benchmarks; they print ratios
 clean: ## Remove what was installed and produced
 	@if [ -x $(BIN)/falcon ]; then $(BIN)/falcon spark stop; fi
 	rm -rf $(VENV) .falcon .tmp_dagster_home_* .mypy_cache .ruff_cache .pytest_cache .hypothesis
-	rm -rf *.egg-info build dist spark-warehouse metastore_db derby.log artifacts
+	rm -rf *.egg-info build dist site spark-warehouse metastore_db derby.log artifacts
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
 	@rmdir logs .logs_queue 2>/dev/null || true  # Dagster makes them beside dagster.yaml, and leaves them empty
 	@# What else is in .env is not ours.

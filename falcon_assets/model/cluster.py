@@ -27,7 +27,7 @@ class StorageInterface(Declaration):
     """A file system, by URL."""
 
     endpoint: LegalPath
-    """Any fsspec URL (``file://``, ``s3://``, ``abfs://``, ``gs://``, ``hdfs://``), or a path below FALCON_HOME."""
+    """Any fsspec URL (``file://``, ``s3://``, ``abfs://``, ``gs://``, ``hdfs://``), or a path below ``FALCON_HOME``."""
 
 
 class ExecuteInterface(Declaration):
@@ -49,7 +49,7 @@ class ServiceInterface(Declaration):
     """A service, by URL."""
 
     endpoint: NonEmpty
-    """``thrift://host:port`` for the registry; free for messaging."""
+    """``thrift://host:port`` for the registry; any URL for messaging."""
 
 
 class Interfaces(Declaration):
@@ -103,9 +103,9 @@ class Cluster(Declaration):
     kind: Literal["cluster"]
     """Says that this document is a cluster."""
     name: EntityName
-    """Unique among its kind: a letter, then letters, digits, ``-`` or ``_``, 39 characters at most."""
+    """Unique among clusters; the first part of the asset keys."""
     colo: NonEmpty = "default"
-    """Groups clusters; FALCON_COLO limits a code location to one colo."""
+    """Groups clusters; ``FALCON_COLO`` limits a code location to one colo."""
     description: str = ""
     """Free text, shown in the Dagster UI."""
     tags: Tags = Field(default_factory=dict)
@@ -115,11 +115,12 @@ class Cluster(Declaration):
     locations: ClusterLocations = ClusterLocations()
     """Where outputs are staged and workflows work; omitted: below ``/.falcon``."""
     storage_options: dict[str, StorageOption] = Field(default_factory=dict)
-    """Handed to fsspec; ``{env: NAME}`` is read at run time and never printed; ``*_kwargs`` hold further options."""
+    """Handed to fsspec; ``{env: NAME}`` is read when it is used and never printed. ``client_kwargs: {endpoint_url:
+    ...}`` and other ``*_kwargs`` hold further options."""
     acl: Acl | None = None
     """Who owns the cluster."""
     properties: Properties = Field(default_factory=dict)
-    """``spark.*`` go to the Spark session; all of them reach workflows and path templates as variables."""
+    """``spark.*`` configure the Spark session; all of them are variables of paths and workflows."""
 
     @property
     def variables(self) -> dict[str, str]:

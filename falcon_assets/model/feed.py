@@ -20,16 +20,16 @@ class LateArrival(Declaration):
     """How long data of an instance may still change."""
 
     cut_off: Frequency
-    """Counted from the instance's nominal time."""
+    """How long after its nominal time an instance may still change."""
 
 
 class FeedSla(Declaration):
     """When an instance should be there, counted from its nominal time."""
 
     low: Frequency
-    """Worth a warning after this."""
+    """Worth a warning when it is not there by then."""
     high: Frequency
-    """Missed after this."""
+    """Missed when it is not there by then; not shorter than ``low``."""
 
     @model_validator(mode="after")
     def _ordered(self) -> FeedSla:
@@ -48,7 +48,7 @@ class Locations(Declaration):
     meta: PathTemplate | None = None
     """Metadata, the same way."""
     storage_options: dict[str, StorageOption] | None = None
-    """Options of the stores of those that are whole URLs; omitted: the cluster's."""
+    """Options of the stores of those that are whole URLs, written as a cluster's; omitted: the cluster's."""
 
 
 def _readable(uri: str) -> str:
@@ -67,13 +67,15 @@ class Retention(Declaration):
     """How long instances are kept on a cluster."""
 
     limit: Frequency
-    """Age, counted from the nominal time, after which an instance goes."""
+    """Age, counted from the nominal time, after which an instance goes; not shorter than the cut-off."""
     action: Literal["delete", "archive"] = "delete"
     """``delete``: the instance is removed; ``archive``: it is moved to ``archive_to``."""
     archive_to: PathTemplate | None = None
-    """Where archived instances go, a whole URL perhaps; with ``action: archive`` only, and required there."""
+    """Where archived instances go, a whole URL perhaps; with ``action: archive`` only, and required there. ``stats``
+    and ``meta`` go beside it, with ``.stats`` and ``.meta`` at the end of the path."""
     archive_cluster: EntityName | None = None
-    """The cluster that ``archive_to`` lies on, or whose options open its URL; omitted: the one archived from."""
+    """The cluster that ``archive_to`` lies on, or whose ``storage_options`` open its URL; omitted: the one archived
+    from, and the ``storage_options`` of its ``locations``."""
     keep_last: Annotated[int, Field(ge=1, strict=True)] | None = None
     """The newest n instances that are there stay, however old they are."""
     minimum_age: Frequency | None = None
@@ -94,7 +96,7 @@ class RetentionStage(Declaration):
     """When retention looks for instances that are too old."""
 
     frequency: Frequency
-    """Time from one pass to the next."""
+    """Time from one pass of retention to the next."""
 
 
 class Lifecycle(Declaration):
@@ -110,11 +112,11 @@ class FeedCluster(Declaration):
     name: EntityName
     """Name of a cluster."""
     type: Literal["source", "target"] | None = None
-    """``source`` and ``target`` of replication; omitted: the feed is not replicated from or to here."""
+    """Role in replication; omitted: the feed is not replicated from or to here."""
     validity: Validity
     """When the feed has instances on this cluster."""
     retention: Retention | None = None
-    """Omitted: kept for ever."""
+    """How long instances are kept; omitted: for ever."""
     lifecycle: Lifecycle | None = None
     """Overrides the feed's lifecycle."""
     partition: NonEmpty | None = None
@@ -135,7 +137,7 @@ class Feed(Declaration):
     kind: Literal["feed"]
     """Says that this document is a feed."""
     name: EntityName
-    """Unique among its kind: a letter, then letters, digits, ``-`` or ``_``, 39 characters at most."""
+    """Unique among feeds; the last part of the asset keys."""
     description: str = ""
     """Free text, shown as the asset's description."""
     tags: Tags = Field(default_factory=dict)
@@ -143,27 +145,28 @@ class Feed(Declaration):
     groups: tuple[EntityName, ...] = ()
     """The first is the asset group."""
     frequency: Step
-    """Step from one instance to the next."""
+    """Step from one instance to the next, a century at most."""
     timezone: TimeZoneName = "UTC"
     """Steps of days and months follow the calendar of this zone."""
     partitions: tuple[NonEmpty, ...] = ()
-    """Names of the sub-partitions below an instance path, in order (``/US/2013``: country, year)."""
+    """Names of the sub-partitions below an instance path, in order (``/US/2013``: country, year); they are columns
+    when it is read."""
     availability_flag: Annotated[str, StringConstraints(pattern=r"^[^/\s]+$"), LegalFileName] | None = None
-    """Name of the file that says "complete"; omitted: the presence of the directory says it."""
+    """Name of the file that says "complete"; omitted: an instance is available when its path exists."""
     late_arrival: LateArrival | None = None
     """How long data may still change; omitted: nothing of this feed counts as late."""
     sla: FeedSla | None = None
     """When an instance should be there; omitted: nobody is warned."""
     format: FeedFormat = "parquet"
-    """A Spark data source."""
+    """A Spark data source; ``binaryFile`` can only be read, ``avro`` wants its package in ``spark.jars.packages``."""
     options: dict[NonEmpty, str] = Field(default_factory=dict)
     """Options of the Spark data source, for reading and for writing."""
     schema_: Annotated[str | None, Field(alias="schema")] = None
     """Spark DDL (``year int, carrier string``); declared means enforced on read."""
     locations: Locations | None = None
-    """File-system storage."""
+    """Storage in files; a feed has ``locations`` or a ``table``."""
     table: Table | None = None
-    """Catalog storage, instead of ``locations``."""
+    """Storage in a catalog."""
     lifecycle: Lifecycle | None = None
     """When retention runs; omitted: as its limits ask for."""
     clusters: Annotated[tuple[FeedCluster, ...], Field(min_length=1)]

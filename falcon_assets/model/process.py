@@ -31,9 +31,9 @@ class ProcessSla(Declaration):
     """When an instance should start and end, counted from its nominal time."""
 
     should_start_in: Frequency
-    """Worth a warning when it has not started by then; not longer than ``should_end_in``."""
+    """Worth a warning when it has not started by then."""
     should_end_in: Frequency
-    """Missed when it has not succeeded by then."""
+    """Missed when it has not succeeded by then; not shorter than ``should_start_in``."""
 
     @model_validator(mode="after")
     def _ordered(self) -> ProcessSla:
@@ -80,9 +80,9 @@ class Output(Declaration):
     """The feed instance that an instance writes."""
 
     name: EntityName
-    """What the workflow calls it; differs from all names of inputs."""
+    """What the workflow calls it; inputs and outputs share one set of names."""
     feed: EntityName
-    """Name of the feed that is written."""
+    """Name of the feed that is written; no other process writes it."""
     instance: InstanceExpression
     """The instance that is written: the one at or before this time."""
 
@@ -119,9 +119,10 @@ class LateProcess(Declaration):
     """What happens when an input changed after it was consumed."""
 
     policy: Literal["backoff", "exp-backoff", "final"]
-    """When to look: ``backoff``: every ``delay``; ``exp-backoff``: doubling ones; ``final``: once, at the cut-off."""
+    """When to check: ``backoff``: every ``delay``; ``exp-backoff``: at doubling delays; ``final``: once, at the
+    cut-off."""
     delay: Frequency = Frequency(1, TimeUnit.HOURS)
-    """Time between two looks; the first one, with ``exp-backoff``."""
+    """Time between two checks; the first one, with ``exp-backoff``."""
     inputs: Annotated[tuple[LateInput, ...], Field(min_length=1)]
     """The inputs whose late changes matter, one at least; their feeds declare a cut-off."""
 
@@ -132,23 +133,24 @@ class Process(Declaration):
     kind: Literal["process"]
     """Says that this document is a process."""
     name: EntityName
-    """Unique among its kind: a letter, then letters, digits, ``-`` or ``_``, 39 characters at most."""
+    """Unique among processes."""
     description: str = ""
     """Free text, shown in the Dagster UI."""
     tags: Tags = Field(default_factory=dict)
-    """Free ``name: "value"`` pairs for search."""
+    """Free ``name: "value"`` pairs for search; they become tags of its assets."""
     pipelines: Annotated[tuple[EntityName, ...], Field(min_length=1)] = ("default",)
-    """The pipelines that the process belongs to."""
+    """The pipelines that the process belongs to; the coordinator of the first one launches it."""
     clusters: Annotated[tuple[ProcessCluster, ...], Field(min_length=1)]
     """The clusters that the process runs on, one at least; all of its feeds must be there."""
     parallel: Annotated[int, Field(ge=1, le=1000, strict=True)] = 1
-    """How many instances may run at once, per cluster."""
+    """How many instances may run at once, per cluster; one at a time where several write one output instance."""
     order: Literal["FIFO", "LIFO", "LAST_ONLY"] = "FIFO"
-    """Which ready instance runs first; LAST_ONLY drops all but the newest."""
+    """Which ready instance runs first: the oldest with ``FIFO``, else the newest; ``LAST_ONLY`` drops all but the
+    newest."""
     timeout: Frequency | None = None
-    """How long an instance may wait for inputs; omitted: 6 x frequency, 30 minutes at least."""
+    """How long an instance may wait for inputs; omitted: 6 x ``frequency``, 30 minutes at least."""
     frequency: Step
-    """Step from one instance to the next."""
+    """Step from one instance to the next, a century at most."""
     timezone: TimeZoneName = "UTC"
     """Steps of days and months, and all expressions, follow the calendar of this zone."""
     sla: ProcessSla | None = None
@@ -164,9 +166,9 @@ class Process(Declaration):
     late_process: LateProcess | None = None
     """What happens when an input changed after it was consumed; omitted: nothing."""
     properties: Properties = Field(default_factory=dict)
-    """Variables of the workflow, and ``spark.*`` settings of its session or program; values may hold expressions."""
+    """Variables of the workflow, and ``spark.*`` settings of its session or program; values may hold ``${...}``."""
     acl: Acl | None = None
-    """Who owns the process and what it writes."""
+    """Who owns the process and what it writes; ``user()`` says the owner."""
     schedule: StrictBool = False
     """false: submitted only; nothing runs by itself."""
 

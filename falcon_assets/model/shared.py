@@ -24,11 +24,12 @@ class Acl(Declaration):
     """Who owns an entity and its data."""
 
     owner: NonEmpty
-    """User name; shown as the asset's owner."""
+    """User name; shown as the asset's owner: an e-mail address as it is, any other name as a team."""
     group: str = ""
     """Group name."""
     permission: Annotated[str, StringConstraints(pattern=r"^((0x?)?[0-7]{3}|\*)$"), AfterValidator(_octal)] = "0755"
-    """Octal mode of what is written, in quotes (``"0755"``; Falcon's ``"0x755"`` is the same), or ``*``: left alone."""
+    """Octal mode of what is published, in quotes (``"0755"``; Falcon's ``"0x755"`` is the same), or ``*``: left
+    alone. Files get no execute bits."""
 
 
 FIRST_YEAR, LAST_YEAR = 1000, 9000
@@ -47,7 +48,8 @@ class Validity(Declaration):
     """The half-open span ``start <= T < end`` in which instances exist."""
 
     start: Annotated[Instant, AfterValidator(_can_be_named)]
-    """Nominal time of the first instance; every other is a whole number of frequencies later."""
+    """Nominal time of the first instance, in the years 1000 to 9000; every other is a whole number of frequencies
+    later."""
     end: Instant
     """No instance at or after it; ``9999-12-31T23:59Z`` means for ever."""
 

@@ -32,7 +32,8 @@ class Workflow(Declaration):
     version: NonEmpty | None = None
     """Which version it is, shown with the assets."""
     lib: tuple[NonEmpty, ...] = ()
-    """Jars and Python files (``.py``, ``.zip``, ``.egg``) that it needs, or folders of them; below the same folder."""
+    """Jars and Python files (``.py``, ``.zip``, ``.egg``) that its session or program gets, or folders of them; below
+    the folder of the entity definitions."""
     engine: str
     """The engine, a ``Literal`` in each."""
 

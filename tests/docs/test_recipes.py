@@ -1,24 +1,21 @@
-"""Every command and query of the README, taken from its text and run against a real webserver and daemon."""
+"""Commands and queries of the pages about Dagster, taken from their text, run with a real webserver and daemon."""
 
 from __future__ import annotations
 
 import json
 import os
 import re
-import shutil
-import signal
 import subprocess
+import sys
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import dagster as dg
-import psutil
 import pytest
 from pyspark.find_spark_home import _find_spark_home
 
@@ -26,69 +23,42 @@ from examples.flights.landing import land
 from falcon_assets.catalog.store import load_entities
 from falcon_assets.model.instant import parse_instant
 from falcon_assets.settings import Settings
+from tests.docs.pages import run_blocks, section, text_below
+from tests.docs.programs import running
 from tests.examples.sandbox import copy_demo
-from tests.processes import BIN, CHECKOUT, environ_with, free_port, listens
+from tests.processes import BIN, free_port, listens
 from tests.waiting import wait_until
 
 ADDRESS = "127.0.0.1:3000"
-EXECUTED = ("bash", "graphql", "python")
 MATERIALIZED = "2013-01-02T10:00Z"
 LAUNCHED = "2013-01-02T11:00Z"
 RANGE = ["2013-01-02T12:00Z", "2013-01-02T13:00Z"]
 NEVER_LANDED = "2013-06-01T00:00Z"
-_FENCED = re.compile(r"^```(\w+)(?: (\S+))?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-
-
-@dataclass(frozen=True)
-class Block:
-    """A fenced block of the README: its language, the file that it is to be written to, its text."""
-
-    language: str
-    file: str
-    text: str
-
-
-def _sections() -> dict[str, list[Block]]:
-    """Heading -> the fenced blocks below it."""
-    parts = re.split(r"^#+ (.+)$", _FENCED.sub(_hidden, (CHECKOUT / "README.md").read_text()), flags=re.MULTILINE)
-    found = {}
-    for heading, body in zip(parts[1::2], parts[2::2], strict=True):
-        found[heading] = [Block(*match.groups(default="")) for match in _FENCED.finditer(body.replace("\0", "#"))]
-    return found
-
-
-def _hidden(match: re.Match[str]) -> str:
-    return match[0].replace("#", "\0")  # a comment in a block is no heading
-
-
-SECTIONS = _sections()
+RECIPES = {
+    "Check that the code location loads",
+    "List assets",
+    "Materialize one partition",
+    "Materialize a range of partitions in one run",
+    "Queue a backfill",
+    "Report what has landed",
+    "GraphQL",
+    "Assets and their groups",
+    "Launch a run of one partition",
+    "Launch one run of a range of partitions",
+    "Launch a backfill over several assets",
+    "What became of a backfill",
+    "What became of a run",
+    "Why a run failed",
+    "What is recorded of a partition",
+    "Which partitions are there",
+    "pyspark",
+}
+"""The headings whose blocks are executed here."""
 
 
 def query(heading: str) -> str:
-    (block,) = [block for block in SECTIONS[heading] if block.language == "graphql"]
+    (block,) = [block for block in section(heading) if block.language == "graphql"]
     return block.text
-
-
-@contextmanager
-def _running(log: Path, *command: str, **options: Any) -> Iterator[None]:
-    """A program in a session of its own, ended together with all that it started."""
-    with log.open("wb") as output:
-        child = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT, start_new_session=True, **options)
-    try:
-        yield
-    finally:
-        family = psutil.Process(child.pid).children(recursive=True)
-        os.killpg(child.pid, signal.SIGTERM)
-        with suppress(subprocess.TimeoutExpired):
-            child.wait(15)
-        psutil.wait_procs(family, timeout=5)
-        with suppress(ProcessLookupError):
-            os.killpg(child.pid, signal.SIGKILL)
-        for process in family:
-            with suppress(psutil.NoSuchProcess):
-                process.kill()
-        psutil.wait_procs(family, timeout=5)
-        child.wait(5)
 
 
 @pytest.fixture(scope="module")
@@ -99,58 +69,28 @@ def connect(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     flags = [part for key, value in confs.items() for part in ("--conf", f"spark.{key}={value}")]
     script = str(Path(_find_spark_home(), "sbin/start-connect-server.sh"))
     environ = {**os.environ, "SPARK_LOG_DIR": str(folder), "SPARK_PID_DIR": str(folder), "SPARK_LOCAL_IP": "127.0.0.1"}
-    with _running(folder / "connect.log", script, "--wait", *flags, cwd=folder, env=environ):
+    with running(folder / "connect.log", script, "--wait", *flags, cwd=folder, env=environ):
         wait_until(lambda: listens(port), 120, f"the Connect server; see {folder}")
         yield f"sc://127.0.0.1:{port}"
 
 
 @pytest.fixture(scope="module")
-def project(settings: Settings, connect: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder like the checkout, after ``make install`` and with four hours of what ``make demo`` lands."""
-    folder = tmp_path_factory.mktemp("project")
-    for name in ("dagster.yaml", "workspace.yaml", "pyproject.toml"):
-        shutil.copy(CHECKOUT / name, folder)
-    copy_demo(folder, primary=connect, backup=connect)
-    for file in (folder / "entity_defs" / "processes").iterdir():
+def project(checkout: Path, settings: Settings, connect: str) -> Path:
+    """With the entities of the demo, and four hours of what ``make demo`` lands."""
+    copy_demo(checkout, primary=connect, backup=connect)
+    for file in (checkout / "entity_defs" / "processes").iterdir():
         # The recipes start runs themselves; coordinators would be faster.
         file.write_text(file.read_text().replace("schedule: true", "schedule: false"))
-    (folder / ".env").write_text(f"DAGSTER_HOME={folder}\n")
-    (folder / ".falcon").symlink_to(settings.home)
-    store = load_entities(folder / "entity_defs")
+    store = load_entities(checkout / "entity_defs")
     first = parse_instant(MATERIALIZED)
     assert all(land(store, settings, first, first + timedelta(hours=3)))
-    return folder
-
-
-@pytest.fixture(scope="module")
-def environ(settings: Settings) -> dict[str, str]:
-    """What a reader of the README has: the programs of ``.venv`` in the path, and no settings but the database."""
-    return environ_with(PATH=f"{BIN}:{os.environ['PATH']}", FALCON_DATABASE_URL=settings.database_url or "")
+    return checkout
 
 
 @pytest.fixture(scope="module")
 def run_section(project: Path, environ: dict[str, str]) -> Callable[[str], str]:
-    """Writes the files of a section, runs its commands in order, and checks that they print what it shows."""
-
-    def run(heading: str) -> str:
-        blocks = SECTIONS[heading]
-        for block in blocks:
-            if block.file:
-                path = project / block.file
-                path.parent.mkdir(exist_ok=True)
-                path.write_text(block.text)
-        script = "".join(block.text for block in blocks if block.language == "bash")
-        command = ["bash", "-euo", "pipefail", "-c", script]
-        done = subprocess.run(
-            command, cwd=project, env=environ, capture_output=True, text=True, timeout=300, check=False
-        )
-        assert done.returncode == 0, done.stderr[-5000:]
-        for block in blocks:
-            if block.language == "text":
-                assert block.text in done.stdout
-        return done.stdout
-
-    return run
+    """Runs the commands of a section, and checks that they print what it shows."""
+    return lambda heading: run_blocks(section(heading), project, environ)
 
 
 @pytest.fixture(scope="module")
@@ -161,8 +101,8 @@ def address() -> str:
 
 @pytest.fixture(scope="module")
 def graphql(project: Path, environ: dict[str, str], address: str) -> Iterator[Callable[..., Any]]:
-    """The README's function, with ``dagster dev`` behind it."""
-    (block,) = [block for block in SECTIONS["GraphQL"] if block.language == "python"]
+    """The function of the page, with ``dagster dev`` behind it."""
+    (block,) = [block for block in section("GraphQL") if block.language == "python"]
     assert ADDRESS in block.text
     names: dict[str, Any] = {}
     exec(block.text.replace(ADDRESS, address), names)
@@ -175,14 +115,14 @@ def graphql(project: Path, environ: dict[str, str], address: str) -> Iterator[Ca
         return answer["assetNodes"] or None
 
     command = (str(BIN / "dagster"), "dev", "--host", *address.replace(":", " --port ").split())
-    with _running(project / "dev.log", *command, cwd=project, env=environ):
+    with running(project / "dev.log", *command, cwd=project, env=environ):
         wait_until(locations, 120, f"the webserver; see {project / 'dev.log'}")
         yield names["graphql"]
 
 
 @dataclass(frozen=True)
 class Launched:
-    """What the mutations of the README started."""
+    """What the mutations of the page started."""
 
     one: str
     range: str
@@ -212,7 +152,7 @@ def launched(graphql: Callable[..., Any]) -> Launched:
 
 @pytest.fixture(scope="module")
 def ended(graphql: Callable[..., Any]) -> Callable[[str], str]:
-    """Waits for a run, by the README's query, and gives its last status."""
+    """Waits for a run, by the query of the page, and gives its last status."""
 
     def wait(run_id: str) -> str:
         def look() -> str | None:
@@ -226,7 +166,7 @@ def ended(graphql: Callable[..., Any]) -> Callable[[str], str]:
 
 @pytest.fixture(scope="module")
 def recorded(graphql: Callable[..., Any]) -> Callable[..., dict[str, Any]]:
-    """The metadata of the latest materialization of a partition, by the README's query."""
+    """The metadata of the latest materialization of a partition, by the query of the page."""
 
     def read(asset: list[str], partition: str) -> dict[str, Any]:
         answer = graphql(query("What is recorded of a partition"), asset=asset, partition=partition)
@@ -237,29 +177,6 @@ def recorded(graphql: Callable[..., Any]) -> Callable[..., dict[str, Any]]:
         }
 
     return read
-
-
-def test_all_executable_blocks_are_executed_here() -> None:
-    executable = {name for name, blocks in SECTIONS.items() if any(block.language in EXECUTED for block in blocks)}
-    assert executable == {
-        "Your first feed and process",
-        "Check that the code location loads",
-        "List assets",
-        "Materialize one partition",
-        "Materialize a range of partitions in one run",
-        "Queue a backfill",
-        "Report what has landed",
-        "GraphQL",
-        "Assets and their groups",
-        "Launch a run of one partition",
-        "Launch one run of a range of partitions",
-        "Launch a backfill over several assets",
-        "What became of a backfill",
-        "What became of a run",
-        "Why a run failed",
-        "What is recorded of a partition",
-        "Which partitions are there",
-    }
 
 
 def test_assets_and_their_groups(graphql: Callable[..., Any], launched: Launched) -> None:
@@ -278,13 +195,6 @@ def test_assets_and_their_groups(graphql: Callable[..., Any], launched: Launched
     assert not nodes["primary/raw-flights"]["isMaterializable"]
     assert "primary__hourly_delays_job" in nodes["primary/delays-hourly"]["jobNames"]
     assert set(nodes["primary/delays-hourly"]["kinds"]) == {"parquet", "primary", "spark"}
-
-
-def test_your_first_feed_and_process(run_section: Callable[[str], str], project: Path) -> None:
-    shown = run_section("Your first feed and process")
-    assert "2024-05-01T09:00Z" in shown  # of falcon explain
-    for hour in ("09", "10"):
-        assert (project / f".falcon/hello/data/lab/totals/2024-05-01/{hour}/_SUCCESS").is_file()
 
 
 def test_check_that_the_code_location_loads(run_section: Callable[[str], str]) -> None:
@@ -333,7 +243,7 @@ def test_report_what_has_landed(
     instance: dg.DagsterInstance,
 ) -> None:
     missing, there = (f"2013-01-02T{hour}:00Z" for hour in (14, 15))
-    blocks = {block.language: block.text for block in SECTIONS["Report what has landed"]}
+    blocks = {block.language: block.text for block in section("Report what has landed")}
     assert missing in blocks["bash"]
     assert there in blocks["python"]
     assert any(land(load_entities(project / "entity_defs"), settings, parse_instant(there), parse_instant(there)))
@@ -364,7 +274,7 @@ def test_a_run_of_one_partition_and_what_it_records(
     assert [one["instance"] for one in inputs["flights"]] == [LAUNCHED]
     assert len(facts["data_version"]) == len(inputs["flights"][0]["version"]) == 32
     assert facts["records"] > 0
-    listed = re.findall(r"^\| (.+?) \|", _section("What every materialization records"), flags=re.MULTILINE)
+    listed = re.findall(r"^\| (.+?) \|", text_below("docs/reference/events.md", "Materializations"), flags=re.MULTILINE)
     assert set(facts) == set(re.findall(r"`(.+?)`", "".join(listed)))
 
 
@@ -412,6 +322,26 @@ def test_a_backfill_over_several_assets(
         assert sum(one["version"] is not None for one in observations) == 4
 
 
-def _section(heading: str) -> str:
-    text = (CHECKOUT / "README.md").read_text()
-    return text.partition(f"# {heading}\n")[2].partition("\n#")[0]
+def test_workflows(connect: str, tmp_path: Path) -> None:
+    """Those that the page shows compute the same."""
+    (sql,), (python,) = section("spark-sql"), section("pyspark")
+    Path(tmp_path, "sql").write_text(sql.text)
+    Path(tmp_path, "python").write_text(python.text)
+    subprocess.run([sys.executable, "-c", _BOTH_WORKFLOWS, connect], cwd=tmp_path, check=True, timeout=120)
+
+
+_BOTH_WORKFLOWS = """
+import runpy, sys
+from pyspark.sql import SparkSession
+from types import SimpleNamespace
+
+spark = SparkSession.builder.remote(sys.argv[1]).getOrCreate()
+rows = [("JFK", 10.0), ("JFK", 12.0), ("JFK", 99.0), ("EWR", 8.0)]
+observations = spark.createDataFrame(rows, "origin string, wind_speed double")
+observations.createOrReplaceTempView("observations")
+instance = SimpleNamespace(properties={"least": "30"})
+by_sql = spark.sql(open("sql").read(), args=instance.properties)
+by_python = runpy.run_path("python")["run"](spark, {"observations": observations}, instance)
+for found in (by_sql, by_python):
+    assert sorted(map(tuple, found.collect())) == [("EWR", 8.0), ("JFK", 12.0)]
+"""

@@ -1,0 +1,197 @@
+"""What is generated on the pages of this site: tables of the entities from their models, the drawing of the rooms.
+
+A page names it in a comment on a line of its own: ``<!-- table: feed -->``, ``<!-- engines -->`` or ``<!-- rooms -->``.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from datetime import datetime
+from html import escape
+from pathlib import Path
+from textwrap import wrap
+from types import NoneType, UnionType
+from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
+
+from mkdocs.exceptions import PluginError
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+
+from falcon_assets.model.base import EntityName, NonEmpty
+from falcon_assets.model.cluster import Cluster, EnvironmentValue, StorageOption
+from falcon_assets.model.expression import InstanceExpression
+from falcon_assets.model.feed import Feed, Locations, Table
+from falcon_assets.model.frequency import Frequency, Step
+from falcon_assets.model.instant import Instant
+from falcon_assets.model.path_rules import LegalFolder, LegalPath
+from falcon_assets.model.path_template import PathTemplate
+from falcon_assets.model.process import Process
+from falcon_assets.model.shared import Acl, TimeZoneName, Validity
+from falcon_assets.model.workflow import engines
+
+TABLES: dict[str, type[BaseModel]] = {
+    "cluster": Cluster,
+    "feed": Feed,
+    "process": Process,
+    "validity": Validity,
+    "acl": Acl,
+    "locations": Locations,
+    "table": Table,
+}
+"""Name on a page -> model."""
+ENGINES: tuple[type[BaseModel], ...] = engines()
+CHECKOUT = Path(__file__).parents[1]
+PACKAGE = CHECKOUT / "falcon_assets"
+_DRAWING = """
+<svg class="rooms" role="img" aria-label="The rooms of the package" viewBox="0 0 760 {height}"><style>
+.rooms {{font: 13px sans-serif; fill: currentColor}}
+.rooms rect, .rooms path {{fill: none; stroke: currentColor; stroke-opacity: 0.5}}
+.rooms .name {{font: bold 13px monospace}}
+.rooms .part {{font: 12px monospace; fill-opacity: 0.7; white-space: pre}}
+</style>{body}</svg>
+"""
+_LINKS: dict[Any, str] = {
+    Validity: "[validity](#validity)",
+    Acl: "[acl](#acl)",
+    Locations: "[locations](#locations)",
+    Table: "[table](#table)",
+    **dict.fromkeys(ENGINES, "[workflow](#workflow)"),
+}
+"""Models that are described once, for all that have them."""
+_WORDS: dict[Any, str] = {
+    **_LINKS,
+    EntityName: "name",
+    NonEmpty: "text",
+    Frequency: "duration",
+    Step: "frequency",
+    Instant: "instant",
+    InstanceExpression: "[expression](expressions.md)",
+    PathTemplate: "path template",
+    TimeZoneName: "IANA zone",
+    LegalPath: "URL or path",
+    LegalFolder: "path",
+    StorageOption: "option",
+    EnvironmentValue: "`{env: NAME}`",
+    datetime: "instant",
+    str: "text",
+    bool: "`true` `false`",
+    int: "whole number",
+}
+_MARK = re.compile(r"^<!-- (\w+)(?:: (\w+))? -->$", re.MULTILINE)
+
+
+def on_page_markdown(markdown: str, **_: Any) -> str:
+    """Called by MkDocs with the text of each page."""
+    return _MARK.sub(_generated, markdown)
+
+
+def _generated(mark: re.Match[str]) -> str:
+    if mark[1] == "table" and mark[2] in TABLES:
+        return table(TABLES[mark[2]])
+    if mark[1] == "engines":
+        return "\n".join(f"#### {_engine(model)}\n\n{table(model)}" for model in ENGINES)
+    if mark[1] == "rooms":
+        return rooms()
+    raise PluginError(f"{mark[0]}: nothing of that name is generated")
+
+
+def _engine(model: type[BaseModel]) -> str:
+    (name,) = get_args(model.model_fields["engine"].annotation)
+    return str(name)
+
+
+def table(model: type[BaseModel]) -> str:
+    """The keys of a model, those inside of its parts with the path that leads to them."""
+    head = "| Key | Type | Default | Meaning |\n| --- | --- | --- | --- |\n"
+    return head + "".join(f"| `{key}` | {kind} | {default} | {said} |\n" for key, kind, default, said in _rows(model))
+
+
+def _rows(model: type[BaseModel], prefix: str = "") -> Iterator[tuple[str, str, str, str]]:
+    hints = get_type_hints(model, include_extras=True)
+    for name, field in model.model_fields.items():
+        key = prefix + (field.alias or name)
+        parts = [part for part in _models(hints[name]) if part not in _WORDS]
+        many = "[]" if _is_list(hints[name]) else ""
+        kind = ("list" if many else "mapping") if parts else word(hints[name])
+        said = " ".join((field.description or "").replace("``", "`").split())
+        yield key, kind, _default(field), said.replace("|", r"\|")
+        for part in parts:
+            yield from _rows(part, f"{key}{many}.")
+
+
+def word(annotation: Any) -> str:
+    """What a value of that type is called."""
+    origin, args = get_origin(annotation), get_args(annotation)
+    said = next((said for known, said in _WORDS.items() if known == annotation), "")
+    if not said and origin is Annotated:
+        said = _bounds(args[1:]) or word(args[0])
+    elif not said and origin is Literal:
+        said = " ".join(f"`{value}`" for value in args)
+    elif not said and origin in (Union, UnionType):
+        said = " or ".join(dict.fromkeys(word(arg) for arg in args if arg is not NoneType))
+    elif not said and origin in (tuple, dict):
+        said = f"list of {word(args[0])}s" if origin is tuple else f"map of {word(args[1])}s"
+    if not said:
+        raise PluginError(f"docs/generated.py has no word for {annotation}")
+    return said
+
+
+def _bounds(metadata: tuple[Any, ...]) -> str:
+    """``1 to 100``, where a number has both."""
+    rules = [rule for part in metadata for rule in (part, *getattr(part, "metadata", ()))]
+    ends = {side: getattr(rule, side) for rule in rules for side in ("ge", "le") if hasattr(rule, side)}
+    return f"{ends['ge']} to {ends['le']}" if len(ends) == 2 else ""
+
+
+def _is_list(annotation: Any) -> bool:
+    return get_origin(annotation) is tuple or (
+        get_origin(annotation) is Annotated and _is_list(get_args(annotation)[0])
+    )
+
+
+def _models(annotation: Any) -> list[type[BaseModel]]:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return [annotation]
+    return [] if get_origin(annotation) is dict else [one for part in get_args(annotation) for one in _models(part)]
+
+
+def _default(field: FieldInfo) -> str:
+    if field.is_required():
+        return "required"
+    value = field.get_default(call_default_factory=True)
+    if value in (None, "") or isinstance(value, BaseModel):
+        return ""
+    if isinstance(value, bool):
+        return f"`{str(value).lower()}`"
+    return f"`[{', '.join(value)}]`" if isinstance(value, tuple) else f"`{value}`"
+
+
+def rooms() -> str:
+    """The rooms of the package as a drawing, the highest first: their names, what they say they are, their parts."""
+    boxes, y = [], 1
+    for name in reversed(_rooms_lowest_first()):
+        lines = [f"<tspan>{escape(line)}</tspan>" for line in wrap(_sentence(name), 88)]
+        parts = sorted(part.parent.name for part in (PACKAGE / name).glob("*/__init__.py"))
+        lines += [f'<tspan class="part">{line}</tspan>' for line in wrap("   ".join(parts), 76)]
+        boxes.append(f'<rect x="40" y="{y}" width="719" height="{17 * len(lines) + 15}" rx="4"/>')
+        boxes.append(f'<text x="52" y="{y + 21}" class="name">{name}</text>')
+        boxes += [f'<text x="200" y="{y + 21 + 17 * at}">{line}</text>' for at, line in enumerate(lines)]
+        y += 17 * len(lines) + 23
+    arrow = f'<path d="M 20 1 V {y - 10} m -6 -9 l 6 9 l 6 -9"/>'
+    return _DRAWING.format(height=y, body=arrow + "".join(boxes))
+
+
+def _rooms_lowest_first() -> list[str]:
+    """The order that the test of the layers holds."""
+    tree = ast.parse((CHECKOUT / "tests" / "test_layers.py").read_text())
+    assigned = {ast.unparse(node.targets[0]): node.value for node in tree.body if isinstance(node, ast.Assign)}
+    names: list[str] = ast.literal_eval(assigned["ROOMS"])
+    return names
+
+
+def _sentence(room: str) -> str:
+    file = PACKAGE / room / "__init__.py"
+    text = ast.get_docstring(ast.parse((file if file.is_file() else PACKAGE / f"{room}.py").read_text())) or ""
+    return text.partition("\n")[0].replace("``", "")

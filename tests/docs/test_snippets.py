@@ -1,0 +1,85 @@
+"""What pages show and nobody runs is right all the same: parts of entities, targets of make, options of commands."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from importlib.util import find_spec
+
+import click
+import pytest
+import yaml
+
+from falcon_assets.cli.main import falcon
+from tests.builders import make_cluster, make_feed, make_process
+from tests.docs import test_pages, test_recipes, test_tutorial
+from tests.docs.pages import BLOCKS, EXECUTABLE, PAGES, README, Block
+from tests.processes import CHECKOUT
+
+MAKE = {"cluster": make_cluster, "feed": make_feed, "process": make_process}
+PARTS = [block for block in BLOCKS if block.language == "yaml" and not block.file]
+SHOWN = [line for block in BLOCKS if block.language in ("sh", "bash") for line in block.text.splitlines()]
+_WRITTEN = re.compile(r"`((?:falcon|make|python) (?!\w+ -\w{2})[^`\n]+)`")  # `falcon entity -list` is Apache Falcon's
+WRITTEN = [(page.name, text) for page in PAGES for text in _WRITTEN.findall(page.read_text())]
+KNOWN = {"bash", "sh", "text", "yaml", "sql", "python", "graphql"}
+
+
+def test_every_block_is_of_a_kind_that_is_tested() -> None:
+    assert {block.language for block in BLOCKS} == KNOWN
+
+
+def test_every_executable_block_is_executed() -> None:
+    executable = [block for block in BLOCKS if block.language in EXECUTABLE]
+    of_pages = {*test_pages.RUN, test_pages.DEPLOYMENT, test_tutorial.TUTORIAL}
+    of_headings = {*test_recipes.RECIPES, test_pages.LANDING, test_tutorial.FIRST}
+    left = [block for block in executable if block.page not in of_pages and block.heading not in of_headings]
+    assert left == []
+    assert of_pages | of_headings <= {name for block in executable for name in (block.page, block.heading)}
+
+
+@pytest.mark.parametrize("block", PARTS, ids=lambda block: block.page)
+def test_a_part_of_an_entity_is_legal_in_one(block: Block) -> None:
+    MAKE[block.title](**yaml.safe_load(block.text))
+
+
+@pytest.mark.parametrize("line", [line for line in SHOWN if re.search(r"(^|\s)(falcon|make|python) ", line)])
+def test_a_shown_command_exists_with_its_options(line: str) -> None:
+    words = shlex.split(line, comments=True)
+    while words and "=" in words[0]:  # variables of the command's environment
+        words.pop(0)
+    _check(words[: next((at for at, word in enumerate(words) if word in (">", "||", "|")), None)])
+
+
+@pytest.mark.parametrize("text", [text for _, text in WRITTEN], ids=[f"{page}: {text}" for page, text in WRITTEN])
+def test_a_command_in_the_text_exists(text: str) -> None:
+    _check(shlex.split(text), complete=False)
+
+
+def _check(words: list[str], *, complete: bool = True) -> None:
+    """Parses a command as far as it is written, and runs nothing."""
+    if words[0] == "make":
+        targets = [word for word in words[1:] if "=" not in word]
+        assert all(re.search(rf"^{target}:", (CHECKOUT / "Makefile").read_text(), re.MULTILINE) for target in targets)
+        return
+    if words[0] == "python":
+        assert find_spec(words[2])
+        assert words[2] != "examples.flights" or find_spec(f"examples.flights.{words[3]}")
+        return
+    command, rest = falcon, words[1:]
+    context = click.Context(command, info_name="falcon")
+    while rest and isinstance(command, click.Group) and not rest[0].startswith("-"):
+        name, command, rest = command.resolve_command(context, rest)
+        context = click.Context(command, info_name=name, parent=context)
+    known = {name for parameter in command.get_params(context) for name in parameter.opts}
+    assert {word.partition("=")[0] for word in rest if word.startswith("-")} <= known
+    if complete:
+        command.make_context(context.info_name, list(rest), parent=context.parent, resilient_parsing=False)
+
+
+def test_the_readme_is_short() -> None:
+    assert len(README.read_text().splitlines()) <= 150
+
+
+@pytest.mark.parametrize("link", re.findall(r"\]\((?!http)([^)#]+)", README.read_text()))
+def test_a_link_of_the_readme_leads_somewhere(link: str) -> None:
+    assert (CHECKOUT / link).exists()

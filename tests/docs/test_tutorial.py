@@ -1,0 +1,18 @@
+"""The README's first feed and process, and the tutorial that goes on from there, in one shell as a reader has it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.docs.pages import page, run_blocks, section
+
+FIRST = "Your first feed and process"
+TUTORIAL = "docs/tutorial.md"
+
+
+def test_the_tutorial(checkout: Path, environ: dict[str, str]) -> None:
+    shown = run_blocks([*section(FIRST), *page(TUTORIAL)], checkout, environ)
+    assert "2 instances succeeded, 0 did not" in shown
+    assert "waits for orders: orders 2024-05-01T11:00Z" in shown
+    for hour in ("09", "10"):
+        assert (checkout / f".falcon/hello/data/lab/totals/2024-05-01/{hour}/_SUCCESS").is_file()
