@@ -30,6 +30,7 @@ ROOMS = [
     "events",
     "ledger",
     "orchestration",
+    "operations",
     "cli",
     "definitions",
 ]

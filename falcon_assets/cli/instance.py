@@ -10,7 +10,7 @@ import click
 
 from falcon_assets.catalog.store import load_entities
 from falcon_assets.model.instant import format_instant, parse_instant
-from falcon_assets.orchestration.coordination.collect_range import RangeLook, clusters_to_collect, collect_on_all
+from falcon_assets.operations.collect import RangeLook, clusters_to_collect, collect_on_all
 from falcon_assets.orchestration.platform.dagster_instance import open_instance
 from falcon_assets.orchestration.platform.open_ledger import open_ledger
 from falcon_assets.settings import load_settings

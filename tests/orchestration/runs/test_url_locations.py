@@ -13,7 +13,7 @@ from sqlalchemy import select, text
 
 from falcon_assets.catalog.store import load_entities
 from falcon_assets.ledger.tables import CONSUMED, EVICTIONS
-from falcon_assets.orchestration.coordination.collect_range import collect_range
+from falcon_assets.operations.collect import collect_range
 from falcon_assets.orchestration.platform.open_ledger import open_ledger
 from falcon_assets.orchestration.retention.passes import RetentionPass
 from falcon_assets.settings import Settings
