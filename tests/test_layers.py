@@ -132,6 +132,19 @@ def test_the_guard_sees(line: str) -> None:
     assert touches(f"import dagster as dg\nfrom dagster_pyspark import LazyPySparkResource\n{line}") != []
 
 
+def test_commands_leave_opening_and_wiring_to_operations() -> None:
+    wiring = {"open_instance", "open_ledger", "ledger_engine", "set_clock", "database_url", "load_entities"}
+    found = {
+        (module.name, alias.name)
+        for module in (PACKAGE / "cli").rglob("*.py")
+        for node in ast.walk(ast.parse(module.read_text()))
+        if isinstance(node, ast.Import | ast.ImportFrom)
+        for alias in node.names
+        if alias.name in wiring or getattr(node, "module", alias.name).split(".")[0] in ("dagster", "sqlalchemy")
+    }
+    assert found == {("validate.py", "load_entities")}  # of any folder, and of all colos
+
+
 def test_the_environment_is_read_in_one_module() -> None:
     users = [path for path in MODULES if "os.environ" in path.read_text() or "os.getenv" in path.read_text()]
     # PySpark keeps its mode in a variable of the process, which has to be taken back, hands all of them to its JVM, and

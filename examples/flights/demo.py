@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 import click
-from dagster import DagsterInstance
 from rich.console import Console
 from rich.filesize import decimal
 from rich.table import Table
@@ -18,20 +18,16 @@ from examples.flights.late_flights import CORRECTED
 from examples.flights.live import again_in_words
 from examples.flights.report import feed_reports
 from examples.flights.up import alone
-from falcon_assets.catalog.store import EntityStore, load_entities
 from falcon_assets.cli.quiet import errors_to
 from falcon_assets.cli.run_display import progress_on, shown_on, tell
 from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.instant import format_instant
-from falcon_assets.orchestration.code_location import build_definitions
+from falcon_assets.operations.installation import Installation, open_installation
+from falcon_assets.operations.machine import require_machine
+from falcon_assets.operations.run import run_processes
 from falcon_assets.orchestration.coordination.coordinator import Outlook
-from falcon_assets.orchestration.coordination.foreground import Foreground
-from falcon_assets.orchestration.platform.dagster_instance import open_instance
-from falcon_assets.orchestration.platform.open_ledger import Ledger, open_ledger, set_clock
-from falcon_assets.orchestration.platform.postgres import require_space
 from falcon_assets.planning.time.clock import Clock
-from falcon_assets.settings import Settings, load_settings
-from falcon_assets.spark.java import require_java
+from falcon_assets.settings import load_settings
 from falcon_assets.spark.own_server import own_server
 from falcon_assets.spark.session import stop_sessions
 
@@ -51,13 +47,12 @@ def demo(days: int) -> None:
     demo computes on is started, and stopped at the end, unless it runs.
     """
     settings = load_settings()
-    require_java(settings.environ)
-    require_space(settings.home)
-    store = load_entities(settings.entity_defs).in_colo(settings.colo)
-    first = first_landing(store)
-    shown = Demo(settings, store, Console())
-    with alone(settings.home):
-        done = shown.run(first, first + timedelta(days=days, minutes=-1))
+    require_machine(settings.environ, settings.home)
+    with open_installation(settings) as installation:
+        first = first_landing(installation.entities)
+        shown = Demo(installation, Console())
+        with alone(settings.home):
+            done = shown.run(first, first + timedelta(days=days, minutes=-1))
     for what, why in done.left_out.items():
         click.echo(f"Error: {what} was left out: {why}", err=True)
     if done.trouble or done.left_out:
@@ -83,8 +78,7 @@ class Done:
 class Demo:
     """What the steps of the demo share."""
 
-    settings: Settings
-    store: EntityStore
+    installation: Installation
     console: Console
 
     def run(self, first: datetime, last: datetime) -> Done:
@@ -95,26 +89,23 @@ class Demo:
         flights come late on the last evening, after their hours were computed, as they do on every day.
         """
         done = Done()
-        set_clock(replace(self.settings, clock=Clock(origin=last - _BEFORE_LATE_FLIGHTS)), anew=True)
-        with (
-            open_instance(self.settings) as instance,
-            errors_to(self.settings.home / "demo.log"),
-            own_server(self.settings.home, self.settings.environ) as serve,
-        ):
+        with self._at(last - _BEFORE_LATE_FLIGHTS) as installation:
+            installation.set_clock(anew=True)
+        settings = self.installation.settings
+        with errors_to(settings.home / "demo.log"), own_server(settings.home, settings.environ) as serve:
             try:
                 for now in (last - _BEFORE_LATE_FLIGHTS, last - _AFTER_LATE_FLIGHTS, last):
                     landed = self._land(first, last, now)
                     done.landed += landed
                     first = max(first, now - _LANDS_BACK)
                     if landed or now == last:
-                        settings = replace(self.settings, clock=Clock(origin=now))
-                        self._compute(settings, instance, serve, done, is_last=now == last)
+                        self._compute(now, serve, done, is_last=now == last)
             except KeyboardInterrupt:
                 self.console.print("Interrupted: what was finished is recorded, the rest runs the next time.")
                 sys.exit(130)
             finally:
                 stop_sessions()
-            self.console.print(self._table(open_ledger(self.settings, instance)))
+            self.console.print(self._table())
         return done
 
     def _land(self, first: datetime, last: datetime, now: datetime) -> int:
@@ -122,7 +113,7 @@ class Demo:
         found = list[Landed]()
         with progress_on(self.console) as progress:
             task = progress.add_task("landing flights and weather", total=None)
-            for landed in land(self.store, self.settings, first, last, now):
+            for landed in land(self.installation.entities, self.installation.settings, first, last, now):
                 found += [landed] if landed else []
                 progress.advance(task)
             progress.update(task, total=progress.tasks[task].completed)
@@ -131,32 +122,26 @@ class Demo:
                 self.console.print(f"{format_instant(now)}: {again_in_words(one)}")
         return len(found)
 
-    def _compute(
-        self,
-        settings: Settings,
-        instance: DagsterInstance,
-        serve: Callable[[Cluster], None],
-        done: Done,
-        *,
-        is_last: bool,
-    ) -> None:
-        """Runs what is ready by the clock of the settings, as ``falcon run`` does; says at last what waits."""
-        ledger = open_ledger(settings, instance)
-        with shown_on(self.console) as display:
-            definitions = build_definitions(self.store, settings, display.copying)
-            foreground = Foreground(self.store, settings, definitions, ledger, display, serve)
-            outcome = foreground.run(list(self.store.coordinated), settings.now())
+    def _compute(self, now: datetime, serve: Callable[[Cluster], None], done: Done, *, is_last: bool) -> None:
+        """Runs what is ready at that time, as ``falcon run`` does; says at last what waits."""
+        with self._at(now) as installation:
+            ledger = installation.ledger
+            with shown_on(self.console) as display:
+                outcome = run_processes(installation, ledger, display, serve, installation.entities.coordinated, now)
         done.succeeded += outcome.succeeded
         done.trouble += len(outcome.trouble)
         done.left_out.update(outcome.left_out)
         tell(self.console, outcome if is_last else replace(outcome, outlook=Outlook((), {}, {})))
 
-    def _table(self, ledger: Ledger) -> Table:
+    def _at(self, now: datetime) -> AbstractContextManager[Installation]:
+        return open_installation(replace(self.installation.settings, clock=Clock(origin=now)))
+
+    def _table(self) -> Table:
         table = Table("feed", "cluster", title="Produced", title_justify="left")
         for name in ("instances", "records", "bytes"):
             table.add_column(name, justify="right")
-        with ledger.engine.connect() as connection:
-            reports = feed_reports(self.store, connection)
+        with self.installation.database.connect() as connection:
+            reports = feed_reports(self.installation.entities, connection)
         for row in reports:
             records = "" if row.records is None else f"{row.records:,}"
             table.add_row(row.feed, row.cluster, f"{row.instances:,}", records, decimal(row.bytes))

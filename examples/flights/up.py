@@ -21,17 +21,16 @@ from examples.flights.family import end_family
 from examples.flights.landing import Landed, first_landing, first_not_landed
 from examples.flights.live import land_until_the_end
 from examples.flights.news import News
-from falcon_assets.catalog.store import EntityStore, load_entities
+from falcon_assets.catalog.store import EntityStore
 from falcon_assets.cli.doctor import listens, require_port
 from falcon_assets.cli.quiet import private_log
 from falcon_assets.errors import FalconError, SettingsError
 from falcon_assets.held_signals import held_signals
 from falcon_assets.model.instant import format_instant
-from falcon_assets.orchestration.platform.open_ledger import ledger_engine, set_clock
-from falcon_assets.orchestration.platform.postgres import database_url, require_space
+from falcon_assets.operations.installation import Installation, open_installation
+from falcon_assets.operations.machine import require_machine
 from falcon_assets.settings import Settings, load_settings
 from falcon_assets.shared_clock import start_anew
-from falcon_assets.spark.java import require_java
 from falcon_assets.spark.own_server import own_server
 from falcon_assets.storage.path_lock import path_lock
 
@@ -62,17 +61,19 @@ def up(port: int) -> None:
     settings = load_settings()
     if _told(settings) and not settings.clock.runs:
         raise SettingsError("make up needs a clock that runs: FALCON_CLOCK=2013-01-02T00:00Z@120x, or none at all")
-    require_java(settings.environ)
-    require_space(settings.home)
+    require_machine(settings.environ, settings.home)
     require_port(port)
-    store = load_entities(settings.entity_defs).in_colo(settings.colo)
+    with open_installation(settings) as installation:
+        store = installation.entities
     log = settings.home / "up.log"
     with alone(settings.home), _signals(), own_server(settings.home, settings.environ) as serve:
         click.echo(f"Dagster's UI: http://127.0.0.1:{port} (in half a minute: Spark and Dagster are starting)")
         click.echo(f"What they say: {log}")
         for cluster in store.clusters.values():
             serve(cluster)
-        _run(_with_clock(settings, store), store, port, log)
+        with open_installation(_with_clock(settings, store)) as installation:
+            installation.set_clock(anew=not _told(settings))
+            _run(installation, store, port, log)
 
 
 class _EndedError(FalconError):
@@ -125,20 +126,18 @@ def _told(settings: Settings) -> bool:
 def _with_clock(settings: Settings, store: EntityStore) -> Settings:
     """The settings with the clock that FALCON_CLOCK says, else with one that goes on where the data ends."""
     environ: Mapping[str, str] = settings.environ
-    told = _told(settings)
-    if not told:
+    if not _told(settings):
         begins = max(first_not_landed(store, settings), first_landing(store) + _AT_ONCE)
         start_anew(settings.home)
         environ = {**environ, "FALCON_CLOCK": f"{format_instant(begins)}@{_SPEED}"}
     environ = {**environ, "FALCON_HOME": str(settings.home), "FALCON_ENTITY_DEFS": str(settings.entity_defs)}
-    found = load_settings(environ)
-    set_clock(found, anew=not told)
-    return found
+    return load_settings(environ)
 
 
-def _run(settings: Settings, store: EntityStore, port: int, log: Path) -> None:
-    database_url(settings)  # so the embedded server ends with us, not sooner, and also where we have to kill others
-    news = News(ledger_engine(settings), settings)
+def _run(installation: Installation, store: EntityStore, port: int, log: Path) -> None:
+    # The embedded server is opened here, so it ends with us, not sooner, and also where we have to kill others.
+    settings = installation.settings
+    news = News(installation.database, settings)
     address = ("--host", "127.0.0.1", "--port", str(port))
     command = [sys.executable, "-m", "dagster", "dev", *address, "--log-level", "warning"]
     with ExitStack() as started:

@@ -7,9 +7,8 @@ import socket
 import click
 
 from falcon_assets.errors import SettingsError
-from falcon_assets.orchestration.platform.postgres import require_space
+from falcon_assets.operations.machine import require_machine
 from falcon_assets.settings import load_settings
-from falcon_assets.spark.java import require_java
 
 
 @click.command()
@@ -17,8 +16,7 @@ from falcon_assets.spark.java import require_java
 def doctor(port: int | None) -> None:
     """Check Java, the disk of FALCON_HOME and, with --port, that a port is free; silent when all is well."""
     settings = load_settings()
-    require_java(settings.environ)
-    require_space(settings.home)
+    require_machine(settings.environ, settings.home)
     if port is not None:
         require_port(port)
 

@@ -8,12 +8,9 @@ from datetime import datetime
 
 import click
 
-from falcon_assets.catalog.store import load_entities
 from falcon_assets.model.instant import format_instant, parse_instant
-from falcon_assets.operations.collect import RangeLook, clusters_to_collect, collect_on_all
-from falcon_assets.orchestration.platform.dagster_instance import open_instance
-from falcon_assets.orchestration.platform.open_ledger import open_ledger
-from falcon_assets.settings import load_settings
+from falcon_assets.operations.collect import CollectedInstances, collect_instances
+from falcon_assets.operations.installation import open_installation
 
 _SHOWN = 20
 """How many missing instances are listed."""
@@ -35,34 +32,30 @@ def collect(feed: str, start: str, end: str, cluster: str | None) -> None:
     Those that are recorded already are looked at too; where their files changed, they are recorded as another version.
     What is missing is said. The exit code is 1 where something could not be read.
     """
-    settings = load_settings()
-    store = load_entities(settings.entity_defs).in_colo(settings.colo)
-    declared = store.feed(feed)
     first, last = parse_instant(start), parse_instant(end)
     if last < first:
         raise click.BadParameter(f"it is before --start {start}", param_hint="--end")
-    clusters = clusters_to_collect(store, declared, cluster)
-    with open_instance(settings) as opened:
-        looks = collect_on_all(open_ledger(settings, opened), store, settings, declared, clusters, first, last)
-    for look in looks:
-        for line in _said(feed, look):
+    with open_installation() as installation:
+        found = collect_instances(installation, feed, first, last, cluster)
+    for one in found:
+        for line in _said(feed, one):
             click.echo(line)
-    for look in looks:
-        if look.problem:
-            click.echo(f"Error: {feed} on {look.cluster}: {look.problem}", err=True)
-    if any(look.problem for look in looks):
+    for one in found:
+        if one.problem:
+            click.echo(f"Error: {feed} on {one.cluster}: {one.problem}", err=True)
+    if any(one.problem for one in found):
         sys.exit(1)
 
 
-def _said(feed: str, look: RangeLook) -> Iterator[str]:
-    recorded = len(look.new) + len(look.changed)
+def _said(feed: str, there: CollectedInstances) -> Iterator[str]:
+    recorded = len(there.new) + len(there.changed)
     what = f"{recorded} recorded" if recorded else "nothing new"
-    yield f"{feed} on {look.cluster}: {what}, {len(look.unchanged)} known already, {len(look.missing)} missing"
-    for word, found in (("new", look.new), ("changed", look.changed)):
+    yield f"{feed} on {there.cluster}: {what}, {len(there.unchanged)} known already, {len(there.missing)} missing"
+    for word, found in (("new", there.new), ("changed", there.changed)):
         for one in found:
             files = f"{one.version.files} file{'s' if one.version.files != 1 else ''}"
             yield f"  {word:<7}  {format_instant(one.instance)}  {files}, {one.version.bytes:,} bytes"
-    yield from _missing(look.missing)
+    yield from _missing(there.missing)
 
 
 def _missing(missing: Sequence[tuple[datetime, str]]) -> Iterator[str]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterator, Sequence
-from datetime import datetime
 from typing import Any
 
 import click
@@ -13,17 +12,12 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from falcon_assets.catalog.store import EntityStore, load_entities
-from falcon_assets.errors import UnknownEntityError
-from falcon_assets.model.cluster import Cluster
-from falcon_assets.model.feed import Feed
 from falcon_assets.model.instant import format_instant, parse_instant
-from falcon_assets.orchestration.platform.dagster_instance import open_instance
-from falcon_assets.orchestration.platform.open_ledger import open_ledger
+from falcon_assets.operations.installation import open_installation
+from falcon_assets.operations.retention import retention_plan
 from falcon_assets.orchestration.retention.copies import CopyVerdict
-from falcon_assets.orchestration.retention.plan import FeedPlan, plan_retention
+from falcon_assets.orchestration.retention.plan import FeedPlan
 from falcon_assets.planning.retention.eviction import Verdict
-from falcon_assets.settings import Settings, load_settings
 
 _COLORS = {"keep": "green", "delete": "red", "archive": "yellow"}
 
@@ -40,11 +34,8 @@ def retention() -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of tables.")
 def plan(feed: str | None, cluster: str | None, as_of: str | None, as_json: bool) -> None:
     """List what would go, what stays and why. Changes nothing."""
-    settings = load_settings()
-    store = load_entities(settings.entity_defs).in_colo(settings.colo)
-    wanted = _wanted(store, feed, cluster)
-    now = parse_instant(as_of) if as_of else settings.now()
-    plans = list(_plans(store, settings, wanted, now))
+    with open_installation() as installation:
+        plans = retention_plan(installation, feed, cluster, parse_instant(as_of) if as_of else None)
     if as_json:
         click.echo(json.dumps([_as_dict(one) for one in plans], indent=2))
     else:
@@ -58,37 +49,6 @@ def plan(feed: str | None, cluster: str | None, as_of: str | None, as_json: bool
             click.echo(f"Error: {one.feed.name} on {one.cluster.name}: {one.problem}", err=True)
     if any(one.problem for one in plans):
         sys.exit(1)
-
-
-def _wanted(store: EntityStore, feed: str | None, cluster: str | None) -> list[tuple[Cluster, list[Feed]]]:
-    """The clusters, and the feeds on each.
-
-    Raises:
-        UnknownEntityError: there is no such feed or cluster, or the feed is not on the cluster.
-    """
-    clusters = [store.cluster(cluster)] if cluster else list(store.clusters.values())
-    feeds = [store.feed(feed)] if feed else list(store.feeds.values())
-    found = []
-    for there in clusters:
-        entries = [(one, one.on(there.name)) for one in feeds]
-        own = [one for one, entry in entries if entry is not None and (feed or entry.retention)]
-        found.append((there, own))
-    if feed and not any(own for _, own in found):
-        where = f"cluster {cluster!r}" if cluster else "any cluster of this code location"
-        raise UnknownEntityError(f"feed {feed!r} is not on {where}")
-    return found
-
-
-def _plans(
-    store: EntityStore, settings: Settings, wanted: list[tuple[Cluster, list[Feed]]], now: datetime
-) -> Iterator[FeedPlan]:
-    with open_instance(settings) as instance:
-        ledger = open_ledger(settings, instance)
-        ledger.catch_up()
-        # Never committed: what is new to the ledger stays so.
-        with ledger.engine.connect() as connection:
-            for cluster, feeds in wanted:
-                yield from plan_retention(connection, store, cluster, feeds, settings, now)
 
 
 def _as_dict(one: FeedPlan) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""A look at some instances of a feed right now, because a person asks for it."""
+"""Records instances of a feed that landed from outside, now, because a person asks for it."""
 
 from __future__ import annotations
 
@@ -13,19 +13,18 @@ from falcon_assets.ledger.collecting import set_incomplete
 from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.feed import Feed
 from falcon_assets.model.instant import format_instant
-from falcon_assets.orchestration.coordination.collector import Collector
+from falcon_assets.operations.installation import Installation
 from falcon_assets.orchestration.coordination.landing_events import Landings
 from falcon_assets.orchestration.coordination.pushes import not_from_outside
-from falcon_assets.orchestration.platform.open_ledger import Ledger
 from falcon_assets.planning.instances.instance_paths import InstancePaths
 from falcon_assets.planning.time.timeline import feed_timeline
-from falcon_assets.settings import Settings
 from falcon_assets.storage.collecting import Collected, collect, why_unavailable
+from falcon_assets.storage.feed_store import store_of
 
 
 @dataclass(frozen=True)
-class RangeLook:
-    """What a look at a range of instances found on a cluster; nominal times, oldest first.
+class CollectedInstances:
+    """What was found of a range of instances on a cluster; nominal times, oldest first.
 
     Attributes:
         cluster: The cluster.
@@ -44,18 +43,58 @@ class RangeLook:
     problem: str | None = None
 
 
-def clusters_to_collect(store: EntityStore, feed: Feed, cluster: str | None) -> list[Cluster]:
+def collect_instances(
+    installation: Installation, feed: str, first: datetime, last: datetime, cluster: str | None = None
+) -> list[CollectedInstances]:
+    """Looks at every instance from ``first`` to ``last``, both included, and records what is new or another version.
+
+    Args:
+        installation: Where.
+        feed: The feed.
+        first: The first one.
+        last: The last one.
+        cluster: Only there; None: wherever the feed lands from outside and has an instance in that range.
+
+    Raises:
+        UnknownEntityError: there is no such feed or cluster, or it does not land there from outside.
+        UnknownInstanceError: there is no instance in that range yet.
+        ExpressionError: the path template names an unknown variable.
+    """
+    settings, entities = installation.settings, installation.entities
+    declared, now = entities.feed(feed), settings.now()
+    clusters = _landing_places(entities, declared, cluster)
+    spans = list[tuple[Cluster, list[datetime]]]()
+    without = list[str]()
+    for there in clusters:
+        line = feed_timeline(declared, there.name)
+        instances = line.between(first, min(last, now))
+        spans += [(there, instances)] if instances else []
+        without += (
+            []
+            if instances
+            else [
+                f"feed {feed!r} on cluster {there.name!r} has no instance from {format_instant(first)} to "
+                f"{format_instant(last)} at {format_instant(now)}: its validity is {format_instant(line.start)} to "
+                f"{format_instant(line.end)}, its frequency {declared.frequency}"
+            ]
+        )
+    if not spans:
+        raise UnknownInstanceError("\n".join(without))
+    return [_collect(installation, declared, there, instances, now) for there, instances in spans]
+
+
+def _landing_places(entities: EntityStore, feed: Feed, cluster: str | None) -> list[Cluster]:
     """The clusters on which a feed lands from outside, or that one.
 
     Raises:
         UnknownEntityError: there is none, or it does not land there from outside.
     """
-    asked = [store.cluster(cluster)] if cluster else [one for one in store.clusters.values() if feed.on(one.name)]
+    asked = [entities.cluster(cluster)] if cluster else [one for one in entities.clusters.values() if feed.on(one.name)]
     refused = []
     found = []
     for one in asked:
         feed_timeline(feed, one.name)  # raises where it is not on that cluster
-        why = not_from_outside(store, feed, one.name)
+        why = not_from_outside(entities, feed, one.name)
         refused += [why] if why else []
         found += [] if why else [one]
     if not found:
@@ -64,68 +103,21 @@ def clusters_to_collect(store: EntityStore, feed: Feed, cluster: str | None) -> 
     return found
 
 
-def collect_on_all(
-    ledger: Ledger,
-    store: EntityStore,
-    settings: Settings,
-    feed: Feed,
-    clusters: Sequence[Cluster],
-    first: datetime,
-    last: datetime,
-) -> list[RangeLook]:
-    """:func:`collect_range` on each of the clusters, but for those that have no instance in that range.
-
-    Raises:
-        UnknownInstanceError: none of them has one.
-        ExpressionError: the path template names an unknown variable.
-    """
-    looks: list[RangeLook] = []
-    without: list[UnknownInstanceError] = []
-    for cluster in clusters:
-        try:
-            looks.append(collect_range(ledger, store, settings, feed, cluster, first, last))
-        except UnknownInstanceError as error:
-            without.append(error)
-    if not looks:
-        raise UnknownInstanceError("\n".join(map(str, without)))
-    return looks
-
-
-def collect_range(
-    ledger: Ledger,
-    store: EntityStore,
-    settings: Settings,
-    feed: Feed,
-    cluster: Cluster,
-    first: datetime,
-    last: datetime,
-) -> RangeLook:
-    """Looks at every instance from ``first`` to ``last``, both included, and records what is new or another version.
-
-    Raises:
-        UnknownInstanceError: there is no instance in that range yet.
-        ExpressionError: the path template names an unknown variable.
-    """
-    now = settings.now()
-    line = feed_timeline(feed, cluster.name)
-    instances = line.between(first, min(last, now))
-    if not instances:
-        raise UnknownInstanceError(
-            f"feed {feed.name!r} on cluster {cluster.name!r} has no instance from {format_instant(first)} to "
-            f"{format_instant(last)} at {format_instant(now)}: its validity is {format_instant(line.start)} to "
-            f"{format_instant(line.end)}, its frequency {feed.frequency}"
-        )
+def _collect(
+    installation: Installation, feed: Feed, cluster: Cluster, instances: Sequence[datetime], now: datetime
+) -> CollectedInstances:
+    settings, ledger = installation.settings, installation.ledger
     ledger.catch_up()
     paths = InstancePaths(feed, cluster)
     with ledger.engine.connect() as connection:
         span = {(cluster.name, feed.name): (instances[0], instances[-1])}
-        landings = Landings(settings, now, queries.looks(connection, cluster.name))
+        landings = Landings(settings.clock, now, queries.looks(connection, cluster.name))
         known = queries.signatures(connection, span).get((cluster.name, feed.name), {})
     found: list[Collected] = []
     incomplete: set[datetime] = set()
     problem, missing = None, []
     try:
-        files = Collector(store, cluster, settings).files_of(feed)
+        files = store_of(feed, cluster, settings.home, settings.environ)
         windows = [(instances[0], instances[-1])]
         for one in collect(files, feed, cluster, windows, known, instances[0], incomplete.add):
             ledger.instance.report_runless_asset_event(landings.event(files, feed, one))
@@ -145,7 +137,7 @@ def collect_range(
         )
     ledger.catch_up()
     anew = {one.instance for one in found}
-    return RangeLook(
+    return CollectedInstances(
         cluster.name,
         new=tuple(one for one in found if one.instance not in known),
         changed=tuple(one for one in found if one.instance in known),

@@ -11,9 +11,6 @@ from click.testing import CliRunner, Result
 from sqlalchemy import Engine, create_engine, delete, select, text
 
 from falcon_assets.cli.entity import entity
-from falcon_assets.errors import EntityStatusError, FalconError
-from falcon_assets.ledger.commands import Command, transition
-from falcon_assets.ledger.status import Status
 from falcon_assets.ledger.tables import ENTITY_STATUS
 from falcon_assets.ledger.upgrade import upgrade
 from falcon_assets.settings import Settings
@@ -101,65 +98,6 @@ def test_an_entity_is_scheduled_suspended_and_resumed(
         result = call(command, "raw")
         assert (result.exit_code, result.output) == (0, said)
     assert listed(call, "--kind", "feed")[0] == row("feed", "raw", "RUNNING", 10, commanded=True)
-
-
-def test_nothing_to_do_leaves_it_to_the_definition(call: Callable[..., Result]) -> None:
-    said = "process both is RUNNING already (since 2013-01-03T06:00:00Z, declared): nothing to do\n"
-    assert call("schedule", "both", "--kind", "process").output == said
-    assert listed(call, "--kind", "process") == [row("process", "both", "RUNNING")]
-
-
-def test_kind_tells_a_feed_from_a_process(call: Callable[..., Result]) -> None:
-    call("suspend", "both", "--kind", "process")
-    call("schedule", "both", "--kind", "feed")
-    assert listed(call)[1:] == [
-        row("feed", "both", "RUNNING", commanded=True),
-        row("process", "both", "SUSPENDED", commanded=True),
-    ]
-
-
-WRONG = {
-    "suspend what is submitted": (("suspend", "raw"), "feed 'raw': what is SUBMITTED cannot be suspended"),
-    "resume what is submitted": (("resume", "raw"), "feed 'raw': what is SUBMITTED cannot be resumed (use schedule)"),
-    "two of that name": (("suspend", "both"), "there is a feed and a process 'both': say which one with --kind"),
-    "a typing error": (("suspend", "raww"), "there is no feed or process 'raww' (did you mean 'raw'?)"),
-    "a cluster": (("suspend", "primary"), "there is no feed or process 'primary'"),
-    "not of that kind": (
-        ("suspend", "raw", "--kind", "process"),
-        "there is no process 'raw'; there is: both",
-    ),
-}
-
-
-@pytest.mark.parametrize(("arguments", "message"), WRONG.values(), ids=WRONG)
-def test_wrong_commands_are_answered_in_a_sentence_and_change_nothing(
-    call: Callable[..., Result], arguments: tuple[str, ...], message: str
-) -> None:
-    before = listed(call)
-    result = call(*arguments)
-    assert isinstance(result.exception, FalconError)
-    assert str(result.exception) == message
-    assert listed(call) == before
-
-
-LEGAL = {
-    (Status.SUBMITTED, Command.SCHEDULE): Status.RUNNING,
-    (Status.RUNNING, Command.SCHEDULE): Status.RUNNING,
-    (Status.RUNNING, Command.SUSPEND): Status.SUSPENDED,
-    (Status.SUSPENDED, Command.SUSPEND): Status.SUSPENDED,
-    (Status.SUSPENDED, Command.RESUME): Status.RUNNING,
-    (Status.RUNNING, Command.RESUME): Status.RUNNING,
-}
-ALL = [(status, command) for status in Status for command in Command]
-
-
-@pytest.mark.parametrize(("status", "command"), ALL, ids=[f"{one.value} {two.value}" for one, two in ALL])
-def test_transitions_are_those_of_falcon(status: Status, command: Command) -> None:
-    if (status, command) in LEGAL:
-        assert transition(status, command) is LEGAL[status, command]
-    else:
-        with pytest.raises(EntityStatusError, match=f"^what is {status.value} cannot be "):
-            transition(status, command)
 
 
 def test_of_two_commands_at_once_one_finds_it_done_and_an_error_exits_with_1(

@@ -123,15 +123,7 @@ def test_of_many_that_are_missing_the_first_are_listed(raw: Path) -> None:
     ("args", "said"),
     [
         pytest.param(["nobody"], "there is no feed 'nobody'; there is: raw, made, remote", id="unknown feed"),
-        pytest.param(["made"], "process 'make' writes it on cluster 'primary': materialize", id="produced"),
-        pytest.param(["raw", "--cluster", "away"], "feed 'raw' is not on cluster 'away'", id="another cluster"),
         pytest.param(["raw", "--end", "soon"], "'soon' is not an instant", id="no instant"),
-        pytest.param(
-            ["raw", "--start", "2013-02-01T00:00Z", "--end", "2013-03-01T00:00Z"],
-            "feed 'raw' on cluster 'primary' has no instance from 2013-02-01T00:00Z to 2013-03-01T00:00Z at "
-            "2013-01-01T05:30Z: its validity is 2012-01-01T00:00Z to 2014-01-01T00:00Z, its frequency hours(1)",
-            id="to come",
-        ),
     ],
 )
 def test_mistakes_are_said_in_a_sentence(

@@ -10,11 +10,10 @@ from typing import Any
 import dagster as dg
 import pytest
 from click.testing import CliRunner, Result
-from sqlalchemy import Engine, create_engine, select
+from sqlalchemy import Engine, create_engine
 
 from falcon_assets.cli.main import main
 from falcon_assets.cli.retention import retention
-from falcon_assets.ledger.tables import ENTITY_STATUS, METADATA
 from falcon_assets.ledger.upgrade import upgrade
 from falcon_assets.settings import Settings
 from falcon_assets.storage.cluster_store import ClusterStore
@@ -125,28 +124,11 @@ def fates(plan: dict[str, Any]) -> dict[int, tuple[str, str]]:
     return {int(one["instance"][11:13]): (one["action"], one["reason"]) for one in plan["instances"]}
 
 
-def test_what_goes_what_stays_and_why(call: Callable[..., Result], home: Path, ledger: Engine) -> None:
-    before = tree(home)
-    (plan,) = planned(call, "--feed", "raw", "--cluster", "primary")
-    assert (plan["feed"], plan["cluster"], plan["status"]) == ("raw", "primary", "RUNNING")
-    needed = "process reader 2013-01-01T0{}:00Z needs it: it has yet to run"
-    assert fates(plan) == {
-        0: ("delete", "older than hours(3)"),
-        1: ("keep", needed.format(1)),
-        2: ("keep", needed.format(2)),
-        **dict.fromkeys((3, 4, 5, 6), ("keep", "not older than hours(3)")),
-        7: ("keep", "dated after now (future: keep)"),
-    }
-    assert plan["instances"][0]["paths"] == ["/raw/2013-01-01/00"]
-    assert tree(home) == before
-    with ledger.connect() as connection:
-        assert connection.execute(select(ENTITY_STATUS)).all() == []
-
-
 def test_archiving_and_another_time(call: Callable[..., Result]) -> None:
     (plan,) = planned(call, "--feed", "raw", "--cluster", "backup", "--as-of", "2013-01-01T03:00Z")
     assert fates(plan)[0] == ("archive", "older than hours(2)")
     first = plan["instances"][0]
+    assert first["paths"] == ["/raw/2013-01-01/00"]
     assert (first["archive_to"], first["archive_cluster"]) == ("/old/2013-01-01-00", "empty")
     assert fates(plan)[1] == ("keep", "not older than hours(2)")
 
@@ -199,15 +181,12 @@ def test_a_problem_is_said_and_delays_no_other(call: Callable[..., Result]) -> N
     ("arguments", "said"),
     [
         (["--feed", "raws"], "there is no feed 'raws' (did you mean 'raw'?)"),
-        (["--cluster", "primry"], "there is no cluster 'primry' (did you mean 'primary'?)"),
-        (["--feed", "kept", "--cluster", "backup"], "feed 'kept' is not on cluster 'backup'"),
-        (["--feed", "raw", "--cluster", "attic"], "there is no cluster 'attic'; there is: primary, backup, empty"),
         (
             ["--as-of", "tomorrow"],
             "'tomorrow' is not an instant: write YYYY-MM-DDTHH:MMZ (UTC), for example 2013-01-01T00:00Z",
         ),
     ],
-    ids=["no-feed", "no-cluster", "not-there", "nothing-like-it", "no-instant"],
+    ids=["no-feed", "no-instant"],
 )
 def test_what_is_asked_for_wrongly(
     call: Callable[..., Result], arguments: list[str], said: str, monkeypatch: pytest.MonkeyPatch, capsys: Any
@@ -232,15 +211,3 @@ def test_a_problem_is_in_the_json_too(call: Callable[..., Result]) -> None:
     (plan,) = json.loads(result.stdout)
     assert (plan["instances"], plan["problem"][:41]) == ([], "cluster 'backup': '/linked' leaves the ro")
     assert result.stderr.startswith("Error: linked on backup: cluster 'backup': '/linked' leaves the root")
-
-
-def test_nothing_is_changed_anywhere(call: Callable[..., Result], home: Path, ledger: Engine) -> None:
-    def everything() -> tuple[set[str], list[Any]]:
-        with ledger.connect() as connection:
-            tables = [table for table in METADATA.sorted_tables if table.name != "fold"]
-            return tree(home), [connection.execute(select(table)).all() for table in tables]
-
-    before = everything()
-    for arguments in ([], ["--json"], ["--as-of", "2013-12-31T00:00Z"], ["--feed", "raw", "--cluster", "backup"]):
-        call(*arguments)
-    assert everything() == before

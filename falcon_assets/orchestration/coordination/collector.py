@@ -86,7 +86,7 @@ class Collector:
         with ledger.engine.connect() as connection:
             looked_at = queries.looks(connection, self.cluster.name)
             unfinished = incomplete(connection, self.cluster.name)
-        landings = Landings(self.settings, now, looked_at)
+        landings = Landings(self.settings.clock, now, looked_at)
         recorded = Pushes(self.store, self.cluster, self.files_of, self.breakers).answer(ledger, landings, give_up)
         feeds = sorted(self.feeds.values(), key=lambda feed: self._turn(feed, looked_at))
         windows = {feed.name: self._windows(feed, now, looked_at.get(feed.name)) for feed in feeds}

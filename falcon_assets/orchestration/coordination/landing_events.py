@@ -16,8 +16,8 @@ from falcon_assets.model.instant import format_instant
 from falcon_assets.orchestration.mapping import asset_keys as names
 from falcon_assets.orchestration.mapping.partitions import key_of
 from falcon_assets.planning.rules.lateness import came_after
+from falcon_assets.planning.time.clock import Clock
 from falcon_assets.planning.time.timeline import feed_timeline
-from falcon_assets.settings import Settings
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.collecting import Collected
 
@@ -27,12 +27,12 @@ class Landings:
     """Makes the events of the instances that one look finds.
 
     Attributes:
-        settings: Whose clock it is.
+        clock: The falcon clock.
         now: The time of the look, on that clock.
         looked_at: Feed -> when somebody had looked before.
     """
 
-    settings: Settings
+    clock: Clock
     now: datetime
     looked_at: Mapping[str, datetime]
 
@@ -47,7 +47,7 @@ class Landings:
             one: What was read.
             push: What this is the answer to.
         """
-        is_real = self.settings.clock.origin is None
+        is_real = self.clock.origin is None
         before = came_after(self.looked_at.get(feed.name), one.modified if is_real else None, self.now)
         looked_before = {meta.LOOKED_BEFORE: before.isoformat(timespec="milliseconds")} if before else {}
         modified = {"modified_at": one.modified.isoformat(timespec="milliseconds")} if one.modified else {}

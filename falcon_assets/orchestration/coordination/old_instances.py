@@ -61,7 +61,7 @@ class OldInstances:
         with ledger.engine.connect() as connection:
             patrols = passes(connection, look.cluster)
             look.incomplete = incomplete(connection, look.cluster)
-            look.landings = Landings(self.collector.settings, look.time, looks(connection, look.cluster))
+            look.landings = Landings(self.collector.settings.clock, look.time, looks(connection, look.cluster))
             self._ask_again(look, connection)
             moved = self._go_on(look, connection, patrols)
         with ledger.engine.begin() as connection:
@@ -133,7 +133,7 @@ class _Look:
     def __post_init__(self) -> None:
         self.time = self.collector.settings.now()
         self.cluster = self.collector.cluster.name
-        self.landings = Landings(self.collector.settings, self.time, {})
+        self.landings = Landings(self.collector.settings.clock, self.time, {})
 
     @property
     def is_over(self) -> bool:

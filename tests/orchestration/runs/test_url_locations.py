@@ -13,7 +13,8 @@ from sqlalchemy import select, text
 
 from falcon_assets.catalog.store import load_entities
 from falcon_assets.ledger.tables import CONSUMED, EVICTIONS
-from falcon_assets.operations.collect import collect_range
+from falcon_assets.operations.collect import collect_instances
+from falcon_assets.operations.installation import open_installation
 from falcon_assets.orchestration.platform.open_ledger import open_ledger
 from falcon_assets.orchestration.retention.passes import RetentionPass
 from falcon_assets.settings import Settings
@@ -164,8 +165,8 @@ def test_what_lands_at_a_url_is_collected(world: ReplicationWorld) -> None:
     (seen,) = world.published("east", "landed", 1)
     assert (seen["path"], seen["files"], seen["bytes"]) == ("s3://lake/in/2013/01/01/01", 1, 1)
     assert world.published("east", "landed", 2) == []
-    feed, east = world.store.feed("landed"), world.store.cluster("east")
-    found = collect_range(world.ledger, world.store, world.at("02:00"), feed, east, hour(0), hour(2))
+    with open_installation(world.at("02:00")) as installation:
+        (found,) = collect_instances(installation, "landed", hour(0), hour(2), "east")
     there = "s3://lake/in/2013/01/01"
     assert list(found.missing) == [
         (hour(0), f"there is nothing at {there}/00"),

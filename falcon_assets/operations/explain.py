@@ -1,0 +1,135 @@
+"""What one process instance reads, writes and is told, and whether what it reads is there."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from falcon_assets.catalog.store import EntityStore
+from falcon_assets.errors import UnknownEntityError
+from falcon_assets.model.cluster import Cluster
+from falcon_assets.model.process import Process
+from falcon_assets.operations.installation import Installation
+from falcon_assets.planning.instances.process_instance import plan_process_instance
+from falcon_assets.spark.confs import is_secret
+from falcon_assets.storage.availability import AvailableInstances, is_available
+from falcon_assets.storage.feed_store import StoresOf
+
+_HIDDEN = "*****"
+
+
+@dataclass(frozen=True)
+class FeedInstance:
+    """An instance of a feed, where it lies, and whether it is available now."""
+
+    instance: datetime
+    path: str
+    available: bool
+
+
+@dataclass(frozen=True)
+class ExplainedInput:
+    """The instances that an input reads."""
+
+    name: str
+    feed: str
+    optional: bool
+    instances: tuple[FeedInstance, ...]
+
+
+@dataclass(frozen=True)
+class ExplainedOutput:
+    """The instance that an output writes, and where."""
+
+    name: str
+    feed: str
+    instance: datetime
+    path: str
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """A process instance.
+
+    Attributes:
+        process: Of which process.
+        cluster: Where it runs.
+        instance: Its nominal time.
+        inputs: What it reads.
+        outputs: What it writes.
+        properties: The variables that the workflow is told; secrets are hidden.
+    """
+
+    process: str
+    cluster: str
+    instance: datetime
+    inputs: tuple[ExplainedInput, ...]
+    outputs: tuple[ExplainedOutput, ...]
+    properties: Mapping[str, str]
+
+
+def explain(installation: Installation, process: str, instance: datetime, cluster: str | None = None) -> Explanation:
+    """Plans the instance and looks at the stores of its feeds.
+
+    Args:
+        installation: Where.
+        process: The process.
+        instance: A nominal time.
+        cluster: Where it runs; None: on the only cluster of the process.
+
+    Raises:
+        UnknownEntityError: there is no such process, or it does not run there, or on several and none is named.
+        UnknownInstanceError: the process has no such instance.
+        StorageError: a store cannot be used.
+    """
+    settings, entities = installation.settings, installation.entities
+    entity = entities.process(process)
+    where = _cluster(entities, entity, cluster)
+    files = StoresOf(where, settings.home, settings.environ)
+    user = entity.acl.owner if entity.acl else settings.user
+    plan = plan_process_instance(
+        entity,
+        where,
+        entities.feeds,
+        instance,
+        user=user,
+        available=lambda feed: AvailableInstances(files(feed), feed, where),
+    )
+    inputs = tuple(
+        ExplainedInput(
+            one.name,
+            one.feed.name,
+            one.optional,
+            tuple(
+                FeedInstance(at, files(one.feed).shown(path), is_available(files(one.feed), one.feed, path))
+                for at, path in zip(one.instances, one.paths, strict=True)
+            ),
+        )
+        for one in plan.inputs
+    )
+    outputs = tuple(
+        ExplainedOutput(one.name, one.feed.name, one.instance, files(one.feed).shown(one.path)) for one in plan.outputs
+    )
+    told = {key: _HIDDEN if is_secret(key) else value for key, value in plan.properties.items()}
+    return Explanation(process, where.name, plan.nominal, inputs, outputs, told)
+
+
+def _cluster(entities: EntityStore, process: Process, name: str | None) -> Cluster:
+    """The cluster asked for, or the only one.
+
+    Raises:
+        UnknownEntityError: the process does not run there, or runs on several and none was named.
+    """
+    clusters = {cluster.name: cluster for cluster, _ in entities.process_clusters(process)}
+    if name is None and len(clusters) == 1:
+        return next(iter(clusters.values()))
+    if name is None:
+        raise UnknownEntityError(
+            f"process {process.name!r} runs on several clusters: say which one with --cluster ({', '.join(clusters)})"
+        )
+    if name not in clusters:
+        raise UnknownEntityError(
+            f"process {process.name!r} does not run on cluster {name!r}; it runs on: {', '.join(clusters)}"
+        )
+    return clusters[name]

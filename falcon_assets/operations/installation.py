@@ -1,0 +1,94 @@
+"""What operations work on: settings, entities, Dagster's instance and the ledger."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from falcon_assets.catalog.store import EntityStore, load_entities
+from falcon_assets.settings import Settings, load_settings
+
+if TYPE_CHECKING:
+    from dagster import DagsterInstance
+    from sqlalchemy import Engine
+
+    from falcon_assets.orchestration.platform.open_ledger import Ledger
+
+
+@dataclass(frozen=True)
+class Installation:
+    """Everything here is opened when it is asked for, and once; Dagster is not even imported before.
+
+    Attributes:
+        settings: How this installation is set up.
+    """
+
+    settings: Settings
+    _opened: ExitStack
+
+    @cached_property
+    def entities(self) -> EntityStore:
+        """The entities of this colo.
+
+        Raises:
+            InvalidDefinitionsError: the definitions have problems.
+            MissingDefinitionsError: there are none.
+            UnknownEntityError: no cluster is of this colo.
+        """
+        return load_entities(self.settings.entity_defs).in_colo(self.settings.colo)
+
+    @cached_property
+    def instance(self) -> DagsterInstance:
+        """Dagster's instance.
+
+        Raises:
+            SettingsError: ``dagster.yaml`` is not YAML, or the database cannot be reached.
+        """
+        from falcon_assets.orchestration.platform.dagster_instance import open_instance  # noqa: PLC0415 - takes seconds
+
+        return self._opened.enter_context(open_instance(self.settings))
+
+    @cached_property
+    def ledger(self) -> Ledger:
+        """The ledger, as far as it was folded; raises as :attr:`instance`."""
+        from falcon_assets.orchestration.platform.open_ledger import open_ledger  # noqa: PLC0415 - takes seconds
+
+        return open_ledger(self.settings, self.instance)
+
+    @cached_property
+    def database(self) -> Engine:
+        """The ledger's tables, for who reads them only: Dagster's instance is not opened.
+
+        Raises:
+            SettingsError: the database cannot be reached.
+        """
+        from falcon_assets.orchestration.platform.open_ledger import ledger_engine  # noqa: PLC0415 - takes seconds
+
+        return ledger_engine(self.settings)
+
+    def set_clock(self, *, anew: bool) -> None:
+        """Lets the database go by the clock of the settings.
+
+        Args:
+            anew: Also where another simulated clock ran, which nothing goes by any more.
+
+        Raises:
+            SettingsError: the database goes by another clock.
+        """
+        from falcon_assets.orchestration.platform.open_ledger import set_clock  # noqa: PLC0415 - takes seconds
+
+        set_clock(self.settings, anew=anew)
+
+
+@contextmanager
+def open_installation(settings: Settings | None = None) -> Iterator[Installation]:
+    """The installation of these settings, else of the environment; what was opened is closed at the end.
+
+    Raises:
+        SettingsError: a variable of the environment is malformed.
+    """
+    with ExitStack() as opened:
+        yield Installation(load_settings() if settings is None else settings, opened)

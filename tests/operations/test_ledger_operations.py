@@ -1,0 +1,63 @@
+"""How far the ledger is, and making it anew."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import timedelta
+
+import dagster as dg
+import pytest
+from sqlalchemy import delete
+
+from falcon_assets.events.metadata import instance_state
+from falcon_assets.ledger.tables import METADATA, PROCESS_INSTANCES
+from falcon_assets.model.instant import parse_instant
+from falcon_assets.operations.installation import Installation
+from falcon_assets.operations.ledger import ledger_status, rebuild_ledger
+from falcon_assets.planning.instances.instance_record import InstanceState
+from tests.operations.conftest import OpenAt
+
+START = "2013-01-01T00:00Z"
+KEY = ("hourly", "primary")
+
+
+@pytest.fixture
+def installation(open_at: OpenAt) -> Iterator[Installation]:
+    """Nothing happened yet."""
+    with open_at(START) as opened:
+        opened.instance.wipe()
+        with opened.ledger.engine.begin() as connection:
+            for table in METADATA.tables.values():
+                connection.execute(delete(table))
+        yield opened
+
+
+def happen(installation: Installation, hour: int, state: InstanceState) -> None:
+    """An instance comes to a state in Dagster's history."""
+    at, key = parse_instant(START) + timedelta(hours=hour), dg.AssetKey(["primary", "hourly-out"])
+    event = instance_state(key, f"{at:%Y-%m-%d-%H:%M}", "hourly", at, state, at)
+    installation.instance.report_runless_asset_event(event)
+
+
+def test_the_status_counts_what_is_folded_and_what_is_not_and_folds_nothing(installation: Installation) -> None:
+    empty = ledger_status(installation)
+    assert (empty.event_id, empty.behind, set(empty.rows.values()), empty.instances) == (0, 0, {0}, {})
+    for hour in range(3):
+        happen(installation, hour, InstanceState.SUCCEEDED)
+    assert [ledger_status(installation).behind for _ in range(2)] == [3, 3]
+    installation.ledger.catch_up()
+    found = ledger_status(installation)
+    assert (found.behind, found.rows["process_instances"]) == (0, 3)
+    assert found.instances == {KEY: {InstanceState.SUCCEEDED: 3}}
+
+
+def test_rebuilding_mends_the_projection(installation: Installation) -> None:
+    for hour in range(3):
+        happen(installation, hour, InstanceState.TIMED_OUT)
+    installation.ledger.catch_up()
+    with installation.database.begin() as connection:
+        connection.execute(PROCESS_INSTANCES.update().values(state="RUNNING"))
+    happen(installation, 3, InstanceState.TIMED_OUT)
+    assert rebuild_ledger(installation).facts == 4
+    found = ledger_status(installation)
+    assert (found.behind, found.instances) == (0, {KEY: {InstanceState.TIMED_OUT: 4}})

@@ -1,0 +1,167 @@
+"""What retention would do, which changes nothing."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import select
+
+from falcon_assets.errors import FalconError
+from falcon_assets.ledger.tables import METADATA
+from falcon_assets.model.instant import parse_instant
+from falcon_assets.operations.installation import Installation
+from falcon_assets.operations.retention import retention_plan
+from falcon_assets.orchestration.retention.plan import FeedPlan
+from falcon_assets.settings import Settings
+from tests.operations.conftest import OpenAt
+
+CLUSTER = """
+kind: cluster
+name: {name}
+interfaces: {{write: {{endpoint: data/{name}}}, execute: {{endpoint: "local[1]"}}}}
+---
+"""
+ENTITIES = (
+    CLUSTER.format(name="primary")
+    + CLUSTER.format(name="backup")
+    + CLUSTER.format(name="empty")
+    + """
+kind: feed
+name: raw
+frequency: hours(1)
+schedule: true
+locations: {data: "/raw/${YEAR}-${MONTH}-${DAY}/${HOUR}"}
+clusters:
+  - name: primary
+    validity: {start: 2013-01-01T00:00Z, end: 2014-01-01T00:00Z}
+    retention: {limit: hours(3)}
+  - name: backup
+    validity: {start: 2013-01-01T00:00Z, end: 2014-01-01T00:00Z}
+    retention:
+      limit: hours(2)
+      action: archive
+      archive_to: "/old/${YEAR}-${MONTH}-${DAY}-${HOUR}"
+      archive_cluster: empty
+---
+kind: feed
+name: kept
+frequency: hours(1)
+locations: {data: "/kept/${YEAR}-${MONTH}-${DAY}/${HOUR}"}
+clusters: [{name: primary, validity: {start: 2013-01-01T00:00Z, end: 2014-01-01T00:00Z}}]
+---
+kind: feed
+name: unborn
+frequency: hours(1)
+locations: {data: "/unborn/${YEAR}-${MONTH}-${DAY}/${HOUR}"}
+clusters: [{name: empty, validity: {start: 2013-01-01T00:00Z, end: 2014-01-01T00:00Z}}]
+---
+kind: feed
+name: linked
+frequency: hours(1)
+locations: {data: "/linked/${YEAR}-${MONTH}-${DAY}/${HOUR}"}
+clusters:
+  - name: backup
+    validity: {start: 2013-01-01T00:00Z, end: 2014-01-01T00:00Z}
+    retention: {limit: hours(3)}
+---
+kind: process
+name: reader
+schedule: true
+clusters: [{name: primary, validity: {start: 2013-01-01T01:00Z, end: 2013-01-01T03:00Z}}]
+frequency: hours(1)
+inputs: [{name: rows, feed: raw, start: "now(0,0)", end: "now(0,0)"}]
+outputs: [{name: out, feed: kept, instance: "now(0,0)"}]
+workflow: {engine: spark-sql, path: a.sql}
+"""
+)
+
+
+@pytest.fixture(scope="module")
+def home(settings: Settings, write_entities: Callable[[dict[str, str]], Path]) -> Path:
+    write_entities({"all.yaml": ENTITIES, "a.sql": "SELECT 1"})
+    for cluster, feed in (("primary", "raw"), ("primary", "kept"), ("backup", "raw")):
+        for hour in range(8):
+            folder = settings.home / "data" / cluster / feed / "2013-01-01" / f"{hour:02}"
+            folder.mkdir(parents=True)
+            (folder / "part").write_text("x")
+    (settings.home / "data" / "backup" / "linked").symlink_to(settings.home)
+    return settings.home
+
+
+@pytest.fixture
+def installation(open_at: OpenAt, home: Path) -> Iterator[Installation]:
+    with open_at("2013-01-01T06:00Z") as opened:
+        yield opened
+
+
+def fates(plan: FeedPlan) -> dict[int, tuple[str, str]]:
+    return {one.instance.nominal.hour: (one.action, one.reason) for one in plan.verdicts}
+
+
+def places(plans: list[FeedPlan]) -> list[tuple[str, str]]:
+    return [(one.feed.name, one.cluster.name) for one in plans]
+
+
+def test_what_goes_what_stays_and_why(installation: Installation) -> None:
+    (plan,) = retention_plan(installation, "raw", "primary")
+    assert plan.status.status.value == "RUNNING"
+    needed = "process reader 2013-01-01T0{}:00Z needs it: it has yet to run"
+    assert fates(plan) == {
+        0: ("delete", "older than hours(3)"),
+        1: ("keep", needed.format(1)),
+        2: ("keep", needed.format(2)),
+        **dict.fromkeys((3, 4, 5, 6), ("keep", "not older than hours(3)")),
+        7: ("keep", "dated after now (future: keep)"),
+    }
+
+
+def test_as_if_it_were_another_time(installation: Installation) -> None:
+    (plan,) = retention_plan(installation, "raw", "backup", parse_instant("2013-01-01T03:00Z"))
+    assert [action for action, _ in fates(plan).values()] == ["archive", *["keep"] * 7]
+
+
+def test_feeds_that_declare_no_retention_are_planned_when_asked_for(installation: Installation) -> None:
+    assert places(retention_plan(installation, cluster="primary")) == [("raw", "primary")]
+    (plan,) = retention_plan(installation, "kept")
+    assert set(fates(plan).values()) == {("keep", "no retention is declared")}
+    assert retention_plan(installation, cluster="empty") == []
+
+
+def test_a_feed_with_a_problem_delays_no_other(installation: Installation) -> None:
+    plans = retention_plan(installation)
+    assert places(plans) == [("raw", "primary"), ("raw", "backup"), ("linked", "backup")]
+    assert [one.problem[:41] for one in plans] == ["", "", "cluster 'backup': '/linked' leaves the ro"]
+
+
+def test_nothing_is_changed_anywhere(installation: Installation, home: Path) -> None:
+    def everything() -> tuple[set[str], list[Any]]:
+        tables = [table for table in METADATA.sorted_tables if table.name != "fold"]
+        with installation.database.connect() as connection:
+            rows = [connection.execute(select(table)).all() for table in tables]
+        return {str(Path(parent, name)) for parent, _, names in os.walk(home / "data") for name in names}, rows
+
+    before = everything()
+    retention_plan(installation)
+    retention_plan(installation, as_of=parse_instant("2013-12-31T00:00Z"))
+    assert everything() == before
+
+
+WRONG = {
+    "no feed": (("raws",), "there is no feed 'raws' (did you mean 'raw'?)"),
+    "no cluster": ((None, "primry"), "there is no cluster 'primry' (did you mean 'primary'?)"),
+    "not there": (("kept", "backup"), "feed 'kept' is not on cluster 'backup'"),
+    "nothing like it": (("raw", "attic"), "there is no cluster 'attic'; there is: primary, backup, empty"),
+}
+
+
+@pytest.mark.parametrize(("arguments", "message"), WRONG.values(), ids=WRONG)
+def test_wrong_questions_are_answered_in_a_sentence(
+    installation: Installation, arguments: tuple[str | None, ...], message: str
+) -> None:
+    with pytest.raises(FalconError) as caught:
+        retention_plan(installation, *arguments)
+    assert str(caught.value) == message
