@@ -94,7 +94,7 @@ def _landing_places(entities: EntityStore, feed: Feed, cluster: str | None) -> l
     found = []
     for one in asked:
         feed_timeline(feed, one.name)  # raises where it is not on that cluster
-        why = not_from_outside(entities, feed, one.name)
+        why = not_from_outside(feed, one.name, entities.producers(feed.name, one.name))
         refused += [why] if why else []
         found += [] if why else [one]
     if not found:

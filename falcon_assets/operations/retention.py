@@ -10,6 +10,7 @@ from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.feed import Feed
 from falcon_assets.operations.installation import Installation
 from falcon_assets.orchestration.retention.plan import FeedPlan, plan_retention
+from falcon_assets.storage.feed_store import StoresOf
 
 
 def retention_plan(
@@ -27,14 +28,20 @@ def retention_plan(
         UnknownEntityError: there is no such feed or cluster, or the feed is not on the cluster.
     """
     settings, entities = installation.settings, installation.entities
-    wanted = _wanted(entities, feed, cluster)
+    wanted, now = _wanted(entities, feed, cluster), as_of or settings.now()
     installation.ledger.catch_up()
     # Never committed: what is new to the ledger stays so.
     with installation.ledger.engine.connect() as connection:
         return [
             plan
             for there, feeds in wanted
-            for plan in plan_retention(connection, entities, there, feeds, settings, as_of or settings.now())
+            for plan in plan_retention(
+                connection,
+                entities,
+                StoresOf(there, settings.home, settings.environ),
+                feeds,
+                now,
+            )
         ]
 
 

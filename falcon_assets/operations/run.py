@@ -101,7 +101,7 @@ def _chosen(entities: EntityStore, pipeline: str | None, process: str | None) ->
         return list(entities.coordinated)
     chosen = [one for one in entities.coordinated if pipeline in one.pipelines]
     if not chosen:
-        there = ", ".join(pipelines(entities))
+        there = ", ".join(pipelines(entities.coordinated))
         raise UnknownEntityError(f"no process is in a pipeline {pipeline!r}; there is: {there}")
     return chosen
 

@@ -56,7 +56,7 @@ def build_definitions(store: EntityStore, settings: Settings, copying: Copying =
         jobs=[*jobs, *retention.jobs],
         schedules=retention.schedules,
         sensors=[*sensors(store, settings, {job.name: job for job in jobs}), *retention.sensors],
-        resources=spark_resources(store.clusters.values(), settings),
+        resources=spark_resources(store.clusters.values(), settings.home, settings.environ),
         executor=dg.in_process_executor,
         metadata={SETUP: setup_mark(settings)},
     )

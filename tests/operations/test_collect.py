@@ -122,7 +122,7 @@ WRONG = {
         ("made",),
         "process 'make' writes it on cluster 'primary': materialize the partition to have it written anew",
     ),
-    "another cluster": (("raw", "away"), "feed 'raw' is not on cluster 'away'"),
+    "another cluster": (("raw", "away"), "feed 'raw' is not on cluster 'away'; it is on: primary, short"),
 }
 
 

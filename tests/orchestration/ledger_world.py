@@ -11,6 +11,7 @@ from falcon_assets.model.instant import parse_instant
 from falcon_assets.orchestration.platform.open_ledger import Ledger
 from falcon_assets.planning.time.clock import Clock
 from falcon_assets.settings import Settings
+from falcon_assets.storage.feed_store import StoresOf
 
 
 @dataclass(frozen=True)
@@ -21,6 +22,10 @@ class LedgerWorld:
     settings: Settings
     instance: dg.DagsterInstance
     ledger: Ledger
+
+    def stores(self, cluster: str) -> StoresOf:
+        """Where feeds lie on that cluster."""
+        return StoresOf(self.store.cluster(cluster), self.settings.home, self.settings.environ)
 
     def at(self, time: str) -> Settings:
         """The settings with a clock that stands still at that time of the day."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 from falcon_assets.errors import StorageError
 from falcon_assets.model.cluster import Cluster
 from falcon_assets.planning.instances.dagster_names import op_name
-from falcon_assets.settings import Settings, load_settings
+from falcon_assets.settings import load_settings
 from falcon_assets.spark.confs import session_confs
 from falcon_assets.spark.session import session_for
 from falcon_assets.storage.cluster_store import ClusterStore
@@ -41,7 +41,10 @@ class ClusterSparkResource(LazyPySparkResource):
             StorageError: the cluster's store cannot be used.
         """
         cluster = Cluster.model_validate(self.cluster)
-        return session_for(cluster, self.working or _working(cluster, load_settings()), Path(self.home))
+        return session_for(cluster, self.working or self._working(cluster), Path(self.home))
+
+    def _working(self, cluster: Cluster) -> str:
+        return ClusterStore(cluster, Path(self.home), load_settings().environ).working
 
 
 def resource_key(cluster: Cluster) -> str:
@@ -49,23 +52,21 @@ def resource_key(cluster: Cluster) -> str:
     return op_name("spark", cluster.name)
 
 
-def spark_resources(clusters: Iterable[Cluster], settings: Settings) -> dict[str, ClusterSparkResource]:
+def spark_resources(
+    clusters: Iterable[Cluster], home: Path, environ: Mapping[str, str]
+) -> dict[str, ClusterSparkResource]:
     """One Spark resource per cluster, by key; starts nothing."""
-    return {resource_key(cluster): _resource(cluster, settings) for cluster in clusters}
+    return {resource_key(cluster): _resource(cluster, home, environ) for cluster in clusters}
 
 
-def _resource(cluster: Cluster, settings: Settings) -> ClusterSparkResource:
+def _resource(cluster: Cluster, home: Path, environ: Mapping[str, str]) -> ClusterSparkResource:
     try:
-        working = _working(cluster, settings)
+        working = ClusterStore(cluster, home, environ).working
     except StorageError:  # said when it is used: the location serves the other clusters meanwhile
         working = ""
     return ClusterSparkResource(
         spark_config=session_confs(cluster, working),
         cluster=cluster.model_dump(mode="json", by_alias=True, exclude_none=True),
         working=working,
-        home=str(settings.home),
+        home=str(home),
     )
-
-
-def _working(cluster: Cluster, settings: Settings) -> str:
-    return ClusterStore(cluster, settings.home, settings.environ).working

@@ -13,6 +13,8 @@ from falcon_assets.catalog.store import EntityStore
 from falcon_assets.ledger import reruns
 from falcon_assets.ledger.reduce import ProcessKey
 from falcon_assets.ledger.status import Status, statuses
+from falcon_assets.model.feed import Feed
+from falcon_assets.model.process import Process
 from falcon_assets.orchestration.coordination.late_inputs import late_inputs
 from falcon_assets.planning.instances.instance_record import InstanceRecord, RerunRequest
 from falcon_assets.planning.instances.process_partitions import process_instances
@@ -43,14 +45,14 @@ def look_at_reruns(
     What reads an instance that will be asked to run again, because a late rerun has just replaced what it read, waits
     already: the late-arrival sensor looks less often than coordinators do.
     """
-    clusters = _with_sources(store, cluster)
-    watched = [key for key in late_inputs(store, store.coordinated) if key[0] in clusters]
+    clusters = _with_sources(store.sources, cluster)
+    watched = [key for key in late_inputs(store.feeds, store.clusters, store.coordinated) if key[0] in clusters]
     # In this order: a rerun that ends in between is alive in the one, or has left its readers stale in the other.
     found = reruns.requested(connection, clusters)
     following = _following(connection, store, watched, now)
     if not found and not following:
         return ClusterReruns()
-    alive = [one for one in found if _is_alive(one, store)]
+    alive = [one for one in found if _is_alive(one, store.coordinated_on(one.process, one.cluster), store.feeds)]
     here = [one for one in found if one.cluster == cluster]
     reruns.forget(connection, cluster, [one for one in here if one not in alive and one.process in own])
     requests: dict[str, dict[datetime, RerunRequest]] = {}
@@ -64,9 +66,8 @@ def look_at_reruns(
     return ClusterReruns(requests, records, rerun_holds(asked, store.coordinated_on, store.feeds, late_readers))
 
 
-def _with_sources(store: EntityStore, cluster: str) -> set[str]:
+def _with_sources(sources: Mapping[str, Collection[str]], cluster: str) -> set[str]:
     """The cluster, and all from which data comes to it, over others too."""
-    sources = store.sources
     found, new = set[str](), {cluster}
     while new:
         found |= new
@@ -94,9 +95,8 @@ def _following(
     ]
 
 
-def _is_alive(one: reruns.Requested, store: EntityStore) -> bool:
-    process = store.coordinated_on(one.process, one.cluster)
+def _is_alive(one: reruns.Requested, process: Process | None, feeds: Mapping[str, Feed]) -> bool:
     if process is None:
         return False
-    exists = process_instances(process, one.cluster, store.feeds).contains(one.nominal)
+    exists = process_instances(process, one.cluster, feeds).contains(one.nominal)
     return exists and is_alive(one.request, one.record, process)

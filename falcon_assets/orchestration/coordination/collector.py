@@ -87,7 +87,7 @@ class Collector:
             looked_at = queries.looks(connection, self.cluster.name)
             unfinished = incomplete(connection, self.cluster.name)
         landings = Landings(self.settings.clock, now, looked_at)
-        recorded = Pushes(self.store, self.cluster, self.files_of, self.breakers).answer(ledger, landings, give_up)
+        recorded = self._pushes.answer(ledger, landings, give_up)
         feeds = sorted(self.feeds.values(), key=lambda feed: self._turn(feed, looked_at))
         windows = {feed.name: self._windows(feed, now, looked_at.get(feed.name)) for feed in feeds}
         with ledger.engine.connect() as connection:
@@ -154,9 +154,13 @@ class Collector:
     @cached_property
     def feeds(self) -> dict[str, Feed]:
         """The feeds that it looks for, by name."""
-        name = self.cluster.name
+        name, producers = self.cluster.name, self.store.producers
         on_it = (feed for feed in self.store.feeds.values() if feed.on(name))
-        return {feed.name: feed for feed in on_it if not not_from_outside(self.store, feed, name)}
+        return {feed.name: feed for feed in on_it if not not_from_outside(feed, name, producers(feed.name, name))}
+
+    @cached_property
+    def _pushes(self) -> Pushes:
+        return Pushes(self.store.feeds, self.store.producers, self.cluster, self.files_of, self.breakers)
 
     @cached_property
     def horizons(self) -> dict[str, timedelta]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -192,10 +192,10 @@ def _digest(attempts: Sequence[int]) -> str:
     return hashlib.blake2b(repr(attempts).encode(), digest_size=6).hexdigest()
 
 
-def pipelines(store: EntityStore) -> dict[str, list[Process]]:
+def pipelines(processes: Iterable[Process]) -> dict[str, list[Process]]:
     """Pipeline -> its processes, or replications; a process of several pipelines is coordinated in its first one."""
     found: dict[str, list[Process]] = {}
-    for process in store.coordinated:
+    for process in processes:
         found.setdefault(process.pipelines[0], []).append(process)
     return found
 

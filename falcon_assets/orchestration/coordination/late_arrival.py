@@ -78,7 +78,7 @@ class LateArrival:
         Raises:
             UnknownEntityError: a feed of a late input is not on a cluster of its process.
         """
-        cut_offs = late_inputs(self.store, self.processes)
+        cut_offs = late_inputs(self.store.feeds, self.store.clusters, self.processes)
         if not cut_offs:
             return LateOutlook()
         with self._alone(ledger):
@@ -181,8 +181,8 @@ def _once_each(
 
 def late_arrival_sensors(store: EntityStore, settings: Settings) -> Iterator[dg.SensorDefinition]:
     """A late-arrival sensor for each pipeline that has late inputs."""
-    for pipeline, processes in pipelines(store).items():
-        if late_inputs(store, processes):
+    for pipeline, processes in pipelines(store.coordinated).items():
+        if late_inputs(store.feeds, store.clusters, processes):
             yield _sensor(pipeline, LateArrival(store, settings, processes))
 
 

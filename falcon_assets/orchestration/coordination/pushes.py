@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
 import dagster as dg
 
-from falcon_assets.catalog.store import EntityStore
 from falcon_assets.errors import ExpressionError, StorageError, UnknownInstanceError
 from falcon_assets.ledger.collecting import Push, pushes, set_incomplete
 from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.feed import Feed
 from falcon_assets.model.instant import format_instant
+from falcon_assets.model.process import Process
 from falcon_assets.orchestration.coordination.circuit_breakers import Breakers
 from falcon_assets.orchestration.coordination.landing_events import Landings, refused
 from falcon_assets.orchestration.mapping.partitions import instant_of_key, key_of
@@ -34,13 +34,15 @@ class Pushes:
     """Answers the pushes to the feeds of a cluster, each once.
 
     Attributes:
-        store: The entities.
+        feeds: All feeds.
+        producers: (feed, cluster) -> the processes that write it there.
         cluster: The cluster.
         files_of: Gives where a feed lies.
         breakers: Which stores are left alone.
     """
 
-    store: EntityStore
+    feeds: Mapping[str, Feed]
+    producers: Callable[[str, str], Sequence[Process]]
     cluster: Cluster
     files_of: Callable[[Feed], ClusterStore]
     breakers: Breakers
@@ -57,7 +59,7 @@ class Pushes:
             give_up: When to leave the rest for the next look, of ``time.monotonic``.
         """
         cluster = self.cluster.name
-        names = [name for name, feed in self.store.feeds.items() if feed.on(cluster)]
+        names = [name for name, feed in self.feeds.items() if feed.on(cluster)]
         with ledger.engine.connect() as connection:
             waiting = pushes(connection, cluster, names, AT_ONCE)
         recorded, came = 0, set[tuple[str, datetime]]()
@@ -65,7 +67,7 @@ class Pushes:
             if time.monotonic() > give_up:
                 break
             try:
-                event = self._event(self.store.feed(push.feed), push, landings, came)
+                event = self._event(self.feeds[push.feed], push, landings, came)
             except StorageError as error:
                 if not is_about_path(error):
                     continue
@@ -107,7 +109,7 @@ class Pushes:
     def _instance(self, feed: Feed, partition: str, now: datetime) -> tuple[datetime | None, str]:
         """The instance that a partition key says; None with the reason where it is none to look for."""
         cluster = self.cluster.name
-        if why := not_from_outside(self.store, feed, cluster):
+        if why := not_from_outside(feed, cluster, self.producers(feed.name, cluster)):
             return None, why
         line = feed_timeline(feed, cluster)
         like = f"its partitions are like {key_of(line, line.start)}"
@@ -125,11 +127,11 @@ class Pushes:
         return instance, ""
 
 
-def not_from_outside(store: EntityStore, feed: Feed, cluster: str) -> str | None:
-    """Why nothing of a feed lands on one of its clusters from outside; None: it does."""
+def not_from_outside(feed: Feed, cluster: str, producers: Sequence[Process]) -> str | None:
+    """Why nothing of a feed lands on one of its clusters from outside, given who writes it there; None: it does."""
     if feed.table_on(cluster):
         return f"feed {feed.name!r} is a table on cluster {cluster!r}, which nobody looks into"
-    writers = ", ".join(repr(process.name) for process in store.producers(feed.name, cluster))
+    writers = ", ".join(repr(process.name) for process in producers)
     if writers:
         return f"process {writers} writes it on cluster {cluster!r}: materialize the partition to have it written anew"
     entry = feed.on(cluster)

@@ -37,7 +37,7 @@ def sensors(
     breakers, definitions = Breakers(), WatchedDefinitions(store.root)
     for cluster in store.clusters.values():
         yield _collector(Collector(store, cluster, settings, breakers), settings)
-    for pipeline, processes in pipelines(store).items():
+    for pipeline, processes in pipelines(store.coordinated).items():
         yield _coordinator(store, pipeline, processes, settings, jobs, definitions)
     yield from late_arrival_sensors(store, settings)
 

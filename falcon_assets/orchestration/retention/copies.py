@@ -7,14 +7,13 @@ from contextlib import contextmanager
 from datetime import datetime
 from typing import NamedTuple
 
-from falcon_assets.catalog.store import EntityStore
 from falcon_assets.errors import FalconError, StorageError
 from falcon_assets.ledger.locks import try_lock, unlock
 from falcon_assets.model.feed import Feed
 from falcon_assets.orchestration.platform.open_ledger import Ledger
 from falcon_assets.orchestration.runs.run_locks import instance_lock
 from falcon_assets.planning.instances.instance_paths import InstancePaths
-from falcon_assets.planning.replication.replication_process import replication_name
+from falcon_assets.planning.replication.replication_process import Replication, replication_name
 from falcon_assets.planning.retention.eviction import StoredInstance, Verdict, plan_eviction
 from falcon_assets.planning.retention.keeping import Need
 from falcon_assets.storage.cluster_store import ClusterStore
@@ -57,7 +56,7 @@ def plan_copies(
 
 
 def remove_copies(
-    ledger: Ledger, store: EntityStore, feed: Feed, files: ClusterStore, planned: Sequence[CopyVerdict]
+    ledger: Ledger, replications: Sequence[Replication], feed: Feed, files: ClusterStore, planned: Sequence[CopyVerdict]
 ) -> Iterator[tuple[CopyVerdict, FalconError | None]]:
     """Removes what the verdicts let go, one after the other; why not, where it could not be.
 
@@ -69,7 +68,7 @@ def remove_copies(
         nominal = one.verdict.instance.nominal
         cluster = files.cluster.name
         names = {replication_name(feed.name, source) for source in one.copy.sources}
-        names |= {replication.name for replication in store.replications_to(feed.name, cluster)}
+        names |= {replication.name for replication in replications}
         error: FalconError | None = None
         with _all_taken(ledger, sorted(instance_lock(name, cluster, nominal) for name in names)) as is_ours:
             try:

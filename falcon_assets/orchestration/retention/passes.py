@@ -87,7 +87,7 @@ class RetentionPass:
             record: Takes an event for each instance that went.
         """
         instances, size, copies, problems = 0, 0, 0, list[str]()
-        looks = RetentionLooks(ledger, self.store, self.cluster, self.feeds, self.settings)
+        looks = RetentionLooks(ledger, self.store, self._stores, self.feeds, self.settings.now)
         ours = {feed.name for feed in self.feeds}
         with self._alone(ledger):
             for name in [*(feed.name for feed in self.feeds), *self._left_behind(ledger)]:
@@ -156,7 +156,8 @@ class RetentionPass:
             yield from self._done(ledger, feed, part, record)
 
     def _copies(self, ledger: Ledger, plan: FeedPlan) -> Iterator[tuple[CopyVerdict, FalconError | None]]:
-        return remove_copies(ledger, self.store, plan.feed, self._files_of(plan.feed.name), plan.copies)
+        replications = self.store.replications_to(plan.feed.name, self.cluster.name)
+        return remove_copies(ledger, replications, plan.feed, self._files_of(plan.feed.name), plan.copies)
 
     def _decided(
         self, name: str, verdicts: Sequence[Verdict], run_id: str

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
@@ -23,11 +23,10 @@ from falcon_assets.orchestration.retention.reasons_to_keep import ClusterNeeds
 from falcon_assets.planning.instances.instance_paths import InstancePaths
 from falcon_assets.planning.retention.eviction import Verdict, plan_eviction
 from falcon_assets.planning.retention.limits import before
-from falcon_assets.settings import Settings
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.eviction.instance_tree import stored_instances
 from falcon_assets.storage.eviction.unfinished_copies import UnfinishedCopy, unfinished_copies
-from falcon_assets.storage.feed_store import store_of
+from falcon_assets.storage.feed_store import StoresOf
 
 _AT_A_LOOK = 50
 """A look reads what has come to the targets of so many feeds: for more of them that would be much to keep in mind."""
@@ -62,9 +61,8 @@ class RetentionLook:
     Args:
         connection: To the ledger, brought up to date; statuses that are new are written down with it.
         store: The entities.
-        cluster: The cluster.
+        stores: Where feeds lie on the cluster.
         feeds: Feeds that are on it.
-        settings: Where everything lies.
         now: The time that the plans are made for.
     """
 
@@ -72,20 +70,20 @@ class RetentionLook:
         self,
         connection: Connection,
         store: EntityStore,
-        cluster: Cluster,
+        stores: StoresOf,
         feeds: Sequence[Feed],
-        settings: Settings,
         now: datetime,
     ) -> None:
         self.feeds = frozenset(feed.name for feed in feeds)
         """Their names."""
-        self._cluster, self._now = cluster, now
+        self._cluster = cluster = stores.cluster
+        self._now = now
         self._files: dict[str, ClusterStore] = {}
         self._problems: dict[str, str] = {}
         self._unfinished: dict[str | None, list[UnfinishedCopy]] = {}
         for feed in feeds:
             try:
-                self._files[feed.name] = store_of(feed, cluster, settings.home, settings.environ)
+                self._files[feed.name] = stores(feed)
             except FalconError as error:
                 self._problems[feed.name] = str(error)
         self._unreadable: dict[str | None, str] = {}
@@ -128,9 +126,8 @@ class RetentionLook:
 def plan_retention(
     connection: Connection,
     store: EntityStore,
-    cluster: Cluster,
+    stores: StoresOf,
     feeds: Iterable[Feed],
-    settings: Settings,
     now: datetime,
 ) -> Iterator[FeedPlan]:
     """The plan for each of those feeds, as they are asked for; arguments as :class:`RetentionLook`.
@@ -138,7 +135,7 @@ def plan_retention(
     A feed with a problem delays no other.
     """
     for part in parts(list(feeds), _AT_A_LOOK):
-        yield from map(RetentionLook(connection, store, cluster, part, settings, now).plan, part)
+        yield from map(RetentionLook(connection, store, stores, part, now).plan, part)
 
 
 class RetentionLooks:
@@ -147,15 +144,20 @@ class RetentionLooks:
     Args:
         ledger: Is brought up to date before each look.
         store: The entities.
-        cluster: The cluster.
+        stores: Where feeds lie on the cluster.
         feeds: All that will be planned, in this order.
-        settings: The clock, and where everything lies.
+        clock: Says what time it is.
     """
 
     def __init__(
-        self, ledger: Ledger, store: EntityStore, cluster: Cluster, feeds: Sequence[Feed], settings: Settings
+        self,
+        ledger: Ledger,
+        store: EntityStore,
+        stores: StoresOf,
+        feeds: Sequence[Feed],
+        clock: Callable[[], datetime],
     ) -> None:
-        self._ledger, self._store, self._cluster, self._settings = ledger, store, cluster, settings
+        self._ledger, self._store, self._stores, self._clock = ledger, store, stores, clock
         self._feeds = {feed.name: feed for feed in feeds}
         self._look: RetentionLook | None = None
         self._until = 0.0
@@ -173,6 +175,6 @@ class RetentionLooks:
         following = list(self._feeds)[list(self._feeds).index(name) :][:_AT_A_LOOK]
         feeds = [self._feeds[one] for one in following]
         self._ledger.catch_up()
-        now = self._settings.now()
+        now = self._clock()
         with self._ledger.engine.begin() as connection:
-            return RetentionLook(connection, self._store, self._cluster, feeds, self._settings, now)
+            return RetentionLook(connection, self._store, self._stores, feeds, now)

@@ -183,7 +183,7 @@ class ClusterNeeds:
 
     def _changed(self, processes: Sequence[Process], cluster: str) -> dict[str, set[datetime]]:
         """Process -> the instances whose late inputs changed: to be checked, and nobody said that it was too late."""
-        late = [one for one in late_inputs(self._store, processes) if one[0] == cluster]
+        late = [one for one in late_inputs(self._store.feeds, self._store.clusters, processes) if one[0] == cluster]
         found: dict[str, set[datetime]] = {}
         for name, _, nominal in reruns.changed(self._connection, late):
             found.setdefault(name, set()).add(nominal)

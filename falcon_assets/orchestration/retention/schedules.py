@@ -7,14 +7,13 @@ also after a pass was killed.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta, timezone
 
 import dagster as dg
 
 from falcon_assets.catalog.store import EntityStore
-from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.feed import Feed
 from falcon_assets.model.frequency import Frequency, TimeUnit
 from falcon_assets.orchestration.dagster_internals.events import record_in_step
@@ -25,6 +24,7 @@ from falcon_assets.orchestration.retention.passes import RetentionPass
 from falcon_assets.orchestration.retention.sensor import PassesOf, retention_sensor
 from falcon_assets.planning.instances.dagster_names import op_name
 from falcon_assets.planning.retention.limits import OFTEN, cadence, pass_times
+from falcon_assets.planning.time.clock import Clock
 from falcon_assets.planning.time.cron import cron_of
 from falcon_assets.settings import Settings
 
@@ -45,10 +45,10 @@ def retention_definitions(store: EntityStore, settings: Settings) -> RetentionDe
     sensors: list[dg.SensorDefinition] = []
     for cluster in store.clusters.values():
         own: list[PassesOf] = []
-        for every, feeds in _by_cadence(store, cluster).items():
+        for every, feeds in _by_cadence(store.feeds.values(), cluster.name).items():
             job = retention_job(RetentionPass(store, cluster, feeds, settings), every)
             jobs.append(job)
-            schedules.append(_schedule(job, every, settings))
+            schedules.append(_schedule(job, every, settings.clock))
             own.append(PassesOf(job, every, feeds))
         if own:
             sensors.append(retention_sensor(cluster, own, settings))
@@ -60,10 +60,10 @@ def retention_definitions(store: EntityStore, settings: Settings) -> RetentionDe
     return RetentionDefinitions(jobs, schedules, sensors)
 
 
-def _by_cadence(store: EntityStore, cluster: Cluster) -> dict[Frequency, list[Feed]]:
+def _by_cadence(feeds: Iterable[Feed], cluster: str) -> dict[Frequency, list[Feed]]:
     found: dict[Frequency, list[Feed]] = {}
-    for feed in store.feeds.values():
-        every = cadence(feed, cluster.name)
+    for feed in feeds:
+        every = cadence(feed, cluster)
         if every is not None:
             found.setdefault(every, []).append(feed)
     return found
@@ -101,7 +101,7 @@ def retention_job(retention: RetentionPass, every: Frequency | None) -> dg.JobDe
     return job
 
 
-def _schedule(job: dg.JobDefinition, every: Frequency, settings: Settings) -> dg.ScheduleDefinition:
+def _schedule(job: dg.JobDefinition, every: Frequency, clock: Clock) -> dg.ScheduleDefinition:
     timeline = pass_times(every)
 
     @dg.schedule(
@@ -113,7 +113,7 @@ def _schedule(job: dg.JobDefinition, every: Frequency, settings: Settings) -> dg
         default_status=dg.DefaultScheduleStatus.RUNNING,
     )
     def evaluate(context):  # type: ignore[no-untyped-def]  # Dagster cannot resolve postponed annotations
-        if settings.clock.origin is not None:
+        if clock.origin is not None:
             return dg.SkipReason("the clock is simulated: the cluster's retention sensor starts the passes")
         if timeline.contains(context.scheduled_execution_time.astimezone(timezone.utc)):
             return dg.RunRequest(tags=run_tags.BY_ITSELF)

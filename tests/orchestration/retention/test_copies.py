@@ -67,11 +67,10 @@ class World(ReplicationWorld):
             self.ledger.catch_up()
 
     def plan(self, name: str, time: str) -> FeedPlan:
-        settings, cluster = self.at(time), self.store.cluster("backup")
         self.ledger.catch_up()
         with self.ledger.engine.connect() as connection:
             feeds = [self.store.feed(name)]
-            (plan,) = plan_retention(connection, self.store, cluster, feeds, settings, settings.now())
+            (plan,) = plan_retention(connection, self.store, self.stores("backup"), feeds, self.at(time).now())
         return plan
 
     def fates(self, name: str, time: str) -> dict[int, tuple[str, str]]:

@@ -70,13 +70,12 @@ class World(ReplicationWorld):
     def look(self, cluster: str, feeds: Sequence[str]) -> RetentionLook:
         with self.ledger.engine.connect() as connection:
             declared = [self.store.feed(name) for name in feeds]
-            return RetentionLook(connection, self.store, self.store.cluster(cluster), declared, self.settings, hour(10))
+            return RetentionLook(connection, self.store, self.stores(cluster), declared, hour(10))
 
     def plans(self, cluster: str, feeds: Sequence[str]) -> list[FeedPlan]:
         with self.ledger.engine.connect() as connection:
             declared = [self.store.feed(name) for name in feeds]
-            here = self.store.cluster(cluster)
-            return list(plan_retention(connection, self.store, here, declared, self.settings, hour(10)))
+            return list(plan_retention(connection, self.store, self.stores(cluster), declared, hour(10)))
 
     @contextmanager
     def statements(self) -> Iterator[list[str]]:

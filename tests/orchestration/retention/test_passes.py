@@ -156,9 +156,8 @@ class World(LedgerWorld):
         """As a pass does that is killed before it touches anything."""
         retention = self.retention(feed, time)
         with self.ledger.engine.begin() as connection:
-            (plan,) = plan_retention(
-                connection, self.store, retention.cluster, retention.feeds, retention.settings, hour(int(time[:2]))
-            )
+            stores = self.stores(retention.cluster.name)
+            (plan,) = plan_retention(connection, self.store, stores, retention.feeds, hour(int(time[:2])))
             going = [one for one in plan.verdicts if one.action != "keep"]
             evictions.write_down(
                 connection,
@@ -276,9 +275,7 @@ def test_what_runs_or_is_to_run_again_for_late_data_keeps_what_it_reads(world: W
         request = RerunRequest("late", 1, 0, hour(4))
         reruns.request(connection, {("late", "primary", hour(1)): request})
         feed = world.store.feed("read")
-        (plan,) = plan_retention(
-            connection, world.store, world.store.cluster("primary"), [feed], world.at("06:00"), hour(6)
-        )
+        (plan,) = plan_retention(connection, world.store, world.stores("primary"), [feed], hour(6))
         connection.rollback()
     reasons = {one.instance.nominal.hour: one.reason for one in plan.verdicts}
     needed = "process late 2013-01-01T0{}:00Z needs it: it {}"
