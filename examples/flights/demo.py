@@ -20,6 +20,7 @@ from examples.flights.report import feed_reports
 from examples.flights.up import alone
 from falcon_assets.cli.quiet import errors_to
 from falcon_assets.cli.run_display import progress_on, shown_on, tell
+from falcon_assets.errors import count_of
 from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.instant import format_instant
 from falcon_assets.operations.installation import Installation, open_installation
@@ -58,7 +59,8 @@ def demo(days: int) -> None:
     if done.trouble or done.left_out:
         sys.exit(1)
     if done.landed or done.succeeded:
-        said = f"{done.landed} instances landed, {done.succeeded} were computed or copied"
+        computed = count_of(done.succeeded, "was", "were")
+        said = f"{count_of(done.landed, 'instance')} landed, {computed} computed or copied"
         shown.console.print(f"{said}. Look at them: make up")
     else:
         shown.console.print("Everything was there already: nothing landed, nothing was computed or copied again.")

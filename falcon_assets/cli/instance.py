@@ -8,6 +8,7 @@ from datetime import datetime
 
 import click
 
+from falcon_assets.errors import count_of
 from falcon_assets.model.instant import format_instant, parse_instant
 from falcon_assets.operations.collect import CollectedInstances, collect_instances
 from falcon_assets.operations.installation import open_installation
@@ -53,7 +54,7 @@ def _said(feed: str, there: CollectedInstances) -> Iterator[str]:
     yield f"{feed} on {there.cluster}: {what}, {len(there.unchanged)} known already, {len(there.missing)} missing"
     for word, found in (("new", there.new), ("changed", there.changed)):
         for one in found:
-            files = f"{one.version.files} file{'s' if one.version.files != 1 else ''}"
+            files = count_of(one.version.files, "file")
             yield f"  {word:<7}  {format_instant(one.instance)}  {files}, {one.version.bytes:,} bytes"
     yield from _missing(there.missing)
 

@@ -12,6 +12,7 @@ from rich.console import Console
 from falcon_assets.cli.ending import ends_in_time
 from falcon_assets.cli.quiet import errors_to
 from falcon_assets.cli.run_display import shown_on, tell
+from falcon_assets.errors import count_of
 from falcon_assets.model.instant import parse_instant
 from falcon_assets.operations.installation import open_installation
 from falcon_assets.operations.machine import require_machine
@@ -61,5 +62,5 @@ def _run(until: str | None, pipeline: str | None, process: str | None) -> Outcom
         require_machine(installation.settings.environ, installation.settings.home)
         outcome = run_ready(installation, shown, until=last, pipeline=pipeline, process=process)
     tell(console, outcome)
-    console.print(f"{outcome.succeeded} instances succeeded, {len(outcome.trouble)} did not")
+    console.print(f"{count_of(outcome.succeeded, 'instance')} succeeded, {len(outcome.trouble)} did not")
     return outcome

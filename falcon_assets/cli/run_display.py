@@ -10,9 +10,11 @@ from datetime import datetime
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
+from falcon_assets.errors import count_of
 from falcon_assets.model.instant import format_instant
 from falcon_assets.orchestration.coordination.coordinator import PlannedRun
 from falcon_assets.orchestration.coordination.foreground import Display, Outcome
+from falcon_assets.orchestration.coordination.tick_messages import further_wait
 from falcon_assets.orchestration.runs.replication_work import in_words
 from falcon_assets.planning.instances.instance_record import InstanceState
 from falcon_assets.storage.copying.copy_progress import CopyProgress
@@ -107,7 +109,7 @@ def _name(one: PlannedRun) -> str:
 
 
 def _landed(count: int) -> str:
-    return f"{count} instances landed"
+    return f"{count_of(count, 'instance')} landed"
 
 
 def _waits(at: datetime) -> str:
@@ -119,12 +121,14 @@ def tell(console: Console, outcome: Outcome) -> None:
     for one in outcome.trouble:
         what = "timed out" if one.state is InstanceState.TIMED_OUT else "failed"
         console.print(
-            f"{one.process} on {one.cluster} {format_instant(one.nominal)} {what}: {one.reason}", markup=False
+            f"{one.process} on {one.cluster} {format_instant(one.nominal)} {what}: {one.reason}",
+            markup=False,
+            soft_wrap=True,
         )
     for (process, cluster), decision in outcome.outlook.decisions.items():
         waiting = list(decision.waiting.items())
         for nominal, reason in waiting[:_SHOWN]:
-            console.print(f"{process} on {cluster} {format_instant(nominal)}: {reason}", markup=False)
+            console.print(f"{process} on {cluster} {format_instant(nominal)}: {reason}", markup=False, soft_wrap=True)
         more = max(len(waiting) - _SHOWN, 0) + decision.further
         if more:
-            console.print(f"... and {more} more instances of {process} on {cluster} wait")
+            console.print(further_wait(more, process, cluster), markup=False, soft_wrap=True)

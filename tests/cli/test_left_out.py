@@ -98,10 +98,10 @@ def test_a_run_goes_on_with_the_others_and_names_what_was_left_out(environ: dict
     began = time.monotonic()
     done = falcon_here(environ, "run", "--until", "2013-01-01T00:00Z")
     assert Path(environ["FALCON_HOME"], "data/good/out-d-good/2013-01-01-00/_SUCCESS").exists(), done
-    assert done.stdout.splitlines()[-1] == "1 instances succeeded, 0 did not"
+    assert done.stdout.splitlines()[-1] == "1 instance succeeded, 0 did not"
     left_out = [line.partition(" was left out: ")[::2] for line in done.stderr.splitlines()]
     # Its store is left alone after some looks: then the feed is counted, not named.
-    assert left_out[0][0] in ("Error: raw-a-mute on a-mute", "Error: 1 feeds on a-mute")
+    assert left_out[0][0] in ("Error: raw-a-mute on a-mute", "Error: a store of 1 feed on a-mute")
     assert [what for what, _ in left_out[1:]] == ["Error: raw-b-poor on b-poor", "Error: what runs on c-lost"]
     assert "NOBODY_SET_THIS, which is not set" in left_out[1][1]
     assert "no Spark Connect server answers at sc://127.0.0.1:" in left_out[2][1]

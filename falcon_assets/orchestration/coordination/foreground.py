@@ -13,7 +13,7 @@ import dagster as dg
 import sqlalchemy
 
 from falcon_assets.catalog.store import EntityStore
-from falcon_assets.errors import FalconError, SettingsError
+from falcon_assets.errors import FalconError, SettingsError, count_of
 from falcon_assets.ledger import queries
 from falcon_assets.ledger.locks import try_lock, unlock
 from falcon_assets.model.cluster import Cluster
@@ -197,12 +197,15 @@ class Foreground:
             except FalconError as error:
                 return problems | {where: str(error)}
             problems |= {f"{feed} on {where}": why for feed, why in found.problems.items()}
-            problems |= {f"{feeds} feeds on {where}": why for why, feeds in found.left_out.items()}
+            problems |= {
+                f"a store of {count_of(feeds, 'feed')} on {where}": why for why, feeds in found.left_out.items()
+            }
             self.display.collected(found.recorded)
             if not found.left:
                 return problems
             if found.problems:  # or a store that answers nobody would have this time for each of its feeds
-                return problems | {f"{found.left} more feeds on {where}": "there was no time for them"}
+                rest = f"the rest of {where} ({count_of(found.left, 'feed')})"
+                return problems | {rest: "there was no time for it"}
 
     def _execute(self, run: PlannedRun) -> None:
         """One Dagster run in this process; that instances of it fail is for the ledger to say.

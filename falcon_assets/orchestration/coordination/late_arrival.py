@@ -11,6 +11,7 @@ from functools import cached_property
 import dagster as dg
 
 from falcon_assets.catalog.store import EntityStore
+from falcon_assets.errors import count_of
 from falcon_assets.events import metadata as meta
 from falcon_assets.ledger import reruns
 from falcon_assets.ledger.locks import lock_in_transaction
@@ -208,9 +209,15 @@ def _sensor(pipeline: str, late_arrival: LateArrival) -> dg.SensorDefinition:
 def _in_words(found: LateOutlook) -> str:
     lines = []
     if found.requested:
-        lines.append(f"{len(found.requested)} instances are to run again, because what they had read changed")
+        again = count_of(
+            len(found.requested),
+            "instance is to run again, because what it",
+            "instances are to run again, because what they",
+        )
+        lines.append(f"{again} had read changed")
     if found.too_late:
-        lines.append(f"{len(found.too_late)} changes came after their cut-off: {found.too_late[0]}")
+        came = count_of(len(found.too_late), "change came after its cut-off", "changes came after their cut-off")
+        lines.append(f"{came}: {found.too_late[0]}")
     for (process, cluster, nominal), why in list(found.waiting.items())[:_SHOWN]:
         lines.append(f"{process} on {cluster} {format_instant(nominal)} {why}")
     if len(found.waiting) > _SHOWN:

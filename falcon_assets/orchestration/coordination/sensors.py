@@ -8,6 +8,7 @@ import dagster as dg
 
 from falcon_assets.catalog.store import EntityStore
 from falcon_assets.catalog.watched import WatchedDefinitions
+from falcon_assets.errors import count_of
 from falcon_assets.ledger.locks import try_lock, unlock
 from falcon_assets.model.process import Process
 from falcon_assets.orchestration.coordination.circuit_breakers import Breakers
@@ -62,7 +63,7 @@ def _collector(collector: Collector, settings: Settings) -> dg.SensorDefinition:
                 recorded, problems = recorded + old.recorded, old.problems | problems
             if problems:
                 raise dg.Failure("\n".join([*(f"{feed}: {why}" for feed, why in problems.items()), *_left(found)]))
-        return dg.SkipReason("; ".join([f"{recorded} instances landed", *_left(found)]))
+        return dg.SkipReason("; ".join([f"{count_of(recorded, 'instance')} landed", *_left(found)]))
 
     return evaluate
 
@@ -70,9 +71,9 @@ def _collector(collector: Collector, settings: Settings) -> dg.SensorDefinition:
 def _left(found: Collection) -> Iterator[str]:
     """What was not looked at."""
     if found.left:
-        yield f"{found.left} feeds are left for the next tick"
+        yield f"{count_of(found.left, 'feed is', 'feeds are')} left for the next tick"
     for why, feeds in found.left_out.items():
-        yield f"{feeds} feeds are left out: {why}"
+        yield f"{count_of(feeds, 'feed is', 'feeds are')} left out: {why}"
 
 
 def _coordinator(

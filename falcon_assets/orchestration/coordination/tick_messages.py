@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from falcon_assets.errors import count_of
 from falcon_assets.model.instant import format_instant
 from falcon_assets.orchestration.coordination.coordinator import Outlook
 from falcon_assets.planning.instances.reason import Reason
@@ -25,15 +26,17 @@ def nothing_started(outlook: Outlook) -> str:
     waiting = {key: instances for key, instances in waiting.items() if instances}
     further = {key: decision.further for key, decision in outlook.decisions.items()}
     total = sum(map(len, waiting.values())) + sum(further.values())
-    lines = [f"nothing is ready; {running} instances are in runs, {total} wait"]
+    in_runs = count_of(running, "instance is in a run", "instances are in runs")
+    lines = [f"nothing is ready; {in_runs}, {count_of(total, 'waits', 'wait')}"]
     lines += [f"{process} on {cluster}: {why}" for (process, cluster), why in list(outlook.problems.items())[:_SHOWN]]
     for (process, cluster), instances in list(waiting.items())[:_SHOWN]:
         nominal, reason = instances[0]
         others = len(instances) - 1 + further[process, cluster]
-        more = f", and {others} more wait" if others else ""
+        more = f", and {count_of(others, 'more waits', 'more wait')}" if others else ""
         lines.append(f"{process} on {cluster} {format_instant(nominal)} {_said(reason)}{more}")
     if len(waiting) > _SHOWN:
-        lines.append(f"... and instances of {len(waiting) - _SHOWN} more processes: see the log of earlier ticks")
+        more = count_of(len(waiting) - _SHOWN, "more process", "more processes")
+        lines.append(f"... and instances of {more}: see the log of earlier ticks")
     return "\n".join(lines)
 
 
@@ -47,7 +50,13 @@ def done(outlook: Outlook) -> Iterator[str]:
             for nominal, reason in instances[:_LOGGED]:
                 yield f"{process} on {cluster} {format_instant(nominal)} {word}: {reason}"
             if len(instances) > _LOGGED:
-                yield f"... and {len(instances) - _LOGGED} more instances of {process} on {cluster}"
+                yield f"... and {count_of(len(instances) - _LOGGED, 'more instance')} of {process} on {cluster}"
+
+
+def further_wait(others: int, process: str, cluster: str) -> str:
+    """That so many more instances of a process wait."""
+    where = f"{process} on {cluster}"
+    return f"... and {count_of(others, f'more instance of {where} waits', f'more instances of {where} wait')}"
 
 
 @dataclass
@@ -70,7 +79,7 @@ def _waiting(decisions: Mapping[tuple[str, str], Decision]) -> Iterator[str]:
             yield f"{process} on {cluster} {format_instant(nominal)} {_said(reason)}"
         others = max(len(decision.waiting) - _LOGGED, 0) + decision.further
         if others:
-            yield f"... and {others} more instances of {process} on {cluster} wait"
+            yield further_wait(others, process, cluster)
 
 
 def _said(reason: Reason) -> str:

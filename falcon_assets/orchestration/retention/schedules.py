@@ -14,6 +14,7 @@ from datetime import timedelta, timezone
 import dagster as dg
 
 from falcon_assets.catalog.store import EntityStore
+from falcon_assets.errors import count_of
 from falcon_assets.model.feed import Feed
 from falcon_assets.model.frequency import Frequency, TimeUnit
 from falcon_assets.orchestration.dagster_internals.events import record_in_step
@@ -84,9 +85,11 @@ def retention_job(retention: RetentionPass, every: Frequency | None) -> dg.JobDe
     def evict(context):  # type: ignore[no-untyped-def]  # Dagster cannot resolve postponed annotations
         ledger = open_ledger(retention.settings, context.instance)
         passed = retention.run(ledger, context.run_id, record_in_step(context))
-        context.log.info(f"{passed.instances} instances were evicted, {passed.bytes} bytes")
+        evicted = count_of(passed.instances, "instance was", "instances were")
+        context.log.info(f"{evicted} evicted, {count_of(passed.bytes, 'byte')}")
         if passed.copies:
-            context.log.info(f"what was staged of {passed.copies} instances that never came was removed")
+            never_came = count_of(passed.copies, "instance")
+            context.log.info(f"what was staged of {never_came} that never came was removed")
         if passed.problems:
             raise dg.Failure("\n".join([f"{len(passed.problems)} could not be evicted:", *passed.problems]))
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
 
+from falcon_assets.errors import count_of
 from falcon_assets.model.instant import format_instant
 from falcon_assets.planning.instances.instance_record import InstanceRecord, InstanceState
 from falcon_assets.planning.instances.reason import Reason
@@ -184,7 +185,7 @@ class TurnPending(Reason):
 
     def __str__(self) -> str:
         """A predicate."""
-        return f"waits for its turn (at most {self.at_most} instances are launched at once)"
+        return f"waits for its turn (at most {count_of(self.at_most, 'instance is', 'instances are')} launched at once)"
 
 
 @dataclass(frozen=True)

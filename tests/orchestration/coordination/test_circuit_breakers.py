@@ -106,7 +106,7 @@ def test_the_tick_says_what_is_left_out_and_other_clusters_go_on(world: OldWorld
     said = tick("away")
     assert said is not None
     assert said.startswith(f"0 instances landed; 9 feeds are left out: webhdfs://127.0.0.1:{port} does not answer")
-    assert tick("near") == "1 instances landed"
+    assert tick("near") == "1 instance landed"
 
 
 def test_feeds_that_are_refused_say_nothing_about_their_store(world: OldWorld) -> None:

@@ -235,7 +235,7 @@ def test_the_sensor_says_what_landed(world: World) -> None:
     for _ in range(2):
         with dg.build_sensor_context(instance=world.instance, repository_def=repository) as context:
             said.append(repository.get_sensor_def("watched__collector").evaluate_tick(context).skip_message)
-    assert said == ["1 instances landed", "0 instances landed"]
+    assert said == ["1 instance landed", "0 instances landed"]
 
 
 def test_the_sensor_fails_with_what_it_could_not_look_at(world: World) -> None:

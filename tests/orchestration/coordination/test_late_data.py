@@ -452,7 +452,7 @@ def test_a_sensor_looks_for_late_data_of_each_pipeline(world: World) -> None:
     with dg.build_sensor_context(instance=world.instance, repository_def=repository) as context:
         first = sensor.evaluate_tick(context)
         second = sensor.evaluate_tick(context)
-    assert first.skip_message == "1 instances are to run again, because what they had read changed"
+    assert first.skip_message == "1 instance is to run again, because what it had read changed"
     assert second.skip_message == "nothing changed after it was read"
     assert world.requests() == [("waits", 0)]
 

@@ -188,7 +188,7 @@ def test_the_sensor_finds_it_too(world: OldWorld) -> None:
     world.land("ticking", "ticked", "2012-02-01T00")
     assert tick() == "0 instances landed"  # the next pass begins in a minute
     world.go_on("late")
-    assert tick() == "1 instances landed"
+    assert tick() == "1 instance landed"
     assert tick() == "0 instances landed"
 
 

@@ -43,9 +43,9 @@ def test_a_tick_that_starts_nothing_says_what_waits_for_what() -> None:
     suspended = decision({3: ProcessSuspended()})
     found = outlook(waits, decision({}), suspended, problems={("broken", "primary"): "no such feed"})
     assert nothing_started(found).splitlines() == [
-        "nothing is ready; 1 instances are in runs, 3 wait",
+        "nothing is ready; 1 instance is in a run, 3 wait",
         "broken on primary: no such feed",
-        "p0 on primary 2013-01-01T01:00Z waits for raw: raw 2013-01-01T01:00Z, and 1 more wait",
+        "p0 on primary 2013-01-01T01:00Z waits for raw: raw 2013-01-01T01:00Z, and 1 more waits",
         "p2 on primary 2013-01-01T03:00Z waits: process is suspended",
     ]
 

@@ -214,7 +214,7 @@ def test_a_run_gets_a_hundred_instances_at_most():
         ),
         (
             {"budget": 1, "parallel": 3, "until": "01:00"},
-            {"01:00": "waits for its turn (at most 1 instances are launched at once)"},
+            {"01:00": "waits for its turn (at most 1 instance is launched at once)"},
         ),
         (
             {"available": [], "until": "00:00", "inputs": [FLIGHTS, {**FLIGHTS, "name": "again"}]},
