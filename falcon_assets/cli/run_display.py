@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime
+from functools import partial
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
@@ -117,18 +118,15 @@ def _waits(at: datetime) -> str:
 
 
 def tell(console: Console, outcome: Outcome) -> None:
-    """Says what went wrong and what waits for what."""
+    """Says what went wrong and what waits for what; each in a line, however narrow the terminal or a log is."""
+    say = partial(console.print, markup=False, soft_wrap=True)
     for one in outcome.trouble:
         what = "timed out" if one.state is InstanceState.TIMED_OUT else "failed"
-        console.print(
-            f"{one.process} on {one.cluster} {format_instant(one.nominal)} {what}: {one.reason}",
-            markup=False,
-            soft_wrap=True,
-        )
+        say(f"{one.process} on {one.cluster} {format_instant(one.nominal)} {what}: {one.reason}")
     for (process, cluster), decision in outcome.outlook.decisions.items():
         waiting = list(decision.waiting.items())
         for nominal, reason in waiting[:_SHOWN]:
-            console.print(f"{process} on {cluster} {format_instant(nominal)}: {reason}", markup=False, soft_wrap=True)
+            say(f"{process} on {cluster} {format_instant(nominal)}: {reason}")
         more = max(len(waiting) - _SHOWN, 0) + decision.further
         if more:
-            console.print(further_wait(more, process, cluster), markup=False, soft_wrap=True)
+            say(further_wait(more, process, cluster))

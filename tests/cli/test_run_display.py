@@ -41,7 +41,7 @@ def test_a_log_has_a_line_when_something_begins() -> None:
 
 
 def test_a_reason_is_shown_as_it_is() -> None:
-    console = Console(file=io.StringIO(), width=160)
+    console = Console(file=io.StringIO(), width=40)  # and in one line
     at = datetime(2013, 1, 1, tzinfo=timezone.utc)
     reason = "Spark does not read g[ab]/x[/y].json"  # neither brackets nor slashes are markup
     trouble = Trouble("hourly", "primary", at, InstanceState.FAILED, reason)
