@@ -1,11 +1,10 @@
 """Dagster resources: the Spark session of a cluster's execute interface."""
 
-from __future__ import annotations
-
+# Without postponed annotations: Dagster reads those of a resource as they are.
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
 
+import dagster as dg
 from dagster_pyspark import LazyPySparkResource
 from pyspark.sql import SparkSession
 
@@ -13,7 +12,7 @@ from falcon_assets.errors import StorageError
 from falcon_assets.model.cluster import Cluster
 from falcon_assets.planning.instances.dagster_names import op_name
 from falcon_assets.settings import load_settings
-from falcon_assets.spark.confs import session_confs
+from falcon_assets.spark.confs import is_secret, session_confs
 from falcon_assets.spark.session import session_for
 from falcon_assets.storage.cluster_store import ClusterStore
 
@@ -23,13 +22,15 @@ class ClusterSparkResource(LazyPySparkResource):
 
     Assets of your own may require it too, under the key ``spark__<cluster>``.
 
+    Its configuration, which the UI shows to everybody, has stars for the values of secrets.
+
     Attributes:
-        cluster: The definition of the cluster, as written.
+        cluster: The cluster.
         working: The cluster's working folder; empty where its store could not be used when the location was loaded.
         home: ``FALCON_HOME``, where the token of a warm Spark Connect server lies.
     """
 
-    cluster: dict[str, Any]
+    cluster: dg.ResourceDependency[Cluster]
     working: str
     home: str
 
@@ -40,11 +41,10 @@ class ClusterSparkResource(LazyPySparkResource):
         Raises:
             StorageError: the cluster's store cannot be used.
         """
-        cluster = Cluster.model_validate(self.cluster)
-        return session_for(cluster, self.working or self._working(cluster), Path(self.home))
+        return session_for(self.cluster, self.working or self._working(), Path(self.home))
 
-    def _working(self, cluster: Cluster) -> str:
-        return ClusterStore(cluster, Path(self.home), load_settings().environ).working
+    def _working(self) -> str:
+        return ClusterStore(self.cluster, Path(self.home), load_settings().environ).working
 
 
 def resource_key(cluster: Cluster) -> str:
@@ -65,8 +65,10 @@ def _resource(cluster: Cluster, home: Path, environ: Mapping[str, str]) -> Clust
     except StorageError:  # said when it is used: the location serves the other clusters meanwhile
         working = ""
     return ClusterSparkResource(
-        spark_config=session_confs(cluster, working),
-        cluster=cluster.model_dump(mode="json", by_alias=True, exclude_none=True),
+        spark_config={
+            key: "*****" if is_secret(key) else value for key, value in session_confs(cluster, working).items()
+        },
+        cluster=cluster,
         working=working,
         home=str(home),
     )
