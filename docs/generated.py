@@ -172,7 +172,7 @@ def rooms() -> str:
     """The rooms of the package as a drawing, the highest first: their names, what they say they are, their parts."""
     boxes, y = [], 1
     for name in reversed(_rooms_lowest_first()):
-        lines = [f"<tspan>{escape(line)}</tspan>" for line in wrap(_sentence(name), 88)]
+        lines = [f"<tspan>{escape(line)}</tspan>" for line in wrap(_sentence(name), 98)]
         parts = sorted(part.parent.name for part in (PACKAGE / name).glob("*/__init__.py"))
         lines += [f'<tspan class="part">{line}</tspan>' for line in wrap("   ".join(parts), 76)]
         boxes.append(f'<rect x="40" y="{y}" width="719" height="{17 * len(lines) + 15}" rx="4"/>')

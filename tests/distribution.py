@@ -8,7 +8,7 @@ LONGEST_FIRST = (
     "tests/faults/test_kills.py",
     "tests/simulation/test_two_weeks.py",
     "tests/spark",
-    "tests/docs/test_recipes.py",
+    "tests/docs",
     "tests/examples/test_up.py",
     "tests/examples/test_demo.py",
     "tests/cli/test_run_command.py",

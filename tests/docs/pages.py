@@ -8,14 +8,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from subprocess import PIPE, STDOUT
+from textwrap import dedent
 
 from tests.processes import CHECKOUT
 
 README = CHECKOUT / "README.md"
 PAGES = [README, *sorted((CHECKOUT / "docs").rglob("*.md"))]
-_FENCED = re.compile(r"^```(\w+)(?: title=\"(.+?)\")?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_FENCED = re.compile(r"^( *)```(\w+)(?: title=\"(.+?)\")?\n(.*?)^\1```$", re.MULTILINE | re.DOTALL)
 _HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
-_ANY_FENCE = re.compile(r"^```", re.MULTILINE)
+_ANY_FENCE = re.compile(r"^ *```", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -50,7 +51,7 @@ def _blocks(page: Path) -> Iterator[Block]:
     headings = [(match.start(), match[1]) for match in _HEADING.finditer(hidden)]
     for match in found:
         heading = next((name for at, name in reversed(headings) if at < match.start()), "")
-        yield Block(str(page.relative_to(CHECKOUT)), heading, match[1], match[2] or "", match[3])
+        yield Block(str(page.relative_to(CHECKOUT)), heading, match[2], match[3] or "", dedent(match[4]))
 
 
 EXECUTABLE = ("bash", "graphql", "python")

@@ -9,7 +9,15 @@ from pathlib import Path
 from tests.processes import CHECKOUT
 
 MADE = (
-    *(".falcon/postgres", ".venv/bin", ".pytest_cache", ".tmp_dagster_home_1", "falcon_assets.egg-info", "build"),
+    *(
+        ".falcon/postgres",
+        ".venv/bin",
+        ".pytest_cache",
+        ".tmp_dagster_home_1",
+        "falcon_assets.egg-info",
+        "build",
+        "site",
+    ),
     *("spark-warehouse", "package/__pycache__", "logs", ".logs_queue"),
 )
 
