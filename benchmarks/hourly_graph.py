@@ -11,8 +11,9 @@ import dagster as dg
 from dagster._core.events import DagsterEvent, StepMaterializationData
 from dagster._core.instance.utils import RUNLESS_JOB_NAME, RUNLESS_RUN_ID
 
+from falcon_assets.events.event_log import materialization
+from falcon_assets.events.feed_instances import FeedInstanceAvailable
 from falcon_assets.model.instant import format_instant, parse_instant
-from falcon_assets.orchestration.runs.materializations import DATA_VERSION_TAG
 
 CLUSTER = "primary"
 FIRST = parse_instant("2013-01-01T00:00Z")
@@ -70,13 +71,8 @@ def land(instance: dg.DagsterInstance, feeds: Iterable[str], instants: Sequence[
 
 
 def _landed(feed: str, instant: datetime) -> dg.EventLogEntry:
-    text = format_instant(instant)
-    event = dg.AssetMaterialization(
-        [CLUSTER, feed],
-        partition=text,
-        metadata={"instance": text, "data_version": "1", "bytes": 1, "files": 1},
-        tags={DATA_VERSION_TAG: "1"},
-    )
+    there = FeedInstanceAvailable(CLUSTER, feed, instant, "1", instant, bytes=1, files=1)
+    event = materialization(dg.AssetKey([CLUSTER, feed]), format_instant(instant), there)
     return dg.EventLogEntry(
         error_info=None,
         level=10,

@@ -1,1 +1,1 @@
-"""What is written into Dagster's event log and read back by the ledger."""
+"""What is written into Dagster's event log and read back by the ledger: typed records, with both ways side by side."""

@@ -8,17 +8,11 @@ from typing import Any, TypeAlias
 
 from sqlalchemy import ColumnElement, Connection, Engine, delete, or_, select, tuple_
 
-from falcon_assets.ledger.facts import (
-    CameTooLate,
-    Fact,
-    FeedInstanceAvailable,
-    FeedInstanceEvicted,
-    InstanceChanged,
-    PartitionPushed,
-    PushRefused,
-    RunEnded,
-    RunQueued,
-)
+from falcon_assets.events.event_log import Fact, Logged
+from falcon_assets.events.feed_instances import FeedInstanceAvailable, FeedInstanceEvicted
+from falcon_assets.events.process_instances import CameTooLate, InstanceChanged
+from falcon_assets.events.pushes import PartitionPushed, PushRefused
+from falcon_assets.events.runs import RunEnded, RunQueued
 from falcon_assets.ledger.locks import LEDGER_LOCK, lock_in_transaction
 from falcon_assets.ledger.reduce import Consumed, FeedInstance, FeedKey, ProcessKey, PushKey, Rows
 from falcon_assets.ledger.staleness import mark_stale
@@ -26,7 +20,7 @@ from falcon_assets.ledger.tables import CONSUMED, FEED_INSTANCES, FOLD, PROCESS_
 from falcon_assets.ledger.upsert import parts, upsert
 from falcon_assets.planning.instances.instance_record import FeedState, InstanceRecord, InstanceState
 
-History: TypeAlias = Callable[[Connection, int, int], tuple[Sequence[Fact], int | None]]
+History: TypeAlias = Callable[[Connection, int, int], tuple[Sequence[Logged], int | None]]
 """``history(connection, after, limit)``: the facts of the next ``limit`` events after that event id, in order, and
 the id of the last of these events; None where there are no more. Events that may still appear before it are not passed
 over. It is asked with the connection that holds the ledger's lock: were it to need another one of a pool, all of them
@@ -76,15 +70,16 @@ def _fold_next(connection: Connection, history: History) -> int | None:
     return len(facts)
 
 
-def _load(connection: Connection, facts: Sequence[Fact]) -> Rows:
+def _load(connection: Connection, logged: Sequence[Logged]) -> Rows:
     """The rows that the facts are about, as they are now."""
+    facts = [one.fact for one in logged]
     about_feeds = [one for one in facts if isinstance(one, FeedInstanceAvailable | FeedInstanceEvicted)]
     feeds = {(one.cluster, one.feed, one.instance) for one in about_feeds}
     processes = {(one.process, one.cluster, one.nominal) for one in facts if isinstance(one, InstanceChanged)}
     queued = [one for one in facts if isinstance(one, RunQueued)]
     too_late = [one for one in facts if isinstance(one, CameTooLate)]
     processes |= {(one.process, one.cluster, nominal) for one in queued for nominal in one.nominals}
-    runs = {one.run_id for one in facts if isinstance(one, RunEnded)}
+    runs = {one.run_id for one in logged if isinstance(one.fact, RunEnded)}
     rows = Rows()
     table, key = FEED_INSTANCES.c, (FEED_INSTANCES.c.cluster, FEED_INSTANCES.c.feed, FEED_INSTANCES.c.instance)
     names = [one.name for one in fields(FeedInstance)]
@@ -117,8 +112,8 @@ def _push_of(fact: Fact) -> PushKey | None:
     """The push that a fact is about."""
     if isinstance(fact, PartitionPushed | PushRefused):
         return fact.cluster, fact.feed, fact.partition
-    if isinstance(fact, FeedInstanceAvailable) and fact.pushed:
-        return fact.cluster, fact.feed, fact.pushed[0]
+    if isinstance(fact, FeedInstanceAvailable) and fact.pushed is not None:
+        return fact.cluster, fact.feed, fact.pushed
     return None
 
 
@@ -170,7 +165,4 @@ def _feed_values(key: FeedKey, row: FeedInstance) -> dict[str, Any]:
 
 
 def _process_values(key: ProcessKey, row: InstanceRecord, event_id: int) -> dict[str, Any]:
-    # A reason may quote a program; a character that PostgreSQL has no place for must not stop the fold for good.
-    reason = row.reason and row.reason.encode(errors="replace").decode().replace("\0", "")
-    values = {**asdict(row), "state": row.state.value, "reason": reason}
-    return {"process": key[0], "cluster": key[1], **values, "event_id": event_id}
+    return {"process": key[0], "cluster": key[1], **asdict(row), "state": row.state.value, "event_id": event_id}

@@ -8,18 +8,11 @@ from datetime import datetime
 from itertools import zip_longest
 from typing import TypeAlias
 
-from falcon_assets.ledger.facts import (
-    CameTooLate,
-    Fact,
-    FeedInstanceAvailable,
-    FeedInstanceEvicted,
-    InstanceChanged,
-    PartitionPushed,
-    PushRefused,
-    RunEnded,
-    RunEnding,
-    RunQueued,
-)
+from falcon_assets.events.event_log import Logged
+from falcon_assets.events.feed_instances import FeedInstanceAvailable, FeedInstanceEvicted
+from falcon_assets.events.process_instances import CameTooLate, InstanceChanged
+from falcon_assets.events.pushes import PartitionPushed, PushRefused
+from falcon_assets.events.runs import RunEnded, RunEnding, RunQueued
 from falcon_assets.planning.instances.instance_record import FeedState, InstanceRecord, InstanceState
 
 FeedKey: TypeAlias = tuple[str, str, datetime]
@@ -91,33 +84,34 @@ class Rows:
     started: dict[ProcessKey, int] = field(default_factory=dict)
     pushed: dict[PushKey, int | None] = field(default_factory=dict)
 
-    def apply(self, facts: Iterable[Fact]) -> None:
+    def apply(self, facts: Iterable[Logged]) -> None:
         """Changes the rows by the facts, which come in the order of history."""
-        for fact in facts:
+        for logged in facts:
+            fact, event_id, run_id = logged.fact, logged.event_id, logged.run_id
             if isinstance(fact, FeedInstanceAvailable):
-                self._available(fact)
-                if fact.pushed:
-                    self._answered((fact.cluster, fact.feed, fact.pushed[0]), fact.pushed[1])
+                self._available(fact, event_id, run_id if fact.process else None)
+                if fact.pushed is not None and fact.push_event is not None:
+                    self._answered((fact.cluster, fact.feed, fact.pushed), fact.push_event)
             elif isinstance(fact, PartitionPushed):
-                self.pushed[fact.cluster, fact.feed, fact.partition] = fact.event_id
+                self.pushed[fact.cluster, fact.feed, fact.partition] = event_id
             elif isinstance(fact, PushRefused):
-                self._answered((fact.cluster, fact.feed, fact.partition), fact.pushed)
+                self._answered((fact.cluster, fact.feed, fact.partition), fact.push_event)
             elif isinstance(fact, FeedInstanceEvicted):
-                self._evicted(fact)
+                self._evicted(fact, event_id, run_id)
             elif isinstance(fact, InstanceChanged):
-                self._changed(fact)
-            elif isinstance(fact, RunQueued):
-                self._queued(fact)
+                self._changed(fact, event_id, run_id)
             elif isinstance(fact, CameTooLate):
                 self._came_too_late(fact)
-            else:
-                self._ended(fact)
+            elif run_id is not None and isinstance(fact, RunQueued):
+                self._queued(fact, event_id, run_id)
+            elif run_id is not None and isinstance(fact, RunEnded):
+                self._ended(fact, event_id, run_id)
 
-    def _available(self, fact: FeedInstanceAvailable) -> None:
+    def _available(self, fact: FeedInstanceAvailable, event_id: int, run_id: str | None) -> None:
         key = (fact.cluster, fact.feed, fact.instance)
         row = self.feeds.get(key)
         is_evicted = row is not None and row.state is FeedState.EVICTED
-        if row is not None and is_evicted and _was_seen_before(row, fact):
+        if row is not None and is_evicted and run_id is None and _was_seen_before(row, fact):
             return
         if row is not None and not row.version:
             row = None  # nobody had seen it before it was evicted
@@ -125,14 +119,14 @@ class Rows:
             version=fact.version,
             landed_at=fact.at if row is None else row.landed_at,
             seen_at=fact.at,
-            event_id=fact.event_id,
+            event_id=event_id,
             bytes=fact.bytes,
             records=fact.records,
             files=fact.files,
             signature=fact.signature,
-            run_id=fact.run_id,
-            version_event=fact.event_id,
-            late=fact.late,
+            run_id=run_id,
+            version_event=event_id,
+            late=bool(fact.late),
             looked_before=fact.looked_before,
         )
         if row is not None and row.version == fact.version:
@@ -144,7 +138,7 @@ class Rows:
                 # What came back after it was evicted is new, although it is the same.
                 seen_at=fact.at if is_evicted else row.seen_at,
                 looked_before=fact.looked_before if is_evicted else row.looked_before,
-                version_event=fact.event_id if is_evicted else row.version_event,
+                version_event=event_id if is_evicted else row.version_event,
             )
         elif row is not None:
             new = replace(new, previous_version=row.version, changes=row.changes + 1)
@@ -155,72 +149,76 @@ class Rows:
         if last is not None and last <= pushed:  # what was pushed again meanwhile is looked at again
             self.pushed[key] = None
 
-    def _evicted(self, fact: FeedInstanceEvicted) -> None:
+    def _evicted(self, fact: FeedInstanceEvicted, event_id: int, run_id: str | None) -> None:
         key = (fact.cluster, fact.feed, fact.instance)
-        row = self.feeds.get(key) or FeedInstance("", landed_at=fact.at, seen_at=fact.at, event_id=fact.event_id)
+        row = self.feeds.get(key) or FeedInstance("", landed_at=fact.at, seen_at=fact.at, event_id=event_id)
         if row.state is FeedState.EVICTED:
             return  # a pass that was killed had said so already
         self.feeds[key] = replace(
             row,
             state=FeedState.EVICTED,
             evicted_at=fact.at,
-            evicted_by=fact.run_id,
+            evicted_by=run_id,
             evicted_bytes=fact.bytes,
-            event_id=fact.event_id,
+            event_id=event_id,
         )
 
-    def _changed(self, fact: InstanceChanged) -> None:
+    def _changed(self, fact: InstanceChanged, event_id: int, run_id: str | None) -> None:
         key = (fact.process, fact.cluster, fact.nominal)
         row = self.processes.get(key) or _pending(fact.nominal)
-        if fact.run_id is not None:
-            row = _taken(row, fact.run_id)
+        if run_id is not None:
+            row = _taken(row, run_id)
         if fact.state is InstanceState.RUNNING:
             row = replace(row, started=fact.at, ended=None)
-            self.started[key] = fact.event_id
+            self.started[key] = event_id
         else:
             row = replace(row, ended=fact.at)
         if fact.state is InstanceState.SUCCEEDED:
             row = replace(row, failures=0)
             # What a run reads, it reads after it said that it starts.
             read = self.started.get(key, 0)
-            self.consumed[key] = tuple(
-                Consumed(one.input, one.feed, one.instance, one.version, read, one.cluster or fact.cluster)
-                for one in fact.consumed
-            )
+            consumed = {
+                (name, one.feed, one.instance): Consumed(
+                    name, one.feed, one.instance, one.version, read, one.cluster or fact.cluster
+                )
+                for name, instances in (fact.inputs or {}).items()
+                for one in instances
+            }
+            self.consumed[key] = tuple(consumed.values())
         elif fact.state in _FAILING:
             row = replace(row, failures=row.failures + 1)
-        elif fact.state is InstanceState.WAITING and fact.run_id is None:
+        elif fact.state is InstanceState.WAITING and run_id is None:
             row = replace(row, queued_run=None)  # a coordinator takes it from a run that is not there any more
-        self._put(key, replace(row, state=fact.state, reason=fact.reason), fact.event_id)
+        self._put(key, replace(row, state=fact.state, reason=fact.reason), event_id)
 
-    def _queued(self, fact: RunQueued) -> None:
+    def _queued(self, fact: RunQueued, event_id: int, run_id: str) -> None:
         for nominal, meant in zip_longest(fact.nominals, fact.attempts):
             key = (fact.process, fact.cluster, nominal)
             row = self.processes.get(key) or _pending(nominal)
             if meant is not None and row.attempt >= meant:
                 continue  # this run said so before, or another run was given the attempt
-            if fact.run_id not in (row.queued_run, row.run_id):  # a run says twice that it is there: queued and started
-                row = replace(row, queued_run=fact.run_id, attempt=meant or row.attempt + 1)
+            if run_id not in (row.queued_run, row.run_id):  # a run says twice that it is there: queued and started
+                row = replace(row, queued_run=run_id, attempt=meant or row.attempt + 1)
                 if row.state in _OVER:  # to be run again: what becomes of the run is what becomes of the instance
                     row = replace(row, state=InstanceState.WAITING, reason="")
-                self._put(key, row, fact.event_id)
+                self._put(key, row, event_id)
 
     def _came_too_late(self, fact: CameTooLate) -> None:
         key = (fact.process, fact.cluster, fact.nominal)
         about = (fact.feed, fact.instance)
         if key in self.consumed:
             self.consumed[key] = tuple(
-                replace(one, too_late=fact.version) if (one.feed, one.instance) == about else one
+                replace(one, too_late=fact.too_late) if (one.feed, one.instance) == about else one
                 for one in self.consumed[key]
             )
 
-    def _ended(self, fact: RunEnded) -> None:
-        began = any(row.run_id == fact.run_id for row in self.processes.values())
+    def _ended(self, fact: RunEnded, event_id: int, run_id: str) -> None:
+        began = any(row.run_id == run_id for row in self.processes.values())
         for key, row in list(self.processes.items()):
-            if row.queued_run == fact.run_id:
-                self._put(key, _dropped(row, fact, began), fact.event_id)
-            elif row.run_id == fact.run_id and row.state is InstanceState.RUNNING:
-                self._put(key, _over(row, fact), fact.event_id)
+            if row.queued_run == run_id:
+                self._put(key, _dropped(row, fact, began), event_id)
+            elif row.run_id == run_id and row.state is InstanceState.RUNNING:
+                self._put(key, _over(row, fact), event_id)
 
     def _put(self, key: ProcessKey, row: InstanceRecord, event_id: int) -> None:
         self.processes[key] = row
@@ -229,7 +227,7 @@ class Rows:
 
 def _was_seen_before(row: FeedInstance, fact: FeedInstanceAvailable) -> bool:
     """Whether a collector says that of an evicted instance which it saw before it went."""
-    return fact.run_id is None and fact.signature is not None and fact.signature == row.signature
+    return fact.signature is not None and fact.signature == row.signature
 
 
 def _pending(nominal: datetime) -> InstanceRecord:

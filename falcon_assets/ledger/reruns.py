@@ -21,11 +21,11 @@ from sqlalchemy import (
     tuple_,
 )
 
+from falcon_assets.events.inputs import changes_as_json, changes_of_json
 from falcon_assets.ledger.fold import record_of
 from falcon_assets.ledger.reduce import ProcessKey
 from falcon_assets.ledger.tables import CONSUMED, FEED_INSTANCES, PROCESS_INSTANCES, RERUNS
 from falcon_assets.ledger.upsert import parts, upsert
-from falcon_assets.model.instant import format_instant, parse_instant
 from falcon_assets.planning.instances.instance_record import InstanceRecord, InstanceState, LateChange, RerunRequest
 from falcon_assets.planning.rules.lateness import Arrival
 
@@ -101,7 +101,7 @@ def request(connection: Connection, requests: Mapping[ProcessKey, RerunRequest])
             "cluster": cluster,
             "nominal": nominal,
             "kind": one.kind,
-            "cause": cause_of(one.changes),
+            "cause": changes_as_json(one.changes),
             "attempt": one.attempt,
             "failures": one.failures,
             "requested_at": one.requested_at,
@@ -116,20 +116,6 @@ def forget(connection: Connection, cluster: str, served: Iterable[Requested]) ->
     key = (RERUNS.c.process, RERUNS.c.nominal, RERUNS.c.attempt)
     for part in parts([(one.process, one.nominal, one.request.attempt) for one in served]):
         connection.execute(delete(RERUNS).where(RERUNS.c.cluster == cluster, tuple_(*key).in_(part)))
-
-
-def cause_of(changes: Iterable[LateChange]) -> list[dict[str, str | None]]:
-    """Changes as JSON: input, feed, instance, and from which version to which."""
-    return [
-        {
-            "input": one.input,
-            "feed": one.feed,
-            "instance": format_instant(one.instance),
-            "from": one.before,
-            "to": one.after,
-        }
-        for one in changes
-    ]
 
 
 def changed(connection: Connection, late_inputs: LateInputs) -> dict[ProcessKey, Changed]:
@@ -248,10 +234,7 @@ def _requests(connection: Connection, keys: Collection[ProcessKey]) -> dict[Proc
 
 
 def _request(row: Any) -> RerunRequest:
-    changes = tuple(
-        LateChange(one["input"], one["feed"], parse_instant(one["instance"]), one["from"], one["to"])
-        for one in row.cause
-    )
+    changes = changes_of_json(row.cause)
     return RerunRequest(row.kind, row.attempt, row.failures, row.requested_at, changes)
 
 

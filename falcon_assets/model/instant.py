@@ -10,8 +10,7 @@ from pydantic import BeforeValidator, PlainSerializer, WithJsonSchema
 
 from falcon_assets.errors import ExpressionError
 
-_PATTERN = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}Z")
-_FORMAT = "%Y-%m-%dT%H:%MZ"
+_PATTERN = re.compile(r"([0-9]{4})-([0-9]{2})-([0-9]{2})T([0-9]{2}):([0-9]{2})Z")
 
 
 def parse_instant(text: str) -> datetime:
@@ -20,9 +19,10 @@ def parse_instant(text: str) -> datetime:
     Raises:
         ExpressionError: not of the form ``YYYY-MM-DDTHH:MMZ`` or not a date of the calendar.
     """
-    if _PATTERN.fullmatch(text):
+    if found := _PATTERN.fullmatch(text):
+        year, month, day, hour, minute = map(int, found.groups())
         try:
-            return datetime.strptime(text, _FORMAT).replace(tzinfo=timezone.utc)
+            return datetime(year, month, day, hour, minute, tzinfo=timezone.utc)
         except ValueError:
             pass
     raise ExpressionError(f"{text!r} is not an instant: write YYYY-MM-DDTHH:MMZ (UTC), for example 2013-01-01T00:00Z")

@@ -9,7 +9,7 @@ from click.testing import CliRunner
 from sqlalchemy import delete
 
 from falcon_assets.cli.ledger import ledger
-from falcon_assets.events.metadata import instance_state
+from falcon_assets.events.process_instances import InstanceChanged
 from falcon_assets.ledger.tables import ENTITY_STATUS, METADATA, PROCESS_INSTANCES
 from falcon_assets.ledger.upsert import upsert
 from falcon_assets.orchestration.platform.open_ledger import Ledger, open_ledger
@@ -34,7 +34,8 @@ def opened(settings: Settings, instance: dg.DagsterInstance) -> Ledger:
 def happen(instance: dg.DagsterInstance, hour: int, state: InstanceState, process: str = "hourly") -> None:
     """An instance comes to a state in Dagster's history."""
     at, key = START + timedelta(hours=hour), dg.AssetKey(["primary", f"{process}-out"])
-    instance.report_runless_asset_event(instance_state(key, f"{at:%Y-%m-%d-%H:%M}", process, at, state, at))
+    changed = InstanceChanged(process, "primary", at, state, at)
+    instance.report_runless_asset_event(changed.event(key, f"{at:%Y-%m-%d-%H:%M}"))
 
 
 def call(*arguments: str) -> list[str]:

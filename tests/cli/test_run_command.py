@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 import sqlalchemy
 
+from falcon_assets.orchestration.mapping import run_tags
 from tests.processes import FALCON, environ_with, falcon_here, free_port
 from tests.waiting import wait_until
 
@@ -116,7 +117,7 @@ def falcon(environ: dict[str, str], *args: str) -> subprocess.CompletedProcess[s
 def run_states(environ: dict[str, str]) -> list[tuple[str, str | None]]:
     """The state of each run, in the order in which they were made, and by what it was interrupted."""
     engine = sqlalchemy.create_engine(environ["FALCON_DATABASE_URL"], poolclass=sqlalchemy.NullPool)
-    interrupted = "SELECT value FROM run_tags WHERE run_id = runs.run_id AND key = 'falcon/interrupted'"
+    interrupted = f"SELECT value FROM run_tags WHERE run_id = runs.run_id AND key = '{run_tags.INTERRUPTED}'"
     with engine.connect() as connection:
         rows = connection.execute(sqlalchemy.text(f"SELECT status, ({interrupted}) FROM runs ORDER BY id"))
         return [(row[0], row[1]) for row in rows]

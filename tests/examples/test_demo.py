@@ -8,10 +8,13 @@ import subprocess
 import dagster as dg
 import pytest
 
+from falcon_assets.events.feed_instances import FeedInstanceAvailable
+from falcon_assets.model.instant import parse_instant
 from falcon_assets.settings import Settings
 from falcon_assets.spark.server import status
 from tests.examples.sandbox import PROGRAM, copy_demo, example_environ
 from tests.processes import falcon_here, free_port, listens
+from tests.records import read_record
 
 
 @pytest.fixture(scope="module")
@@ -77,11 +80,10 @@ def test_late_flights_are_computed_again_and_what_comes_after_the_cut_off_is_not
         return dg.AssetRecordsFilter(key, asset_partitions=[f"2013-01-01T{hour}:00Z"])
 
     late, first = instance.fetch_materializations(of("20"), limit=10).records
-    assert late.asset_materialization and first.asset_materialization
-    (cause,) = late.asset_materialization.metadata["late"].value
-    assert (cause["input"], cause["instance"]) == ("flights", "2013-01-01T20:00Z")
-    rows = [one.asset_materialization.metadata["data_version"].value for one in (late, first)]
-    assert rows[0] != rows[1]
+    again, before = read_record(FeedInstanceAvailable, late), read_record(FeedInstanceAvailable, first)
+    (cause,) = again.late
+    assert (cause.input, cause.instance) == ("flights", parse_instant("2013-01-01T20:00Z"))
+    assert again.version != before.version
     noted = [one.asset_observation for one in instance.fetch_observations(of("16"), limit=10).records]
     assert noted[0] and "after its cut-off" in (noted[0].description or "")
     assert len(instance.fetch_materializations(of("16"), limit=10).records) == 1

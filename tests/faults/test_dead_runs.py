@@ -14,7 +14,7 @@ import pytest
 from dagster._core.events import AssetObservationData
 
 from falcon_assets.catalog.store import EntityStore, load_entities
-from falcon_assets.events.metadata import instance_state
+from falcon_assets.events.process_instances import InstanceChanged
 from falcon_assets.ledger.queries import some_records
 from falcon_assets.model.instant import format_instant, parse_instant
 from falcon_assets.orchestration.code_location import build_definitions
@@ -109,7 +109,8 @@ class World:
 
     def succeed(self, run: dg.DagsterRun, process: str, nominal: datetime) -> None:
         key = dg.AssetKey(["primary", f"out-{process}"])
-        said = instance_state(key, format_instant(nominal), process, nominal, InstanceState.SUCCEEDED, nominal)
+        done = InstanceChanged(process, "primary", nominal, InstanceState.SUCCEEDED, nominal)
+        said = done.event(key, format_instant(nominal))
         kind = dg.DagsterEventType.ASSET_OBSERVATION.value
         event = dg.DagsterEvent(kind, run.job_name, event_specific_data=AssetObservationData(said))
         self.instance.report_dagster_event(event, run.run_id)

@@ -9,13 +9,17 @@ from typing import Any
 
 from sqlalchemy import Engine, create_engine, select, text
 
-from falcon_assets.ledger.facts import CameTooLate, Consumption, Fact, FeedInstanceAvailable, InstanceChanged
+from falcon_assets.events.event_log import Fact, Logged
+from falcon_assets.events.feed_instances import FeedInstanceAvailable
+from falcon_assets.events.inputs import Consumption
+from falcon_assets.events.process_instances import CameTooLate, InstanceChanged
 from falcon_assets.ledger.fold import History
 from falcon_assets.ledger.tables import METADATA, PROJECTION
-from falcon_assets.planning.instances.instance_record import InstanceState
+from falcon_assets.planning.instances.instance_record import InstanceState, LateChange
 from tests.waiting import wait_until
 
 Content = dict[str, list[tuple[Any, ...]]]
+Chunk = tuple[Sequence[Logged], int | None]
 START = datetime(2013, 1, 1, tzinfo=timezone.utc)
 
 
@@ -29,59 +33,59 @@ def ledger_engine(url: str) -> Engine:
     return create_engine(url, connect_args={"options": "-c timezone=utc"})
 
 
-def chunks_of(facts: Sequence[Fact], sizes: Sequence[int]) -> Callable[[int, int], tuple[Sequence[Fact], int | None]]:
+def chunks_of(facts: Sequence[Logged], sizes: Sequence[int]) -> Callable[[int, int], Chunk]:
     """Gives these facts, one event each: those after an event, no more at a time than the sizes say, in turn."""
     allowed = cycle(sizes)
 
-    def chunk(after: int, limit: int) -> tuple[Sequence[Fact], int | None]:
+    def chunk(after: int, limit: int) -> Chunk:
         found = [fact for fact in facts if fact.event_id > after][: min(limit, next(allowed))]
         return found, found[-1].event_id if found else None
 
     return chunk
 
 
-def history_of(facts: Sequence[Fact], sizes: Sequence[int] = (1000,)) -> History:
+def history_of(facts: Sequence[Logged], sizes: Sequence[int] = (1000,)) -> History:
     """The history of these facts, in such chunks."""
     chunk = chunks_of(facts, sizes)
     return lambda connection, after, limit: chunk(after, limit)
 
 
-def countable_facts(number: int) -> list[Fact]:
+def countable_facts(number: int) -> list[Logged]:
     """Facts that leave a trace each: every second one is a new version, every other one a failure of a new run."""
-    facts: list[Fact] = []
+    facts: list[Logged] = []
     for event_id in range(1, number + 1):
         at, instance = START + timedelta(seconds=event_id), hour(event_id // 2 % 7)
         if event_id % 2:
-            facts.append(FeedInstanceAvailable(event_id, "primary", "raw", instance, f"v{event_id}", at))
+            facts.append(Logged(event_id, FeedInstanceAvailable("primary", "raw", instance, f"v{event_id}", at)))
         else:
-            facts.append(
-                InstanceChanged(event_id, "p", "primary", instance, InstanceState.FAILED, at, f"run-{event_id}", "no")
-            )
+            failed = InstanceChanged("p", "primary", instance, InstanceState.FAILED, at, "no")
+            facts.append(Logged(event_id, failed, f"run-{event_id}"))
     return facts
 
 
-def landed_again(number: int) -> list[Fact]:
+def landed_again(number: int) -> list[Logged]:
     """Facts after which every second of that many consumptions is stale, and every fourth was said to be too late."""
-    facts: list[Fact] = []
+    facts: list[Logged] = []
 
-    def at(event_id: int) -> datetime:
-        return START + timedelta(seconds=event_id)
+    def say(fact: Fact, run_id: str | None = None) -> None:
+        facts.append(Logged(len(facts) + 1, fact, run_id))
+
+    def at() -> datetime:
+        return START + timedelta(seconds=len(facts))
 
     for place in range(number):
-        facts.append(
-            FeedInstanceAvailable(len(facts) + 1, "primary", "raw", hour(place), "v1", at(len(facts)), late=False)
-        )
-        read = (Consumption("rows", "raw", hour(place), "v1"), Consumption("more", "other", hour(place), None))
-        for state, consumed in ((InstanceState.RUNNING, ()), (InstanceState.SUCCEEDED, read)):
-            event_id, run = len(facts) + 1, f"run-{place}"
-            facts.append(InstanceChanged(event_id, "p", "primary", hour(place), state, at(event_id), run, "", consumed))
+        say(FeedInstanceAvailable("primary", "raw", hour(place), "v1", at()))
+        read = {
+            "rows": (Consumption("raw", hour(place), "v1"),),
+            "more": (Consumption("other", hour(place), None),),
+        }
+        for state, inputs in ((InstanceState.RUNNING, None), (InstanceState.SUCCEEDED, read)):
+            say(InstanceChanged("p", "primary", hour(place), state, at(), inputs=inputs), f"run-{place}")
     for place in range(0, number, 2):
-        event_id = len(facts) + 1
-        facts.append(
-            FeedInstanceAvailable(event_id, "primary", "raw", hour(place), "v2", at(event_id), late=place % 3 == 0)
-        )
+        late = (LateChange("rows", "raw", hour(place), "v1", "v2"),) if place % 3 == 0 else ()
+        say(FeedInstanceAvailable("primary", "raw", hour(place), "v2", at(), late=late))
         if place % 4 == 0:
-            facts.append(CameTooLate(event_id + 1, "p", "primary", hour(place), "raw", hour(place), "v2"))
+            say(CameTooLate("p", "primary", hour(place), "raw", hour(place), "v2", at()))
     return facts
 
 

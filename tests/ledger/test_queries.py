@@ -5,7 +5,10 @@ from datetime import timedelta
 import pytest
 from sqlalchemy import Engine, event
 
-from falcon_assets.ledger.facts import Fact, FeedInstanceAvailable, FeedInstanceEvicted, InstanceChanged, RunQueued
+from falcon_assets.events.event_log import Logged
+from falcon_assets.events.feed_instances import FeedInstanceAvailable, FeedInstanceEvicted
+from falcon_assets.events.process_instances import InstanceChanged
+from falcon_assets.events.runs import RunQueued
 from falcon_assets.ledger.fold import fold
 from falcon_assets.ledger.news import Ended, ended_since, newest_event
 from falcon_assets.ledger.queries import available, evicted, progress, records, seen, set_progress, signatures
@@ -15,12 +18,13 @@ from tests.ledger.histories import history_of, hour
 S = InstanceState
 
 
-def landed(event_id: int, feed: str, number: int, cluster: str = "primary", signature: str | None = None) -> Fact:
-    return FeedInstanceAvailable(event_id, cluster, feed, hour(number), "v1", hour(50), signature=signature)
+def landed(event_id: int, feed: str, number: int, cluster: str = "primary", signature: str | None = None) -> Logged:
+    return Logged(event_id, FeedInstanceAvailable(cluster, feed, hour(number), "v1", hour(50), signature=signature))
 
 
-def changed(event_id: int, process: str, number: int, state: InstanceState, cluster: str = "primary") -> Fact:
-    return InstanceChanged(event_id, process, cluster, hour(number), state, hour(50), f"run-{event_id}", "why")
+def changed(event_id: int, process: str, number: int, state: InstanceState, cluster: str = "primary") -> Logged:
+    changed = InstanceChanged(process, cluster, hour(number), state, hour(50), "why")
+    return Logged(event_id, changed, f"run-{event_id}")
 
 
 def count_statements(engine: Engine) -> list[str]:
@@ -74,7 +78,7 @@ def test_one_statement_for_many_feeds(feeds: Engine) -> None:
 
 
 def test_what_was_evicted_is_not_available(feeds: Engine) -> None:
-    fold(feeds, history_of([FeedInstanceEvicted(20, "primary", "raw", hour(2), hour(60), 5, "run")]))
+    fold(feeds, history_of([Logged(20, FeedInstanceEvicted("primary", "raw", hour(2), "delete", hour(60), 5), "run")]))
     spans = {("primary", "raw"): (hour(1), hour(3)), ("backup", "raw"): (hour(0), hour(9))}
     with feeds.begin() as connection:
         assert available(connection, spans)["primary", "raw"] == {hour(1), hour(3)}
@@ -84,7 +88,7 @@ def test_what_was_evicted_is_not_available(feeds: Engine) -> None:
 
 
 def test_when_instances_were_seen_that_were_seen_or_are_dated_after_a_time(feeds: Engine) -> None:
-    fold(feeds, history_of([FeedInstanceEvicted(20, "primary", "raw", hour(2), hour(60), 5, "run")]))
+    fold(feeds, history_of([Logged(20, FeedInstanceEvicted("primary", "raw", hour(2), "delete", hour(60), 5), "run")]))
     numbers = {
         feed: (hour(since), there)
         for feed, since, there in [("raw", 49, (0, 1, 3, 4, 5)), ("other", 8, (2, 9)), ("unknown", 0, ())]
@@ -117,7 +121,7 @@ def test_records_from_an_instance_on_and_what_is_in_flight(engine: Engine) -> No
     facts = [
         changed(1, "p", 0, S.SUCCEEDED),
         changed(2, "p", 1, S.RUNNING),
-        RunQueued(3, "run-3", "p", "primary", (hour(0), hour(2))),
+        Logged(3, RunQueued("p", "primary", (hour(0), hour(2))), "run-3"),
         changed(4, "p", 3, S.SUCCEEDED),
         changed(5, "p", 4, S.SUCCEEDED),
         changed(6, "p", 5, S.TIMED_OUT),
@@ -173,7 +177,7 @@ def test_what_ended_since_an_event_is_news_once(engine: Engine) -> None:
         changed(3, "p", 1, S.SUCCEEDED),
         changed(4, "p", 2, S.FAILED),
         changed(5, "p", 3, S.FAILED),
-        RunQueued(6, "again", "p", "primary", (hour(3),)),
+        Logged(6, RunQueued("p", "primary", (hour(3),)), "again"),
     ]
     fold(engine, history_of(facts[:1]))
     with engine.begin() as connection:

@@ -2,29 +2,23 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import datetime, timedelta
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sqlalchemy import Engine
 
-from falcon_assets.ledger.facts import (
-    CameTooLate,
-    Consumption,
-    Fact,
-    FeedInstanceAvailable,
-    FeedInstanceEvicted,
-    InstanceChanged,
-    PartitionPushed,
-    PushRefused,
-    RunEnded,
-    RunEnding,
-    RunQueued,
-)
+from falcon_assets.events.event_log import Fact, Logged
+from falcon_assets.events.feed_instances import FeedInstanceAvailable, FeedInstanceEvicted
+from falcon_assets.events.inputs import Consumption, Inputs
+from falcon_assets.events.process_instances import CameTooLate, InstanceChanged
+from falcon_assets.events.pushes import PartitionPushed, PushRefused
+from falcon_assets.events.runs import RunEnded, RunEnding, RunQueued
 from falcon_assets.ledger.fold import fold, rebuild
 from falcon_assets.ledger.reduce import Consumed, FeedInstance, Rows
 from falcon_assets.ledger.tables import METADATA
-from falcon_assets.planning.instances.instance_record import FeedState, InstanceRecord, InstanceState
+from falcon_assets.planning.instances.instance_record import FeedState, InstanceRecord, InstanceState, LateChange
 from tests.ledger.histories import chunks_of, content, empty, history_of, hour
 
 T = hour(0)
@@ -36,22 +30,29 @@ def at(minutes: int) -> datetime:
     return hour(100) + timedelta(minutes=minutes)
 
 
-def queued(event_id: int, run_id: str, *nominals: datetime) -> RunQueued:
-    return RunQueued(event_id, run_id, "p", "primary", nominals or (T,))
+def queued(event_id: int, run_id: str, *nominals: datetime) -> Logged:
+    return Logged(event_id, RunQueued("p", "primary", nominals or (T,)), run_id)
 
 
-def changed(event_id: int, state: InstanceState, run_id: str | None = None, reason: str = "") -> InstanceChanged:
-    return InstanceChanged(event_id, "p", "primary", T, state, at(event_id), run_id, reason)
+def changed(
+    event_id: int, state: InstanceState, run_id: str | None = None, reason: str = "", inputs: Inputs | None = None
+) -> Logged:
+    return Logged(event_id, InstanceChanged("p", "primary", T, state, at(event_id), reason, inputs), run_id)
 
 
-def ended(event_id: int, run_id: str, ending: RunEnding, reason: str = "") -> RunEnded:
-    return RunEnded(event_id, run_id, ending, at(event_id), reason)
+def ended(event_id: int, run_id: str, ending: RunEnding, reason: str = "") -> Logged:
+    return Logged(event_id, RunEnded(ending, at(event_id), reason), run_id)
+
+
+def again(logged: Logged, event_id: int, run_id: str | None = None, **changes: Any) -> Logged:
+    """The same in another event, but for the changes."""
+    return Logged(event_id, replace(logged.fact, **changes), run_id)
 
 
 OVER = [ended(4, "a", RunEnding.FAILED)]
 
 
-def after(*facts: Fact) -> Rows:
+def after(*facts: Logged) -> Rows:
     rows = Rows()
     rows.apply(facts)
     return rows
@@ -196,7 +197,7 @@ STARTED = InstanceRecord(T, S.RUNNING, attempt=1, run_id="a", started=at(2))
         ),
     ],
 )
-def test_process_instance(facts: list[Fact], row: InstanceRecord) -> None:
+def test_process_instance(facts: list[Logged], row: InstanceRecord) -> None:
     rows = after(*facts)
     assert rows.processes == {KEY: row}
     assert rows.feeds == {}
@@ -219,37 +220,37 @@ def test_every_instance_of_an_ended_run_and_no_other() -> None:
 
 
 def test_consumed_is_what_the_last_success_read() -> None:
-    first, second = Consumption("flights", "raw", T, "v1"), Consumption("flights", "raw", T, "v2")
-    success = changed(1, S.SUCCEEDED, "a")
-    facts = [replace(success, consumed=(first,)), replace(success, event_id=2, run_id="b", consumed=(second,))]
+    first, second = {"flights": (Consumption("raw", T, "v1"),)}, {"flights": (Consumption("raw", T, "v2"),)}
+    facts = [changed(1, S.SUCCEEDED, "a", inputs=first), changed(2, S.SUCCEEDED, "b", inputs=second)]
     rows = {KEY: (Consumed("flights", "raw", T, "v2", 0, "primary"),)}
     assert after(*facts).consumed == rows
     assert after(*facts, changed(3, S.FAILED, "c")).consumed == rows
 
 
 def test_what_a_run_read_it_read_after_it_started() -> None:
-    read = replace(changed(6, S.SUCCEEDED, "a"), consumed=(Consumption("flights", "raw", T, "v1"),))
+    read = changed(6, S.SUCCEEDED, "a", inputs={"flights": (Consumption("raw", T, "v1"),)})
     rows = after(changed(4, S.RUNNING, "a"), read)
     assert rows.started == {KEY: 4}
     assert rows.consumed == {KEY: (Consumed("flights", "raw", T, "v1", 4, "primary"),)}
 
 
 def test_what_came_too_late_is_remembered_until_it_is_read_again() -> None:
-    read = (Consumption("flights", "raw", T, "v1"), Consumption("more", "raw", T, "v1"))
-    success = replace(changed(1, S.SUCCEEDED, "a"), consumed=read)
-    said = CameTooLate(2, "p", "primary", T, "raw", T, "v2")
-    others = [replace(said, feed="other"), replace(said, instance=hour(1)), replace(said, nominal=hour(1))]
+    read = (Consumption("raw", T, "v1"),)
+    success = changed(1, S.SUCCEEDED, "a", inputs={"flights": read, "more": read})
+    said = Logged(2, CameTooLate("p", "primary", T, "raw", T, "v2", T))
+    others = [again(said, 2, feed="other"), again(said, 2, instance=hour(1)), again(said, 2, nominal=hour(1))]
     assert [one.too_late for one in after(success, said, *others).consumed[KEY]] == ["v2", "v2"]
     assert [one.too_late for one in after(success, *others).consumed[KEY]] == [None, None]
     assert [one.too_late for one in after(success, said, success).consumed[KEY]] == [None, None]
     assert after(said).consumed == {}
 
 
-LANDED = FeedInstanceAvailable(1, "primary", "raw", T, "v1", at(1), bytes=10, records=2, files=1, signature="s1")
+LATE = (LateChange("rows", "flights", T, "v1", "v2"),)
+LANDED = Logged(1, FeedInstanceAvailable("primary", "raw", T, "v1", at(1), 10, 2, 1, signature="s1"))
 LANDED_ROW = FeedInstance("v1", at(1), at(1), 1, 10, 2, 1, "s1", version_event=1)
-NEWER = FeedInstanceAvailable(2, "primary", "raw", T, "v2", at(2), bytes=11, run_id="a")
+NEWER = Logged(2, FeedInstanceAvailable("primary", "raw", T, "v2", at(2), bytes=11, process="p"), "a")
 NEWER_ROW = FeedInstance("v2", at(1), at(2), 2, 11, previous_version="v1", changes=1, run_id="a", version_event=2)
-EVICTED = FeedInstanceEvicted(7, "primary", "raw", T, at(7), 12, "e")
+EVICTED = Logged(7, FeedInstanceEvicted("primary", "raw", T, "delete", at(7), 12), "e")
 EVICTED_ROW = replace(
     LANDED_ROW, state=FeedState.EVICTED, evicted_at=at(7), evicted_by="e", evicted_bytes=12, event_id=7
 )
@@ -264,62 +265,62 @@ UNSEEN_ROW = FeedInstance(
         pytest.param([LANDED], LANDED_ROW, id="landed"),
         pytest.param([LANDED, NEWER], NEWER_ROW, id="version-changed"),
         pytest.param(
-            [LANDED, replace(LANDED, event_id=2, at=at(2), signature="s2")],
+            [LANDED, again(LANDED, 2, at=at(2), signature="s2")],
             replace(LANDED_ROW, event_id=2, signature="s2"),
             id="same-version",
         ),
         pytest.param(
-            [LANDED, NEWER, replace(NEWER, event_id=3, at=at(3))],
+            [LANDED, NEWER, again(NEWER, 3, "a", at=at(3))],
             replace(NEWER_ROW, event_id=3),
             id="changed-then-same",
         ),
         pytest.param(
-            [LANDED, NEWER, replace(LANDED, event_id=3, at=at(3))],
+            [LANDED, NEWER, again(LANDED, 3, at=at(3))],
             FeedInstance("v1", at(1), at(3), 3, 10, 2, 1, "s1", "v2", 2, version_event=3),
             id="changed-back",
         ),
         pytest.param(
-            [LANDED, replace(NEWER, late=True)], replace(NEWER_ROW, late=True), id="published-by-a-late-rerun"
+            [LANDED, again(NEWER, 2, "a", late=LATE)], replace(NEWER_ROW, late=True), id="published-by-a-late-rerun"
         ),
         pytest.param(
-            [LANDED, replace(LANDED, event_id=2, late=True)],
+            [LANDED, again(LANDED, 2, late=LATE)],
             replace(LANDED_ROW, event_id=2),
             id="same-version-by-a-late-rerun",
         ),
         pytest.param(
-            [LANDED, replace(NEWER, late=True), replace(LANDED, event_id=3, at=at(3))],
+            [LANDED, again(NEWER, 2, "a", late=LATE), again(LANDED, 3, at=at(3))],
             FeedInstance("v1", at(1), at(3), 3, 10, 2, 1, "s1", "v2", 2, version_event=3),
             id="changed-after-a-late-rerun",
         ),
         pytest.param([LANDED, EVICTED], EVICTED_ROW, id="evicted"),
-        pytest.param([LANDED, EVICTED, replace(EVICTED, event_id=8, at=at(8), bytes=0)], EVICTED_ROW, id="said-twice"),
-        pytest.param([LANDED, EVICTED, replace(LANDED, event_id=8, at=at(8))], EVICTED_ROW, id="seen-before-it-went"),
+        pytest.param([LANDED, EVICTED, again(EVICTED, 8, "e", at=at(8), bytes=0)], EVICTED_ROW, id="said-twice"),
+        pytest.param([LANDED, EVICTED, again(LANDED, 8, at=at(8))], EVICTED_ROW, id="seen-before-it-went"),
         pytest.param(
-            [LANDED, EVICTED, replace(LANDED, event_id=8, at=at(8), signature="s2")],
+            [LANDED, EVICTED, again(LANDED, 8, at=at(8), signature="s2")],
             replace(LANDED_ROW, seen_at=at(8), event_id=8, signature="s2", version_event=8),
             id="landed-anew",
         ),
         pytest.param(
-            [LANDED, EVICTED, replace(LANDED, event_id=8, at=at(8), signature=None, run_id="a")],
+            [LANDED, EVICTED, again(LANDED, 8, "a", at=at(8), signature=None, process="p")],
             replace(LANDED_ROW, seen_at=at(8), event_id=8, signature=None, run_id="a", version_event=8),
             id="computed-anew",
         ),
         pytest.param([EVICTED], UNSEEN_ROW, id="evicted-unseen"),
-        pytest.param([replace(EVICTED, event_id=0), LANDED], LANDED_ROW, id="landed-after-it-was-evicted-unseen"),
+        pytest.param([again(EVICTED, 0, "e"), LANDED], LANDED_ROW, id="landed-after-it-was-evicted-unseen"),
     ],
 )
-def test_feed_instance(facts: list[Fact], row: FeedInstance) -> None:
+def test_feed_instance(facts: list[Logged], row: FeedInstance) -> None:
     rows = after(*facts)
     assert rows.feeds == {("primary", "raw", T): row}
     assert rows.processes == {}
 
 
-def pushed(event_id: int, partition: str = "p0") -> PartitionPushed:
-    return PartitionPushed(event_id, "primary", "raw", partition)
+def pushed(event_id: int, partition: str = "p0") -> Logged:
+    return Logged(event_id, PartitionPushed("primary", "raw", partition))
 
 
-def refused(event_id: int, push: int) -> PushRefused:
-    return PushRefused(event_id, "primary", "raw", "p0", push)
+def refused(event_id: int, push: int) -> Logged:
+    return Logged(event_id, PushRefused("primary", "raw", "p0", push))
 
 
 @pytest.mark.parametrize(
@@ -327,20 +328,20 @@ def refused(event_id: int, push: int) -> PushRefused:
     [
         pytest.param([pushed(1)], {"p0": 1}, id="pushed"),
         pytest.param([pushed(1), pushed(2), pushed(3, "p1")], {"p0": 2, "p1": 3}, id="pushed-twice"),
-        pytest.param([pushed(1), replace(LANDED, event_id=2, pushed=("p0", 1))], {}, id="recorded"),
+        pytest.param([pushed(1), again(LANDED, 2, pushed="p0", push_event=1)], {}, id="recorded"),
         pytest.param([pushed(1), refused(2, 1)], {}, id="refused"),
-        pytest.param([pushed(1), replace(LANDED, event_id=2)], {"p0": 1}, id="recorded-by-another-look"),
+        pytest.param([pushed(1), again(LANDED, 2)], {"p0": 1}, id="recorded-by-another-look"),
         pytest.param(
-            [pushed(1), pushed(2), replace(LANDED, event_id=3, pushed=("p0", 1))], {"p0": 2}, id="pushed-while-looking"
+            [pushed(1), pushed(2), again(LANDED, 3, pushed="p0", push_event=1)], {"p0": 2}, id="pushed-while-looking"
         ),
         pytest.param([pushed(1), refused(2, 1), pushed(3)], {"p0": 3}, id="pushed-again"),
         pytest.param([refused(2, 1)], {}, id="answer-to-nothing"),
     ],
 )
-def test_what_was_pushed_waits_for_its_answer(facts: list[Fact], waiting: dict[str, int]) -> None:
+def test_what_was_pushed_waits_for_its_answer(facts: list[Logged], waiting: dict[str, int]) -> None:
     rows = after(*facts)
     assert {key[2]: event for key, event in rows.pushed.items() if event is not None} == waiting
-    is_recorded = any(isinstance(fact, FeedInstanceAvailable) for fact in facts)
+    is_recorded = any(isinstance(one.fact, FeedInstanceAvailable) for one in facts)
     assert bool(rows.feeds) == is_recorded  # what is pushed is not there before somebody has looked
 
 
@@ -349,87 +350,51 @@ RUNS = st.sampled_from(["a", "b", "c"])
 CLUSTERS = st.sampled_from(["primary", "backup"])
 VERSIONS = st.sampled_from(["v1", "v2"])
 PARTITIONS = st.sampled_from(["", "p0", "p1"])
-CONSUMED = st.lists(
-    st.builds(Consumption, st.sampled_from(["x", "y"]), st.just("raw"), NOMINALS, st.none() | VERSIONS),
-    max_size=3,
-    unique_by=lambda one: (one.input, one.instance),
-).map(tuple)
+READ = st.lists(st.builds(Consumption, st.just("raw"), NOMINALS, st.none() | VERSIONS), max_size=3).map(tuple)
+BYTES = st.none() | st.integers(0, 2**63 - 1)
 FACT: st.SearchStrategy[Fact] = st.one_of(
     st.builds(
         FeedInstanceAvailable,
-        event_id=st.just(0),
         cluster=CLUSTERS,
         feed=st.just("raw"),
         instance=NOMINALS,
         version=VERSIONS,
         at=NOMINALS,
-        bytes=st.none() | st.integers(0, 2**63 - 1),
+        bytes=BYTES,
         signature=st.none() | VERSIONS,
-        run_id=st.none() | RUNS,
-        late=st.booleans(),
-        pushed=st.none() | st.tuples(PARTITIONS, st.integers(0, 60)),
+        process=st.none() | st.just("p"),
+        late=st.sampled_from([(), LATE]),
+        pushed=st.none() | PARTITIONS,
+        push_event=st.none() | st.integers(0, 60),
     ),
-    st.builds(PartitionPushed, event_id=st.just(0), cluster=CLUSTERS, feed=st.just("raw"), partition=PARTITIONS),
-    st.builds(
-        PushRefused,
-        event_id=st.just(0),
-        cluster=CLUSTERS,
-        feed=st.just("raw"),
-        partition=PARTITIONS,
-        pushed=st.integers(0, 60),
-    ),
-    st.builds(
-        FeedInstanceEvicted,
-        event_id=st.just(0),
-        cluster=CLUSTERS,
-        feed=st.just("raw"),
-        instance=NOMINALS,
-        at=NOMINALS,
-        bytes=st.none() | st.integers(0, 2**63 - 1),
-        run_id=st.none() | RUNS,
-    ),
-    st.builds(
-        CameTooLate,
-        event_id=st.just(0),
-        process=st.just("p"),
-        cluster=CLUSTERS,
-        nominal=NOMINALS,
-        feed=st.just("raw"),
-        instance=NOMINALS,
-        version=VERSIONS,
-    ),
+    st.builds(PartitionPushed, CLUSTERS, st.just("raw"), PARTITIONS),
+    st.builds(PushRefused, CLUSTERS, st.just("raw"), PARTITIONS, st.integers(0, 60)),
+    st.builds(FeedInstanceEvicted, CLUSTERS, st.just("raw"), NOMINALS, st.just("delete"), at=NOMINALS, bytes=BYTES),
+    st.builds(CameTooLate, st.just("p"), CLUSTERS, NOMINALS, st.just("raw"), NOMINALS, VERSIONS, at=NOMINALS),
     st.builds(
         InstanceChanged,
-        event_id=st.just(0),
         process=st.just("p"),
         cluster=CLUSTERS,
         nominal=NOMINALS,
         state=st.sampled_from(InstanceState),
         at=NOMINALS,
-        run_id=st.none() | RUNS,
         reason=st.sampled_from(["", "why"]),
-        consumed=CONSUMED,
+        inputs=st.none() | st.dictionaries(st.sampled_from(["x", "y"]), READ),
     ),
-    st.builds(
-        RunQueued,
-        event_id=st.just(0),
-        run_id=RUNS,
-        process=st.just("p"),
-        cluster=CLUSTERS,
-        nominals=st.lists(NOMINALS, max_size=4, unique=True).map(tuple),
-    ),
-    st.builds(RunEnded, event_id=st.just(0), run_id=RUNS, ending=st.sampled_from(RunEnding), at=NOMINALS),
+    st.builds(RunQueued, st.just("p"), CLUSTERS, st.lists(NOMINALS, max_size=4, unique=True).map(tuple)),
+    st.builds(RunEnded, st.sampled_from(RunEnding), NOMINALS),
 )
-HISTORIES = st.lists(st.tuples(FACT, st.integers(1, 5)), max_size=40).map(
+HISTORIES = st.lists(st.tuples(FACT, st.integers(1, 5), st.none() | RUNS), max_size=40).map(
     lambda steps: [
-        replace(fact, event_id=sum(step for _, step in steps[: index + 1])) for index, (fact, _) in enumerate(steps)
+        Logged(sum(step for _, step, _ in steps[: index + 1]), fact, run_id)
+        for index, (fact, _, run_id) in enumerate(steps)
     ]
 )
 SIZES = st.lists(st.integers(1, 9), min_size=1, max_size=5)
 
 
 @given(HISTORIES, SIZES)
-def test_any_chunking_gives_the_same_rows(facts: list[Fact], sizes: list[int]) -> None:
+def test_any_chunking_gives_the_same_rows(facts: list[Logged], sizes: list[int]) -> None:
     at_once, in_chunks, following, place = after(*facts), Rows(), chunks_of(facts, sizes), 0
     while True:
         chunk, last = following(place, 1000)
@@ -451,7 +416,7 @@ def test_any_chunking_gives_the_same_rows(facts: list[Fact], sizes: list[int]) -
 @settings(max_examples=40)
 @given(HISTORIES, SIZES, SIZES)
 def test_any_chunking_stores_the_same_rows(
-    ledger: Engine, facts: list[Fact], sizes: list[int], other_sizes: list[int]
+    ledger: Engine, facts: list[Logged], sizes: list[int], other_sizes: list[int]
 ) -> None:
     empty(ledger)
     assert fold(ledger, history_of(facts, sizes)) == len(facts)

@@ -9,7 +9,7 @@ import dagster as dg
 import pytest
 from sqlalchemy import delete
 
-from falcon_assets.events.metadata import instance_state
+from falcon_assets.events.process_instances import InstanceChanged
 from falcon_assets.ledger.tables import METADATA, PROCESS_INSTANCES
 from falcon_assets.model.instant import parse_instant
 from falcon_assets.operations.installation import Installation
@@ -35,8 +35,8 @@ def installation(open_at: OpenAt) -> Iterator[Installation]:
 def happen(installation: Installation, hour: int, state: InstanceState) -> None:
     """An instance comes to a state in Dagster's history."""
     at, key = parse_instant(START) + timedelta(hours=hour), dg.AssetKey(["primary", "hourly-out"])
-    event = instance_state(key, f"{at:%Y-%m-%d-%H:%M}", "hourly", at, state, at)
-    installation.instance.report_runless_asset_event(event)
+    changed = InstanceChanged("hourly", "primary", at, state, at)
+    installation.instance.report_runless_asset_event(changed.event(key, f"{at:%Y-%m-%d-%H:%M}"))
 
 
 def test_the_status_counts_what_is_folded_and_what_is_not_and_folds_nothing(installation: Installation) -> None:

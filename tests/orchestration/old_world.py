@@ -10,11 +10,13 @@ from pathlib import Path
 import dagster as dg
 from sqlalchemy import select, update
 
+from falcon_assets.events.feed_instances import FeedInstanceAvailable
 from falcon_assets.ledger.tables import FEED_INSTANCES, INCOMPLETE, PASSES, PUSHED
 from falcon_assets.model.instant import format_instant, parse_instant
 from falcon_assets.orchestration.coordination.collector import Collection, Collector
 from falcon_assets.orchestration.coordination.old_instances import OldInstances
 from tests.orchestration.ledger_world import LedgerWorld
+from tests.records import has_record
 
 CLUSTER = """
 kind: cluster
@@ -67,8 +69,8 @@ class OldWorld(LedgerWorld):
         """What was recorded in full, as it came."""
         key = dg.AssetKey([cluster, feed])
         records = self.instance.fetch_materializations(key, limit=1000, ascending=True).records
-        said = [event for record in records if (event := record.asset_materialization)]
-        return [event for event in said if "signature" in event.metadata]
+        events = [event for record in records if (event := record.asset_materialization)]
+        return [event for event in events if has_record(FeedInstanceAvailable, event)]
 
     def recorded(self, cluster: str, feed: str) -> list[str]:
         return [(event.partition or "")[:13] for event in self.events(cluster, feed)]

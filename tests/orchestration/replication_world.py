@@ -11,6 +11,8 @@ from typing import Any
 import dagster as dg
 from sqlalchemy import select
 
+from falcon_assets.events.feed_instances import FeedInstanceAvailable
+from falcon_assets.events.work_done import FilesCopied
 from falcon_assets.ledger.tables import CONSUMED, FEED_INSTANCES, FOLD, PROCESS_INSTANCES
 from falcon_assets.model.instant import format_instant, parse_instant
 from falcon_assets.model.process import Process
@@ -19,6 +21,7 @@ from falcon_assets.orchestration.coordination.collector import Collector
 from falcon_assets.orchestration.coordination.coordinator import Coordinator, PlannedRun
 from falcon_assets.orchestration.coordination.late_arrival import LateArrival
 from tests.orchestration.ledger_world import LedgerWorld
+from tests.records import R, read_record
 
 FEED = """---
 kind: feed
@@ -114,14 +117,20 @@ class ReplicationWorld(LedgerWorld):
             if decision.waiting
         }
 
-    def published(self, cluster: str, feed: str, number: int) -> list[dict[str, Any]]:
-        """The metadata of every materialization of an instance, oldest first."""
+    def published(self, cluster: str, feed: str, number: int) -> list[FeedInstanceAvailable]:
+        """What every materialization of an instance says, oldest first."""
+        return self._said(FeedInstanceAvailable, cluster, feed, number)
+
+    def copied(self, cluster: str, feed: str, number: int) -> list[FilesCopied]:
+        """What the copies were that it was published from."""
+        return self._said(FilesCopied, cluster, feed, number)
+
+    def _said(self, kind: type[R], cluster: str, feed: str, number: int) -> list[R]:
         filters = dg.AssetRecordsFilter(
             asset_key=dg.AssetKey([cluster, feed]), asset_partitions=[format_instant(hour(number))]
         )
         records = self.instance.fetch_materializations(filters, limit=100, ascending=True).records
-        events = [record.asset_materialization for record in records]
-        return [{name: value.value for name, value in event.metadata.items()} for event in events if event]
+        return [read_record(kind, record) for record in records]
 
     def messages(self, cluster: str, feed: str, number: int) -> list[str]:
         """What the runs that published an instance said of their copies."""

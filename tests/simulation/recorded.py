@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from datetime import datetime, timezone
-from typing import Any
+from datetime import datetime
 
 import dagster as dg
 from sqlalchemy import select
 
+from falcon_assets.events.feed_instances import FeedInstanceAvailable
+from falcon_assets.events.process_instances import CameTooLate, InstanceChanged
 from falcon_assets.ledger.tables import PROCESS_INSTANCES
 from falcon_assets.orchestration.platform.open_ledger import Ledger
+from falcon_assets.planning.instances.instance_record import InstanceState
+from tests.records import has_record, read_record
 from tests.simulation.world import World
 
 Key = tuple[str, str, datetime]
@@ -58,55 +61,55 @@ def read_back(
     recorded = Recorded({}, states, {}, only_successes)
     known = dict(versions)
     events = [
-        (number, process.name, cluster, feed, facts)
+        (number, process.name, cluster, feed, event)
         for process in world.processes
         for cluster in process.clusters
         for feed, _expression in process.outputs
-        for number, facts in _events(instance, dg.AssetKey([cluster, feed]))
+        for number, event in _events(instance, dg.AssetKey([cluster, feed]))
     ]
-    for number, process_name, cluster, feed, facts in sorted(events, key=lambda event: event[0]):
-        key = (process_name, cluster, _time(facts["nominal_time"]))
-        _tell(recorded, known, key, number, facts)
-        if "data_version" in facts:
-            label = f"{process_name}@{key[2]:%Y-%m-%dT%H:%MZ}#{len(recorded.runs[key])}"
-            known[cluster, feed, facts["data_version"]] = label
+    for number, process_name, cluster, feed, event in sorted(events, key=lambda event: event[0]):
+        for kind in (CameTooLate, InstanceChanged, FeedInstanceAvailable):
+            if not has_record(kind, event):
+                continue
+            fact = read_record(kind, event)
+            key = (process_name, cluster, fact.nominal)
+            if isinstance(fact, FeedInstanceAvailable):
+                label = f"{process_name}@{key[2]:%Y-%m-%dT%H:%MZ}#{len(recorded.runs.setdefault(key, []))}"
+                known[cluster, feed, fact.version] = label
+            else:
+                _tell(recorded, known, key, number, fact)
     return recorded
 
 
-def _tell(recorded: Recorded, known: Versions, key: Key, number: int, facts: dict[str, Any]) -> None:
+def _tell(recorded: Recorded, known: Versions, key: Key, number: int, fact: CameTooLate | InstanceChanged) -> None:
     """Adds what one event says."""
 
     def label(feed: str, version: str | None) -> str | None:
         return None if version is None else known[key[1], feed, version]
 
-    runs, state = recorded.runs.setdefault(key, []), facts.get("state")
-    if "too_late" in facts:
-        change = (facts["feed"], _time(facts["instance"]), label(facts["feed"], facts["too_late"]))
+    runs = recorded.runs.setdefault(key, [])
+    if isinstance(fact, CameTooLate):
+        change = (fact.feed, fact.instance, label(fact.feed, fact.too_late))
         recorded.too_late.setdefault(key, []).append(change)
-    elif state == "RUNNING":
+        return
+    if fact.state is InstanceState.RUNNING:
         if recorded.only_successes and runs and not runs[-1].succeeded:
             runs.pop()
-        runs.append(RecordedRun(_time(facts["at"]), number))
-    elif state in ("SUCCEEDED", "FAILED"):
-        runs[-1].ended, runs[-1].succeeded = number, state == "SUCCEEDED"
-    if state == "SUCCEEDED":
+        runs.append(RecordedRun(fact.at, number))
+    elif fact.state in (InstanceState.SUCCEEDED, InstanceState.FAILED):
+        runs[-1].ended, runs[-1].succeeded = number, fact.state is InstanceState.SUCCEEDED
+    if fact.state is InstanceState.SUCCEEDED:
         runs[-1].read = {
-            (name, _time(one["instance"])): label(one["feed"], one["version"])
-            for name, consumed in facts["inputs"].items()
-            for one in consumed
+            (name, one.instance): label(one.feed, one.version)
+            for name, read in (fact.inputs or {}).items()
+            for one in read
         }
-        for one in facts.get("late", []):
-            before, after = (label(one["feed"], one[end]) for end in ("from", "to"))
-            runs[-1].late.append((one["input"], one["feed"], _time(one["instance"]), before, after))
+        for one in fact.late:
+            before, after = label(one.feed, one.before), label(one.feed, one.after)
+            runs[-1].late.append((one.input, one.feed, one.instance, before, after))
 
 
-def _events(instance: dg.DagsterInstance, key: dg.AssetKey) -> Iterator[tuple[int, dict[str, Any]]]:
+def _events(instance: dg.DagsterInstance, key: dg.AssetKey) -> Iterator[tuple[int, dg.EventLogRecord]]:
     for fetch in (instance.fetch_observations, instance.fetch_materializations):
         for record in fetch(key, limit=10_000, ascending=True).records:
-            event = record.asset_materialization or record.event_log_entry.asset_observation
-            assert event is not None
-            yield record.storage_id, {name: value.value for name, value in event.metadata.items()}
-
-
-def _time(text: str) -> datetime:
-    return datetime.fromisoformat(text.replace("Z", "+00:00")).astimezone(timezone.utc)
+            yield record.storage_id, record

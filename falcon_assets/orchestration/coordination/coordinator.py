@@ -11,7 +11,7 @@ import dagster as dg
 
 from falcon_assets.catalog.store import EntityStore
 from falcon_assets.errors import FalconError
-from falcon_assets.events.metadata import instance_state
+from falcon_assets.events.process_instances import InstanceChanged
 from falcon_assets.ledger.queries import Name
 from falcon_assets.ledger.status import statuses
 from falcon_assets.model.instant import format_instant
@@ -173,8 +173,7 @@ class Coordinator:
         attempts = [records[one].attempt + 1 if one in records else 1 for one in launch.nominals]
         said = f"attempt {attempts[0]}" if len(set(attempts)) == 1 else f"attempts {_digest(attempts)}"
         times = " to ".join(map(format_instant, dict.fromkeys((launch.nominals[0], launch.nominals[-1]))))
-        tags = run_tags.launch_tags(process, cluster, member.partitions, launch, self.settings.clock.tag)
-        tags[run_tags.ATTEMPTS] = " ".join(map(str, attempts))
+        tags = run_tags.launch_tags(process, cluster, member.partitions, launch, attempts, self.settings.clock.tag)
         return PlannedRun(member, launch, f"{process} on {cluster}, {times}, {said}", tags)
 
     def _record(self, instance: dg.DagsterInstance, member: Member, decision: Decision, now: datetime) -> None:
@@ -184,8 +183,8 @@ class Coordinator:
         for state, instances in ended:
             for nominal, reason in instances:
                 partition = key_of(member.partitions.timeline, member.partitions.partition_of(nominal))
-                event = instance_state(key, partition, member.process.name, nominal, state, now, str(reason))
-                instance.report_runless_asset_event(event)
+                changed = InstanceChanged(member.process.name, member.cluster.name, nominal, state, now, str(reason))
+                instance.report_runless_asset_event(changed.event(key, partition))
 
 
 def _digest(attempts: Sequence[int]) -> str:

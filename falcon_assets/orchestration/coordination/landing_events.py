@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
 import dagster as dg
 
-from falcon_assets.events import metadata as meta
+from falcon_assets.events.event_log import materialization, observation
+from falcon_assets.events.feed_instances import FeedInstanceAvailable, InstancesLanded
+from falcon_assets.events.pushes import PushRefused
 from falcon_assets.ledger.collecting import Push
 from falcon_assets.model.feed import Feed
 from falcon_assets.model.instant import format_instant
@@ -48,26 +49,26 @@ class Landings:
             push: What this is the answer to.
         """
         is_real = self.clock.origin is None
-        before = came_after(self.looked_at.get(feed.name), one.modified if is_real else None, self.now)
-        looked_before = {meta.LOOKED_BEFORE: before.isoformat(timespec="milliseconds")} if before else {}
-        modified = {"modified_at": one.modified.isoformat(timespec="milliseconds")} if one.modified else {}
-        return dg.AssetMaterialization(
-            asset_key=names.asset_key(store.cluster.name, feed.name),
-            partition=key_of(feed_timeline(feed, store.cluster.name), one.instance),
+        landed = FeedInstanceAvailable(
+            store.cluster.name,
+            feed.name,
+            one.instance,
+            one.version.version,
+            self.now,
+            one.version.bytes,
+            files=one.version.files,
+            signature=one.signature,
+            looked_before=came_after(self.looked_at.get(feed.name), one.modified if is_real else None, self.now),
+            modified_at=one.modified,
+            pushed=push.partition if push else None,
+            push_event=push.event_id if push else None,
+            path=store.shown(one.path),
+        )
+        return materialization(
+            names.asset_key(store.cluster.name, feed.name),
+            key_of(feed_timeline(feed, store.cluster.name), one.instance),
+            landed,
             description=f"{feed.name} {format_instant(one.instance)} landed",
-            metadata={
-                meta.INSTANCE: format_instant(one.instance),
-                "path": dg.MetadataValue.path(store.shown(one.path)),
-                "data_version": one.version.version,
-                "bytes": one.version.bytes,
-                "files": one.version.files,
-                meta.SIGNATURE: one.signature,
-                meta.AT: self.now.isoformat(timespec="milliseconds"),
-                **modified,
-                **looked_before,
-                **(_answer(push) if push else {}),
-            },
-            tags={meta.DATA_VERSION_TAG: one.version.version},
         )
 
     def summary(self, cluster: str, feed: Feed, instances: Sequence[datetime]) -> dg.AssetObservation:
@@ -78,24 +79,17 @@ class Landings:
             feed: The feed.
             instances: Those that landed, one at least.
         """
-        first, last = format_instant(min(instances)), format_instant(max(instances))
+        landed = InstancesLanded(len(instances), min(instances), max(instances), self.now)
+        first, last = format_instant(landed.first), format_instant(landed.last)
         found = f"{len(instances)} instances landed, {first} to {last}" if len(instances) > 1 else f"{first} landed"
-        return dg.AssetObservation(
-            asset_key=names.asset_key(cluster, feed.name),
-            description=f"{feed.name}: {found}",
-            metadata={"landed": len(instances), "first": first, "last": last, meta.AT: self.now.isoformat()},
-        )
+        return observation(names.asset_key(cluster, feed.name), None, landed, description=f"{feed.name}: {found}")
 
 
 def refused(cluster: str, push: Push, why: str, is_partition: bool) -> dg.AssetObservation:
     """What was pushed is not there, or cannot be: an observation on its partition, where it is one."""
-    return dg.AssetObservation(
-        asset_key=names.asset_key(cluster, push.feed),
-        partition=push.partition if is_partition else None,
+    return observation(
+        names.asset_key(cluster, push.feed),
+        push.partition if is_partition else None,
+        PushRefused(cluster, push.feed, push.partition, push.event_id, why),
         description=f"{push.feed} {push.partition or 'without a partition'} was reported and is not recorded: {why}",
-        metadata={meta.REASON: why, **_answer(push)},
     )
-
-
-def _answer(push: Push) -> dict[str, Any]:
-    return {meta.PUSHED: push.partition, meta.PUSH: push.event_id}

@@ -12,7 +12,8 @@ import dagster as dg
 
 from falcon_assets.catalog.store import EntityStore
 from falcon_assets.errors import count_of
-from falcon_assets.events import metadata as meta
+from falcon_assets.events.event_log import observation
+from falcon_assets.events.process_instances import CameTooLate
 from falcon_assets.ledger import reruns
 from falcon_assets.ledger.locks import lock_in_transaction
 from falcon_assets.ledger.reduce import ProcessKey
@@ -132,7 +133,8 @@ class LateArrival:
         said = too_late_text(name, nominal, change, after)
         asset = names.process_keys(process, cluster)[0]
         partition = key_of(partitions.timeline, partitions.partition_of(nominal))
-        instance.report_runless_asset_event(meta.too_late(asset, partition, name, nominal, change, now, said))
+        late = CameTooLate(name, cluster, nominal, change.feed, change.instance, change.after, now)
+        instance.report_runless_asset_event(observation(asset, partition, late, description=said))
         return said
 
     def _process(self, name: str, cluster: str) -> Process:

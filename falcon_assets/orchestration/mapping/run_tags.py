@@ -1,19 +1,23 @@
 """The tags by which a run says which instances it carries, and for whom.
 
 What people read and filter by is visible in the UI; what only we need has Dagster's prefix for hidden tags. Runs of
-earlier versions have it as ``falcon/...``, and history is read for ever: ask the functions here.
+earlier versions have it as ``falcon/...``, and history is read for ever; and anybody may tag runs as they like: what is
+not of our form says nothing. So ask the functions here.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 
+from falcon_assets.errors import ExpressionError
 from falcon_assets.model.instant import format_instant, parse_instant
 from falcon_assets.orchestration.dagster_internals.tags import HIDDEN, PARENT_RUN, PRIORITY, RANGE_END, RANGE_START
 from falcon_assets.orchestration.mapping.partitions import key_of
 from falcon_assets.planning.instances.process_partitions import ProcessPartitions
 from falcon_assets.planning.rules.situation import Launch
+from falcon_assets.planning.time.clock import Clock
 
 PROCESS = "falcon/process"
 CLUSTER = "falcon/cluster"
@@ -34,9 +38,11 @@ INTERRUPTED = "falcon/interrupted"
 BY_ITSELF = {PRIORITY: "-1"}
 """On runs that nobody asked for: those that a person starts go before them."""
 
+_NUMBERS = re.compile(r"[0-9]{1,9}( [0-9]{1,9})*")
+
 
 def launch_tags(
-    process: str, cluster: str, partitions: ProcessPartitions, launch: Launch, clock: str
+    process: str, cluster: str, partitions: ProcessPartitions, launch: Launch, attempts: Sequence[int], clock: str
 ) -> dict[str, str]:
     """The tags of a run that carries the instances of ``launch``."""
     first, last = (
@@ -47,6 +53,7 @@ def launch_tags(
         PROCESS: process,
         CLUSTER: cluster,
         NOMINAL_TIMES: " ".join(map(format_instant, launch.nominals)),
+        ATTEMPTS: " ".join(map(str, attempts)),
         SLOTS: str(launch.slots),
         RANGE_START: first,
         RANGE_END: last,
@@ -58,7 +65,12 @@ def launch_tags(
 
 def nominals_of(tags: Mapping[str, str]) -> tuple[datetime, ...]:
     """The instances that the run was made for; none where no coordinator made it."""
-    return tuple(map(parse_instant, _hidden(tags, NOMINAL_TIMES).split()))
+    if PROCESS not in tags or CLUSTER not in tags:
+        return ()
+    try:
+        return tuple(map(parse_instant, _hidden(tags, NOMINAL_TIMES).split()))
+    except ExpressionError:
+        return ()
 
 
 def attempts_of(tags: Mapping[str, str]) -> tuple[int, ...]:
@@ -66,17 +78,26 @@ def attempts_of(tags: Mapping[str, str]) -> tuple[int, ...]:
 
     A run that a person repeats in Dagster's UI carries the tags of the first one, and is an attempt of its own.
     """
-    return () if PARENT_RUN in tags else tuple(map(int, _hidden(tags, ATTEMPTS).split()))
+    attempts = _numbers(tags, ATTEMPTS)
+    return attempts if PARENT_RUN not in tags and len(attempts) == len(nominals_of(tags)) else ()
 
 
 def slots_of(tags: Mapping[str, str], default: int) -> int:
     """How many of the instances may run at once; ``default`` where the run does not say."""
-    return int(_hidden(tags, SLOTS) or default)
+    return next(iter(_numbers(tags, SLOTS)), default)
 
 
-def clock_of(tags: Mapping[str, str]) -> str:
-    """The simulated clock that the run lives by; empty: the real one."""
-    return _hidden(tags, CLOCK)
+def shown_at(tags: Mapping[str, str], real_now: datetime) -> datetime:
+    """What the clock that the run lives by showed at a real time."""
+    try:
+        return Clock.from_tag(_hidden(tags, CLOCK)).at(real_now)
+    except ExpressionError:
+        return real_now
+
+
+def _numbers(tags: Mapping[str, str], name: str) -> tuple[int, ...]:
+    found = _NUMBERS.fullmatch(_hidden(tags, name))
+    return tuple(map(int, found[0].split())) if found else ()
 
 
 def _hidden(tags: Mapping[str, str], name: str) -> str:

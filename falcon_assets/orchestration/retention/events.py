@@ -8,7 +8,8 @@ from datetime import datetime
 import dagster as dg
 
 from falcon_assets.catalog.store import EntityStore
-from falcon_assets.events import metadata as meta
+from falcon_assets.events.event_log import observation
+from falcon_assets.events.feed_instances import FeedInstanceEvicted, InstancesKept, KeptInstance
 from falcon_assets.ledger.evictions import Eviction
 from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.instant import format_instant
@@ -38,21 +39,20 @@ class EvictionEvents:
         """
         verdict = one.verdict
         done = f"archived to {verdict.archive_place}" if verdict.archive_place else "deleted"
-        return dg.AssetObservation(
-            asset_key=names.asset_key(one.cluster, one.feed),
-            partition=self._partition(one),
-            description=f"{one.feed} {format_instant(one.instance)} was evicted ({done}): {verdict.reason}",
-            metadata={
-                meta.EVICTED: verdict.action,
-                meta.REASON: verdict.reason,
-                meta.INSTANCE: format_instant(one.instance),
-                "bytes": one.bytes,
-                "files": one.files,
-                meta.AT: at.isoformat(timespec="milliseconds"),
-                **({"archived_to": verdict.archive_place} if verdict.archive_place else {}),
-                **({"archive_cluster": one.archive_cluster} if one.archive_cluster else {}),
-            },
+        gone = FeedInstanceEvicted(
+            one.cluster,
+            one.feed,
+            one.instance,
+            verdict.action,
+            at,
+            one.bytes,
+            one.files,
+            verdict.reason,
+            verdict.archive_place,
+            one.archive_cluster,
         )
+        said = f"{one.feed} {format_instant(one.instance)} was evicted ({done}): {verdict.reason}"
+        return observation(names.asset_key(one.cluster, one.feed), self._partition(one), gone, description=said)
 
     def kept(self, feed: str, verdicts: Sequence[Verdict], at: datetime) -> dg.AssetObservation:
         """An observation on the asset: which instances have outlived their limit and stay nevertheless, and why.
@@ -62,16 +62,10 @@ class EvictionEvents:
             verdicts: On those instances.
             at: When, on the falcon clock.
         """
-        shown = [{"instance": format_instant(one.instance.nominal), "reason": one.reason} for one in verdicts[:_SHOWN]]
-        return dg.AssetObservation(
-            asset_key=names.asset_key(self._cluster.name, feed),
-            description=f"{feed}: {len(verdicts)} outlived their limit and are kept",
-            metadata={
-                "kept": len(verdicts),
-                "kept_instances": dg.MetadataValue.json(shown),
-                meta.AT: at.isoformat(timespec="milliseconds"),
-            },
-        )
+        shown = tuple(KeptInstance(one.instance.nominal, one.reason) for one in verdicts[:_SHOWN])
+        kept = InstancesKept(len(verdicts), shown, at)
+        said = f"{feed}: {len(verdicts)} outlived their limit and are kept"
+        return observation(names.asset_key(self._cluster.name, feed), None, kept, description=said)
 
     def _partition(self, one: Eviction) -> str:
         """Where several process instances write the instance: the last one's."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from falcon_assets.catalog.store import EntityStore
-from falcon_assets.events.metadata import instance_state
+from falcon_assets.events.process_instances import InstanceChanged
 from falcon_assets.ledger import queries
 from falcon_assets.model.process import Process
 from falcon_assets.orchestration.dagster_internals.tables import RUNS
@@ -35,7 +35,7 @@ def free_instances_of_deleted_runs(
         key = names.process_keys(process, cluster)[0]
         for nominal in nominals:
             partition = key_of(partitions.timeline, partitions.partition_of(nominal))
-            reason = "its run was deleted"
-            event = instance_state(key, partition, process.name, nominal, InstanceState.WAITING, settings.now(), reason)
-            ledger.instance.report_runless_asset_event(event)
+            waits, reason = InstanceState.WAITING, "its run was deleted"
+            changed = InstanceChanged(process.name, cluster, nominal, waits, settings.now(), reason)
+            ledger.instance.report_runless_asset_event(changed.event(key, partition))
     return sum(map(len, lost.values()))

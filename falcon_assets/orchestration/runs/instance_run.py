@@ -15,6 +15,7 @@ from pyspark.sql import SparkSession
 from falcon_assets.engines.computing.run import run_workflow
 from falcon_assets.engines.computing.task import WorkflowTask
 from falcon_assets.errors import MissingInputsError, StorageError
+from falcon_assets.events.inputs import Consumption
 from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.feed import Feed
 from falcon_assets.model.instant import format_instant
@@ -48,19 +49,6 @@ def _nothing_evicted(feed: str, instances: Sequence[datetime]) -> Mapping[dateti
 
 
 @dataclass(frozen=True)
-class ConsumedInstance:
-    """An input instance and what was there just before it was read; None: nothing, and the input is optional.
-
-    An input that is replaced while it is read is recorded with its old version, so it shows up as late data.
-    """
-
-    feed: str
-    instance: datetime
-    path: str
-    version: DataVersion | None
-
-
-@dataclass(frozen=True)
 class PublishedOutput:
     """An output instance as it was published, and its absolute path or URL."""
 
@@ -84,7 +72,7 @@ class InstanceResult:
     """
 
     nominal: datetime
-    inputs: Mapping[str, tuple[ConsumedInstance, ...]]
+    inputs: Mapping[str, tuple[Consumption, ...]]
     outputs: tuple[PublishedOutput, ...]
     application_id: str
     seconds: float
@@ -239,11 +227,11 @@ class InstanceRunner:
             if instance not in there
         }
 
-    def _consumed(self, one: InputPlan, available: Available, counted: Sequence[Counted]) -> Iterator[ConsumedInstance]:
-        versions = {instance: version for (instance, _), (version, _) in zip(available, counted, strict=True)}
+    def _consumed(self, one: InputPlan, available: Available, counted: Sequence[Counted]) -> Iterator[Consumption]:
+        versions = {instance: version.version for (instance, _), (version, _) in zip(available, counted, strict=True)}
         root = self.store_of(one.feed).root or ""
         for instance, path in zip(one.instances, one.paths, strict=True):
-            yield ConsumedInstance(one.feed.name, instance, f"{root}{path}", versions.get(instance))
+            yield Consumption(one.feed.name, instance, versions.get(instance), path=f"{root}{path}")
 
     def _input_data(self, one: InputPlan, available: Available, counted: Sequence[Counted]) -> InputData:
         return InputData(
@@ -260,9 +248,7 @@ def _target(output: OutputPlan) -> OutputTarget:
     return OutputTarget(output.path, output.feed.availability_flag, permission)
 
 
-def _read(late: tuple[LateChange, ...], inputs: Mapping[str, tuple[ConsumedInstance, ...]]) -> tuple[LateChange, ...]:
+def _read(late: tuple[LateChange, ...], inputs: Mapping[str, tuple[Consumption, ...]]) -> tuple[LateChange, ...]:
     """The changes up to the versions that were read: they may be newer than what was asked for."""
-    versions = {
-        (name, one.instance): one.version.version for name, read in inputs.items() for one in read if one.version
-    }
-    return tuple(replace(one, after=versions.get((one.input, one.instance), one.after)) for one in late)
+    versions = {(name, one.instance): one.version for name, read in inputs.items() for one in read}
+    return tuple(replace(one, after=versions.get((one.input, one.instance)) or one.after) for one in late)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import datetime
-from typing import Any
 
 import dagster as dg
 
-from falcon_assets.events import metadata as meta
-from falcon_assets.ledger.reruns import cause_of
-from falcon_assets.model.instant import format_instant
+from falcon_assets.events.event_log import materialization
+from falcon_assets.events.feed_instances import FeedInstanceAvailable
+from falcon_assets.events.process_instances import InstanceChanged
+from falcon_assets.events.work_done import WorkDone
 from falcon_assets.model.process import Process
 from falcon_assets.orchestration.mapping import asset_keys as names
 from falcon_assets.orchestration.runs.instance_run import InstanceResult
@@ -25,49 +25,28 @@ def materializations(
 
     The last one says that the process instance succeeded.
     """
-    common: dict[str, Any] = {
-        "duration_seconds": round(result.seconds, 3),
-        "spark_application_id": result.application_id,
-        meta.INPUTS: dg.MetadataValue.json(_inputs(result)),
-        **({meta.LATE: dg.MetadataValue.json(cause_of(result.late))} if result.late else {}),
-    }
-    if not result.outputs:
-        done = meta.state_metadata(process.name, result.nominal, InstanceState.SUCCEEDED, at)
-        (key,) = names.process_keys(process, store.cluster.name)
-        yield dg.AssetMaterialization(asset_key=key, partition=partition, metadata={**done, **common})
-    for output in result.outputs:
-        done = meta.state_metadata(process.name, result.nominal, InstanceState.SUCCEEDED, at)
-        if output is not result.outputs[-1]:
-            del done[meta.STATE]
-        yield dg.AssetMaterialization(
-            asset_key=names.asset_key(store.cluster.name, output.plan.feed.name),
-            partition=partition,
-            metadata={
-                **done,
-                "instance": format_instant(output.plan.instance),
-                "path": dg.MetadataValue.path(output.place),
-                "data_version": output.version.version,
-                "dagster/row_count": output.records,
-                "records": output.records,
-                "bytes": output.version.bytes,
-                "files": output.version.files,
-                **common,
-            },
-            tags={meta.DATA_VERSION_TAG: output.version.version},
+    cluster, nominal, inputs, late = store.cluster.name, result.nominal, result.inputs, result.late
+    succeeded = InstanceChanged(process.name, cluster, nominal, InstanceState.SUCCEEDED, at, inputs=inputs, late=late)
+    work = WorkDone(round(result.seconds, 3), result.application_id)
+    published = [
+        FeedInstanceAvailable(
+            cluster,
+            output.plan.feed.name,
+            output.plan.instance,
+            output.version.version,
+            at,
+            output.version.bytes,
+            output.records,
+            output.version.files,
+            process=process.name,
+            nominal=nominal,
+            inputs=inputs,
+            late=late,
+            path=output.place,
         )
-
-
-def _inputs(result: InstanceResult) -> dict[str, Any]:
-    """Per input what was read, and what of an optional input was not there (without a version), oldest first."""
-    return {
-        name: [
-            {
-                "feed": one.feed,
-                "instance": format_instant(one.instance),
-                "path": one.path,
-                "version": one.version.version if one.version else None,
-            }
-            for one in consumed
-        ]
-        for name, consumed in result.inputs.items()
-    }
+        for output in result.outputs
+    ]
+    keys = names.process_keys(process, cluster)
+    for key, one in zip(keys, published[:-1], strict=False):
+        yield materialization(key, partition, one, work)
+    yield materialization(keys[-1], partition, *published[-1:], succeeded, work)

@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 
 from falcon_assets.engines.computing.programs import stop_programs
 from falcon_assets.errors import FalconError
-from falcon_assets.events.metadata import instance_state
+from falcon_assets.events.process_instances import InstanceChanged
 from falcon_assets.ledger import queries, reruns
 from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.instant import format_instant
@@ -231,8 +231,8 @@ class ProcessExecution:
         self, context: dg.AssetExecutionContext, nominal: datetime, state: InstanceState, reason: str = ""
     ) -> None:
         key = names.process_keys(self.process, self.cluster.name)[0]
-        partition, at = self._partition(nominal), self.settings.now()
-        context.log_event(instance_state(key, partition, self.process.name, nominal, state, at, reason))
+        changed = InstanceChanged(self.process.name, self.cluster.name, nominal, state, self.settings.now(), reason)
+        context.log_event(changed.event(key, self._partition(nominal)))
 
     def _partition(self, nominal: datetime) -> str:
         return key_of(self.partitions.timeline, self.partitions.partition_of(nominal))

@@ -7,14 +7,15 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any, TypeAlias
-
-import dagster as dg
+from typing import TypeAlias
 
 from falcon_assets.errors import MissingInputsError
-from falcon_assets.events import metadata as meta
+from falcon_assets.events.event_log import materialization, observation
+from falcon_assets.events.feed_instances import FeedInstanceAvailable
+from falcon_assets.events.inputs import Consumption
+from falcon_assets.events.process_instances import InstanceChanged
+from falcon_assets.events.work_done import FilesCopied, WorkDone
 from falcon_assets.ledger import queries
-from falcon_assets.ledger.reruns import cause_of
 from falcon_assets.model.feed import Feed
 from falcon_assets.model.instant import format_instant
 from falcon_assets.orchestration.mapping import asset_keys as names
@@ -180,55 +181,49 @@ class _Copied:
     late: tuple[LateChange, ...]
 
     def events(self, partition: str, at: datetime) -> Iterator[Event]:
-        replication = self.route.replication
-        key = names.asset_key(replication.target, self.route.feed.name)
-        state = meta.state_metadata(replication.name, self.nominal, InstanceState.SUCCEEDED, at)
-        said = {**state, **self._metadata()}
-        if self.version is None:
-            yield dg.AssetObservation(
-                asset_key=key,
-                partition=partition,
-                description=f"{replication.name} {format_instant(self.nominal)} is copied; other sources are not yet",
-                metadata=said,
-            )
-            return
-        path = self.route.output(self.nominal).path
-        yield dg.AssetMaterialization(
-            asset_key=key,
-            partition=partition,
-            description=f"{replication.name} {format_instant(self.nominal)} is copied",
-            metadata={
-                **said,
-                "path": dg.MetadataValue.path(self.route.target.shown(path)),
-                "data_version": self.version.version,
-                "bytes": self.version.bytes,
-                "files": self.version.files,
-                "source_versions": dg.MetadataValue.json(dict(self.versions)),
-                **({meta.LATE: dg.MetadataValue.json(cause_of(self.late))} if self.late else {}),
-            },
-            tags={meta.DATA_VERSION_TAG: self.version.version},
+        replication, feed = self.route.replication, self.route.feed.name
+        key, what = names.asset_key(replication.target, feed), f"{replication.name} {format_instant(self.nominal)}"
+        inputs = {replication.inputs[0].name: (self._read(),)}
+        succeeded = InstanceChanged(
+            replication.name, replication.target, self.nominal, InstanceState.SUCCEEDED, at, inputs=inputs
         )
+        work, copied = WorkDone(round(self.result.seconds, 3)), self._files()
+        if self.version is None:
+            said = f"{what} is copied; other sources are not yet"
+            yield observation(key, partition, succeeded, copied, work, description=said)
+            return
+        available = FeedInstanceAvailable(
+            replication.target,
+            feed,
+            self.nominal,
+            self.version.version,
+            at,
+            self.version.bytes,
+            files=self.version.files,
+            process=replication.name,
+            nominal=self.nominal,
+            inputs=inputs,
+            late=self.late,
+            path=self.route.target.shown(self.route.output(self.nominal).path),
+        )
+        yield materialization(key, partition, succeeded, available, copied, work, description=f"{what} is copied")
 
-    def _metadata(self) -> dict[str, Any]:
-        result, replication = self.result, self.route.replication
-        read = {
-            "cluster": replication.source,
-            "feed": self.route.feed.name,
-            "instance": format_instant(self.nominal),
-            "path": f"{self.route.source.root or ''}{self.route.source_path(self.nominal)}",
-            "version": self.read.version,
-        }
-        return {
-            meta.INSTANCE: format_instant(self.nominal),
-            "source": replication.source,
-            "files_copied": result.files_copied,
-            "files_skipped": result.files_skipped,
-            "files_failed": result.files_failed,
-            "bytes_copied": result.bytes,
-            "duration_seconds": round(result.seconds, 3),
-            "verification": result.verification or "nothing to verify",
-            meta.INPUTS: dg.MetadataValue.json({replication.inputs[0].name: [read]}),
-        }
+    def _read(self) -> Consumption:
+        path = f"{self.route.source.root or ''}{self.route.source_path(self.nominal)}"
+        source = self.route.replication.source
+        return Consumption(self.route.feed.name, self.nominal, self.read.version, source, path)
+
+    def _files(self) -> FilesCopied:
+        result = self.result
+        return FilesCopied(
+            self.route.replication.source,
+            result.files_copied,
+            result.files_skipped,
+            result.files_failed,
+            result.bytes,
+            result.verification or "nothing to verify",
+            dict(self.versions) if self.version else None,
+        )
 
 
 def in_words(now: CopyProgress) -> str:

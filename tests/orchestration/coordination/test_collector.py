@@ -14,6 +14,9 @@ import pytest
 from sqlalchemy import select
 
 from falcon_assets.catalog.store import load_entities
+from falcon_assets.events.feed_instances import FeedInstanceAvailable, InstancesLanded
+from falcon_assets.events.process_instances import InstanceChanged
+from falcon_assets.events.record import DATA_VERSION_TAG
 from falcon_assets.ledger import queries
 from falcon_assets.ledger.tables import FEED_INSTANCES
 from falcon_assets.model.instant import format_instant, parse_instant
@@ -22,6 +25,7 @@ from falcon_assets.orchestration.coordination.collector import Collection, Colle
 from falcon_assets.orchestration.platform.open_ledger import open_ledger
 from falcon_assets.settings import Settings
 from tests.orchestration.ledger_world import LedgerWorld
+from tests.records import has_record, read_record
 
 CLUSTER = """
 kind: cluster
@@ -127,14 +131,14 @@ def test_what_is_complete_is_recorded_once(world: World) -> None:
     assert world.collect("changing", "01:30") == Collection(recorded=1, left=0, problems={})
     (event,) = world.events("changing", "flights")
     assert event.partition == "2013-01-01T00:00Z"
-    said = {key: value.value for key, value in event.metadata.items()}
-    assert said["path"] == str(world.folder("changing", "flights", 0))
-    assert (said["instance"], said["files"], said["bytes"]) == ("2013-01-01T00:00Z", 1, 4)
-    assert said["at"] == "2013-01-01T01:30:00.000+00:00"
-    assert "state" not in said
+    there = read_record(FeedInstanceAvailable, event)
+    assert there.path == str(world.folder("changing", "flights", 0))
+    assert (there.instance, there.files, there.bytes) == (parse_instant("2013-01-01T00:00Z"), 1, 4)
+    assert there.at == world.at("01:30").now()
+    assert not has_record(InstanceChanged, event)
     row = world.row("flights", 0)
-    assert row["version"] == said["data_version"] == (event.tags or {})["dagster/data_version"]
-    assert (row["signature"], row["files"], row["bytes"]) == (said["signature"], 1, 4)
+    assert row["version"] == there.version == (event.tags or {})[DATA_VERSION_TAG]
+    assert (row["signature"], row["files"], row["bytes"]) == (there.signature, 1, 4)
     assert (row["landed_at"], row["seen_at"]) == (world.at("01:30").now(), world.at("01:30").now())
     assert (row["changes"], row["previous_version"], row["run_id"]) == (0, None, None)
     assert world.collect("changing", "01:31") == Collection(recorded=0, left=0, problems={})
@@ -274,8 +278,8 @@ def test_what_a_look_found_is_the_latest_event_of_the_asset(world: World) -> Non
         world.land(cluster, feed, hour, text)
     world.collect(cluster, "07:30")
     world.collect(cluster, "07:40")
-    said = [one.asset_observation for one in world.instance.fetch_observations(key, limit=100).records]
-    assert len(said) == before + 1
-    assert said[0] is not None and said[0].partition is None
-    assert said[0].description == f"{feed}: 2 instances landed, 2013-01-01T06:00Z to 2013-01-01T07:00Z"
-    assert said[0].metadata["landed"].value == 2
+    observed = [one.asset_observation for one in world.instance.fetch_observations(key, limit=100).records]
+    assert len(observed) == before + 1
+    assert observed[0] is not None and observed[0].partition is None
+    assert observed[0].description == f"{feed}: 2 instances landed, 2013-01-01T06:00Z to 2013-01-01T07:00Z"
+    assert read_record(InstancesLanded, observed[0]).landed == 2

@@ -14,19 +14,23 @@ from dagster._core.events import AssetObservationData
 from sqlalchemy import select
 
 from falcon_assets.catalog.store import load_entities
-from falcon_assets.events.metadata import instance_state
+from falcon_assets.events.event_log import materialization
+from falcon_assets.events.feed_instances import FeedInstanceAvailable
+from falcon_assets.events.process_instances import InstanceChanged
 from falcon_assets.ledger.locks import try_lock, unlock
 from falcon_assets.ledger.status import Status, command
 from falcon_assets.ledger.tables import CONSUMED, FEED_INSTANCES, FOLD, PROCESS_INSTANCES
 from falcon_assets.model.instant import format_instant, parse_instant
 from falcon_assets.orchestration.code_location import build_definitions
 from falcon_assets.orchestration.coordination.coordinator import Coordinator, Outlook, PlannedRun, coordinator_lock
+from falcon_assets.orchestration.mapping import run_tags
 from falcon_assets.orchestration.platform.open_ledger import open_ledger
 from falcon_assets.planning.instances.instance_record import InstanceState
 from falcon_assets.planning.rules.situation import Decision
 from falcon_assets.settings import Settings
 from falcon_assets.spark.session import stop_sessions
 from tests.orchestration.ledger_world import LedgerWorld
+from tests.records import read_record
 
 CLUSTER = """
 kind: cluster
@@ -139,15 +143,9 @@ class World(LedgerWorld):
 
     def say(self, run: dg.DagsterRun, nominal: datetime, state: InstanceState, time: str) -> None:
         """The run says that an instance came to a state."""
-        process = run.tags["falcon/process"]
-        observation = instance_state(
-            dg.AssetKey(["primary", f"out-{process}"]),
-            format_instant(nominal),
-            process,
-            nominal,
-            state,
-            self.at(time).now(),
-        )
+        process = run.tags[run_tags.PROCESS]
+        changed = InstanceChanged(process, "primary", nominal, state, self.at(time).now())
+        observation = changed.event(dg.AssetKey(["primary", f"out-{process}"]), format_instant(nominal))
         event = dg.DagsterEvent(
             dg.DagsterEventType.ASSET_OBSERVATION.value,
             run.job_name,
@@ -158,10 +156,8 @@ class World(LedgerWorld):
     def land(self, process: str, *numbers: int) -> None:
         """Hours of the input of a process are recorded as landed; there is nothing to read."""
         for number in numbers:
-            said = format_instant(hour(number))
-            event = dg.AssetMaterialization(
-                dg.AssetKey(["primary", f"in-{process}"]), partition=said, metadata={"instance": said}
-            )
+            there = FeedInstanceAvailable("primary", f"in-{process}", hour(number), "v1", hour(number))
+            event = materialization(dg.AssetKey(["primary", f"in-{process}"]), format_instant(hour(number)), there)
             self.instance.report_runless_asset_event(event)
 
     def write(self, process: str, number: int, *delays: int) -> None:
@@ -188,8 +184,8 @@ class World(LedgerWorld):
         key = dg.AssetKey(["primary", f"out-{process}"])
         records = self.instance.fetch_observations(key, limit=100, ascending=True).records
         events = [event for record in records if (event := record.event_log_entry.asset_observation)]
-        said = [({key: value.value for key, value in event.metadata.items()}, event.partition) for event in events]
-        return [(str(partition), str(one["state"]), str(one.get("reason", ""))) for one, partition in said]
+        changes = [(str(event.partition), read_record(InstanceChanged, event)) for event in events]
+        return [(partition, one.state.value, one.reason) for partition, one in changes]
 
 
 @pytest.fixture(scope="module")
@@ -209,9 +205,9 @@ def test_neighbours_whose_inputs_landed_run_once_and_in_one_run(world: World) ->
     assert run.run_key == "neighbours on primary, 2013-01-01T00:00Z to 2013-01-01T02:00Z, attempt 1"
     assert run.job_name == "primary__neighbours_job"
     assert dict(run.tags) == {
-        "falcon/process": "neighbours",
-        "falcon/cluster": "primary",
-        ".dagster/falcon_nominal_times": "2013-01-01T00:00Z 2013-01-01T01:00Z 2013-01-01T02:00Z",
+        run_tags.PROCESS: "neighbours",
+        run_tags.CLUSTER: "primary",
+        run_tags.NOMINAL_TIMES: "2013-01-01T00:00Z 2013-01-01T01:00Z 2013-01-01T02:00Z",
         ".dagster/falcon_attempts": "1 1 1",
         ".dagster/falcon_slots": "2",
         ".dagster/falcon_clock": "2013-01-01T02:30:00Z",
@@ -490,7 +486,7 @@ def test_the_sensor_requests_runs_unless_somebody_else_holds_the_pipeline(world:
     (request,) = tick().run_requests
     assert request.run_key == "held on primary, 2013-01-01T00:00Z to 2013-01-01T01:00Z, attempt 1"
     assert request.job_name == "primary__held_job"
-    assert request.tags[".dagster/falcon_nominal_times"] == "2013-01-01T00:00Z 2013-01-01T01:00Z"
+    assert request.tags[run_tags.NOMINAL_TIMES] == "2013-01-01T00:00Z 2013-01-01T01:00Z"
     outlook, _ = world.look("held", "01:30")
     world.create(outlook.runs[0], "01:30")
     assert tick().skip_message == "nothing is ready; 2 instances are in runs, 0 wait"

@@ -13,6 +13,8 @@ import pytest
 from sqlalchemy import select
 
 from falcon_assets.catalog.store import load_entities
+from falcon_assets.events.feed_instances import FeedInstanceAvailable
+from falcon_assets.events.process_instances import CameTooLate
 from falcon_assets.ledger import reruns
 from falcon_assets.ledger.tables import CONSUMED, FEED_INSTANCES, FOLD, PROCESS_INSTANCES, RERUNS
 from falcon_assets.model.instant import format_instant, parse_instant
@@ -20,10 +22,13 @@ from falcon_assets.orchestration.code_location import build_definitions
 from falcon_assets.orchestration.coordination.collector import Collector
 from falcon_assets.orchestration.coordination.coordinator import Coordinator, Outlook, PlannedRun
 from falcon_assets.orchestration.coordination.late_arrival import LateArrival, LateOutlook
+from falcon_assets.orchestration.mapping import run_tags
 from falcon_assets.orchestration.platform.open_ledger import open_ledger
+from falcon_assets.planning.instances.instance_record import LateChange
 from falcon_assets.settings import Settings
 from falcon_assets.spark.session import stop_sessions
 from tests.orchestration.ledger_world import LedgerWorld
+from tests.records import has_record, read_record
 
 CLUSTER = """
 kind: cluster
@@ -139,13 +144,12 @@ class World(LedgerWorld):
             instance=self.instance, tags=dict(run.tags), run_config=quiet, raise_on_error=False
         )
 
-    def published(self, feed: str, number: int) -> list[dict[str, Any]]:
-        """The metadata of every materialization of an instance, oldest first."""
+    def published(self, feed: str, number: int) -> list[FeedInstanceAvailable]:
+        """What every materialization of an instance says, oldest first."""
         key = dg.AssetKey(["primary", feed])
         filters = dg.AssetRecordsFilter(asset_key=key, asset_partitions=[format_instant(hour(number))])
         records = self.instance.fetch_materializations(filters, limit=100, ascending=True).records
-        events = [record.asset_materialization for record in records]
-        return [{name: value.value for name, value in event.metadata.items()} for event in events if event]
+        return [read_record(FeedInstanceAvailable, record) for record in records]
 
     def result(self, feed: str, number: int) -> list[int]:
         folder = self.settings.home / f"data/primary/{feed}/2013-01-01-{number:02}"
@@ -155,7 +159,7 @@ class World(LedgerWorld):
     def too_late(self, feed: str) -> list[str]:
         records = self.instance.fetch_observations(dg.AssetKey(["primary", feed]), limit=100, ascending=True).records
         events = [event for record in records if (event := record.event_log_entry.asset_observation)]
-        return [str(event.description) for event in events if "too_late" in event.metadata]
+        return [str(event.description) for event in events if has_record(CameTooLate, event)]
 
     def state(self, process: str, number: int) -> tuple[str, int, int]:
         """State, attempt and failures."""
@@ -201,7 +205,7 @@ def test_a_change_inside_the_cut_off_runs_the_instance_once_more(world: World) -
         wake_at=hour(1),
     )
     assert world.step("00:59", "simple") == []
-    before, now = (world.published("simple-out", 0)[0]["inputs"]["rows"][0]["version"], "01:00")
+    before, now = (world.published("simple-out", 0)[0].inputs["rows"][0].version, "01:00")
     outlook = world.late(now, "simple")
     ((key, changes),) = outlook.requested.items()
     assert key == ("simple", "primary", hour(0))
@@ -210,15 +214,13 @@ def test_a_change_inside_the_cut_off_runs_the_instance_once_more(world: World) -
     ]
     assert world.late(now, "simple") == LateOutlook(), "it is asked for once"
     (run,) = world.decide(now, "simple").runs
-    assert run.tags["falcon/late"] == "true"
+    assert run.tags[run_tags.LATE] == "true"
     assert world.step(now, "simple") == ["simple on primary, 2013-01-01T00:00Z, attempt 2"]
     assert world.result("simple-out", 0) == [1006]
     first, second = world.published("simple-out", 0)
-    assert "late" not in first
-    read = second["inputs"]["rows"][0]["version"]
-    assert second["late"] == [
-        {"input": "rows", "feed": "simple-in", "instance": "2013-01-01T00:00Z", "from": before, "to": read}
-    ]
+    assert first.late == ()
+    read = second.inputs["rows"][0].version
+    assert second.late == (LateChange("rows", "simple-in", hour(0), before, read),)
     assert read != before
     assert world.step("03:00", "simple") == []
     assert world.requests() == []
@@ -280,14 +282,14 @@ def test_an_optional_input_that_comes_later(world: World) -> None:
         "optional on primary, 2013-01-01T01:00Z, attempt 1",
     ]
     assert world.result("optional-out", 0) == [1005]
-    (late,) = world.published("optional-out", 0)[1]["late"]
-    assert (late["from"], late["instance"]) == (None, "2013-01-01T00:00Z")
+    (late,) = world.published("optional-out", 0)[1].late
+    assert (late.before, late.instance) == (None, hour(0))
 
 
 def test_a_late_rerun_that_fails_is_tried_again_for_the_same_cause(world: World) -> None:
     world.write("failing-in", 0, 1)
     assert len(world.step("00:10", "failing")) == 1
-    before = world.published("failing-out", 0)[0]["inputs"]["rows"][0]["version"]
+    before = world.published("failing-out", 0)[0].inputs["rows"][0].version
     world.write("failing-in", 0, 1, 999)
     world.collect("00:30")
     assert world.step("01:00", "failing") == ["failing on primary, 2013-01-01T00:00Z, attempt 2"]
@@ -298,12 +300,12 @@ def test_a_late_rerun_that_fails_is_tried_again_for_the_same_cause(world: World)
     world.write("failing-in", 0, 1, 10, 100)
     world.collect("01:07")
     (run,) = world.decide("01:10", "failing").runs
-    assert run.tags["falcon/late"] == "true"
+    assert run.tags[run_tags.LATE] == "true"
     assert world.step("01:10", "failing") == ["failing on primary, 2013-01-01T00:00Z, attempt 3"]
     assert world.result("failing-out", 0) == [1111]
     third = world.published("failing-out", 0)[1]
-    assert third["late"][0]["from"] == before
-    assert third["late"][0]["to"] == third["inputs"]["rows"][0]["version"]
+    assert third.late[0].before == before
+    assert third.late[0].after == third.inputs["rows"][0].version
     assert world.step("06:00", "failing") == []
     assert world.requests() == []
 
@@ -358,10 +360,7 @@ def test_consumers_of_two_late_hours_run_once_and_after_both(world: World) -> No
     ]
     assert world.step("09:00", *both) == ["fours on primary, 2013-01-01T00:00Z, attempt 3"]
     assert world.result("blocks", 0) == [1010]
-    assert [one["instance"] for one in world.published("blocks", 0)[2]["late"]] == [
-        "2013-01-01T02:00Z",
-        "2013-01-01T03:00Z",
-    ]
+    assert [one.instance for one in world.published("blocks", 0)[2].late] == [hour(2), hour(3)]
     assert world.step("20:00", *both) == []
 
 
@@ -377,7 +376,7 @@ def test_what_reads_an_hour_that_is_to_run_again_waits_for_it(world: World) -> N
     world.write("raw", 7, 1)
     world.collect("10:00")
     runs = world.decide("10:00", *both).runs
-    assert [(run.run_key, "falcon/late" in run.tags) for run in runs] == [
+    assert [(run.run_key, run_tags.LATE in run.tags) for run in runs] == [
         ("hours on primary, 2013-01-01T04:00Z, attempt 2", True),
         ("hours on primary, 2013-01-01T07:00Z, attempt 1", False),
     ]
@@ -431,10 +430,7 @@ def test_a_rerun_names_what_came_since_it_was_asked_for(world: World) -> None:
         reruns.request(connection, {key: replace(asked, changes=changes[:1])})
     (run,) = world.decide("13:00", *both).runs
     world.execute(run, "13:00")
-    assert [one["instance"] for one in world.published("blocks", 4)[-1]["late"]] == [
-        "2013-01-01T06:00Z",
-        "2013-01-01T07:00Z",
-    ]
+    assert [one.instance for one in world.published("blocks", 4)[-1].late] == [hour(6), hour(7)]
     assert world.step("20:00", *both) == []
 
 

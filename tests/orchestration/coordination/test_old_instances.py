@@ -10,6 +10,7 @@ import dagster as dg
 import pytest
 
 from falcon_assets.catalog.store import load_entities
+from falcon_assets.events.feed_instances import FeedInstanceAvailable
 from falcon_assets.ledger.collecting import passes
 from falcon_assets.model.instant import parse_instant
 from falcon_assets.orchestration.code_location import build_definitions
@@ -18,6 +19,7 @@ from falcon_assets.orchestration.coordination.foreground import Display, Foregro
 from falcon_assets.orchestration.platform.open_ledger import open_ledger
 from falcon_assets.settings import Settings
 from tests.orchestration.old_world import CLUSTER, FEED, OldWorld, hours
+from tests.records import read_record
 
 FEEDS = {
     "late": ["landing"],
@@ -72,9 +74,10 @@ def test_what_lands_in_the_past_after_the_first_look_is_recorded_in_full(world: 
     assert world.look("late").recorded == 0  # that looks at the young ones only
     assert world.go_on("late").recorded == 2
     assert world.recorded("late", "landing") == ["2012-03-01T00", "2012-03-01T01", "2012-07-04T12"]
-    first, _, last = world.events("late", "landing")
-    assert set(last.metadata) == {*first.metadata, "looked_before"}
-    assert (last.metadata["files"].value, last.metadata["bytes"].value) == (1, 4)
+    first, _, last = (read_record(FeedInstanceAvailable, event) for event in world.events("late", "landing"))
+    assert first.looked_before is None
+    assert last.looked_before is not None
+    assert (last.files, last.bytes) == (1, 4)
     assert world.go_on("late").recorded == 0
     assert len(world.known("landing")) == 3
 

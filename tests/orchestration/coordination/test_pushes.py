@@ -11,11 +11,15 @@ import pytest
 from sqlalchemy import select
 
 from falcon_assets.catalog.store import load_entities
+from falcon_assets.events.feed_instances import FeedInstanceAvailable
+from falcon_assets.events.pushes import PushRefused
+from falcon_assets.events.record import DATA_VERSION_TAG
 from falcon_assets.ledger.tables import FEED_INSTANCES, PUSHED
 from falcon_assets.orchestration.coordination import pushes as answering
 from falcon_assets.orchestration.platform.open_ledger import open_ledger
 from falcon_assets.settings import Settings
 from tests.orchestration.old_world import CLUSTER, FEED, OldWorld, hours
+from tests.records import has_record, read_record
 
 PRODUCED = """---
 kind: process
@@ -40,18 +44,18 @@ def world(
     return made
 
 
-def push(world: OldWorld, feed: str, *partitions: str | None, **said: Any) -> None:
+def push(world: OldWorld, feed: str, *partitions: str | None, **told: Any) -> None:
     for partition in partitions:
         world.instance.report_runless_asset_event(
-            dg.AssetMaterialization(["pushed", feed], partition=partition, **said)
+            dg.AssetMaterialization(["pushed", feed], partition=partition, **told)
         )
 
 
 def answers(world: OldWorld, feed: str) -> list[tuple[str | None, str]]:
     """(partition, reason) of each refusal."""
     records = world.instance.fetch_observations(dg.AssetKey(["pushed", feed]), limit=100, ascending=True).records
-    said = [event for record in records if (event := record.asset_observation)]
-    return [(event.partition, str(event.metadata["reason"].value)) for event in said]
+    observed = [event for record in records if (event := record.asset_observation)]
+    return [(event.partition, read_record(PushRefused, event).reason) for event in observed]
 
 
 def test_a_push_is_no_record_until_it_was_looked_at(world: OldWorld) -> None:
@@ -62,8 +66,9 @@ def test_a_push_is_no_record_until_it_was_looked_at(world: OldWorld) -> None:
     assert world.look("pushed").recorded == 1
     (event,) = world.events("pushed", "landing")
     assert event.partition == "2012-03-01T00:00Z"
-    assert (event.metadata["files"].value, event.metadata["bytes"].value) == (1, 4)
-    assert (event.tags or {})["dagster/data_version"] == event.metadata["data_version"].value
+    there = read_record(FeedInstanceAvailable, event)
+    assert (there.files, there.bytes) == (1, 4)
+    assert event.tags == {DATA_VERSION_TAG: there.version}
     assert world.known("landing") == ["2012-03-01T00:00Z"]
     assert world.waiting("landing") == []
     assert world.look("pushed").recorded == 0
@@ -74,12 +79,12 @@ def test_a_push_of_what_is_known_records_it_anew(world: OldWorld) -> None:
     (world.folder("pushed", "landing", "2012-03-01T00") / "part.csv").write_text("a,2\nb,3\n")
     push(world, "landing", "2012-03-01T00:00Z")
     assert world.look("pushed").recorded == 1
-    first, second = world.events("pushed", "landing")
-    assert second.metadata["bytes"].value == 8
+    first, second = (read_record(FeedInstanceAvailable, event) for event in world.events("pushed", "landing"))
+    assert second.bytes == 8
     with world.ledger.engine.connect() as connection:
         world.ledger.catch_up()
         row = connection.execute(select(FEED_INSTANCES).where(FEED_INSTANCES.c.feed == "landing")).one()
-    assert (row.changes, row.previous_version) == (1, first.metadata["data_version"].value)
+    assert (row.changes, row.previous_version) == (1, first.version)
 
 
 def test_what_is_not_there_is_said_once_and_found_when_it_comes(world: OldWorld) -> None:
@@ -143,8 +148,8 @@ def test_what_others_write_does_not_stop_the_ledger(world: OldWorld, metadata: d
     world.instance.report_runless_asset_event(dg.AssetObservation(["pushed", "strange"], metadata=metadata))
     observed = {"evicted": "x", "too_late": 3, "pushed": "p", "pushed_event": "no number"}
     for key, value in observed.items():
-        said = {**metadata, key: value}
-        world.instance.report_runless_asset_event(dg.AssetObservation(["pushed", "strange"], metadata=said))
+        more = {**metadata, key: value}
+        world.instance.report_runless_asset_event(dg.AssetObservation(["pushed", "strange"], metadata=more))
     before = len(answers_about(world))
     assert world.look("pushed").recorded == 0
     assert len(answers_about(world)) == before + 1
@@ -153,8 +158,8 @@ def test_what_others_write_does_not_stop_the_ledger(world: OldWorld, metadata: d
 
 def answers_about(world: OldWorld) -> list[dg.AssetObservation]:
     records = world.instance.fetch_observations(dg.AssetKey(["pushed", "strange"]), limit=1000).records
-    said = [event for record in records if (event := record.asset_observation)]
-    return [event for event in said if event.partition == "2012-03-01T03:00Z" and "reason" in event.metadata]
+    observed = [event for record in records if (event := record.asset_observation)]
+    return [event for event in observed if event.partition == "2012-03-01T03:00Z" and has_record(PushRefused, event)]
 
 
 def test_many_pushes_are_answered_in_order_as_the_budget_allows(

@@ -11,12 +11,15 @@ import dagster as dg
 import pytest
 
 from falcon_assets.catalog.store import load_entities
-from falcon_assets.ledger.facts import Consumption, Fact, FeedInstanceAvailable, InstanceChanged
+from falcon_assets.events.event_log import Fact, Logged
+from falcon_assets.events.feed_instances import FeedInstanceAvailable
+from falcon_assets.events.inputs import Consumption
+from falcon_assets.events.process_instances import InstanceChanged
 from falcon_assets.ledger.fold import fold
 from falcon_assets.orchestration.coordination.coordinator import Coordinator, Outlook
 from falcon_assets.orchestration.coordination.late_arrival import LateArrival
 from falcon_assets.orchestration.platform.open_ledger import open_ledger
-from falcon_assets.planning.instances.instance_record import InstanceState
+from falcon_assets.planning.instances.instance_record import InstanceState, LateChange
 from falcon_assets.settings import Settings
 from tests.ledger.histories import history_of
 from tests.orchestration.ledger_world import LedgerWorld
@@ -69,21 +72,21 @@ class World(LedgerWorld):
 
     events: Iterator[int] = field(default_factory=lambda: count(1))
 
-    def fold(self, *facts: Callable[[int], Fact]) -> None:
-        fold(self.ledger.engine, history_of([fact(next(self.events)) for fact in facts]))
+    def fold(self, *facts: Fact, run_id: str | None = None) -> None:
+        fold(self.ledger.engine, history_of([Logged(next(self.events), fact, run_id) for fact in facts]))
 
     def lands(self, number: int, version: str, at: int) -> None:
-        self.fold(lambda event: FeedInstanceAvailable(event, "east", "raw", hour(number), version, hour(at)))
+        self.fold(FeedInstanceAvailable("east", "raw", hour(number), version, hour(at)))
 
     def runs(self, step: int, number: int, version: str) -> None:
         """A run of the cascade's step, which reads and makes that version."""
         process, cluster, name, read, there, made = CASCADE[step]
-        nominal, run, late = hour(number), f"{process} {number} {version}", version != "v1"
-        consumed = (Consumption(name, read, nominal, version, there),)
-        done = InstanceState.SUCCEEDED
+        nominal, inputs = hour(number), {name: (Consumption(read, hour(number), version, there),)}
+        late = (LateChange(name, read, nominal, "v1", version),) if version != "v1" else ()
         self.fold(
-            lambda event: InstanceChanged(event, process, cluster, nominal, done, hour(2), run, consumed=consumed),
-            lambda event: FeedInstanceAvailable(event, cluster, made, nominal, version, hour(2), run_id=run, late=late),
+            InstanceChanged(process, cluster, nominal, InstanceState.SUCCEEDED, hour(2), inputs=inputs),
+            FeedInstanceAvailable(cluster, made, nominal, version, hour(2), process=process, late=late),
+            run_id=f"{process} {number} {version}",
         )
 
     def ask(self) -> list[tuple[str, str]]:

@@ -6,7 +6,7 @@ import pytest
 from dagster._core.definitions import data_version
 from dagster._core.storage import tags as theirs
 
-from falcon_assets.events import metadata
+from falcon_assets.events import record
 from falcon_assets.orchestration.dagster_internals import tags as ours
 
 
@@ -28,7 +28,7 @@ def test_tags_are_spelt_so(name: str, value: str) -> None:
 
 def test_the_tag_of_a_data_version_is_spelt_so() -> None:
     spelt = getattr(data_version, "DATA_VERSION_TAG", "no more")
-    assert spelt == metadata.DATA_VERSION_TAG, f"Dagster's data versions are tagged {spelt} now, ours otherwise"
+    assert spelt == record.DATA_VERSION_TAG, f"Dagster's data versions are tagged {spelt} now, ours otherwise"
 
 
 def test_our_tags_are_hidden_in_the_ui() -> None:

@@ -12,6 +12,8 @@ import pytest
 from sqlalchemy import event
 
 from falcon_assets.catalog.store import load_entities
+from falcon_assets.events.event_log import materialization
+from falcon_assets.events.feed_instances import FeedInstanceAvailable
 from falcon_assets.orchestration.platform.open_ledger import open_ledger
 from falcon_assets.orchestration.retention.passes import Passed, RetentionPass
 from falcon_assets.orchestration.retention.plan import FeedPlan, RetentionLook, plan_retention
@@ -107,8 +109,8 @@ def world(settings: Settings, instance: dg.DagsterInstance, write_entities: Call
         for number in (0, 1):
             made.land("backup", name, number, a=number)
             key, said = dg.AssetKey(["backup", name]), f"2013-01-01T0{number}:00Z"
-            done = dg.AssetMaterialization(key, partition=said, metadata={"instance": said})
-            instance.report_runless_asset_event(done)
+            there = FeedInstanceAvailable("backup", name, hour(number), "v1", hour(number))
+            instance.report_runless_asset_event(materialization(key, said, there))
         made.begin_copy(name, 2)
     made.collect("07:00")
     made.ledger.catch_up()

@@ -14,6 +14,8 @@ import pytest
 from sqlalchemy import delete, insert, select
 
 from falcon_assets.catalog.store import load_entities
+from falcon_assets.events.event_log import materialization
+from falcon_assets.events.feed_instances import FeedInstanceAvailable, FeedInstanceEvicted, InstancesKept, KeptInstance
 from falcon_assets.ledger import evictions, queries, reruns
 from falcon_assets.ledger.evictions import Eviction
 from falcon_assets.ledger.status import Status, command
@@ -33,6 +35,7 @@ from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.eviction.unfinished_archive import UnfinishedArchive
 from falcon_assets.storage.publication.publishing import OutputTarget, publish_instance
 from tests.orchestration.ledger_world import LedgerWorld
+from tests.records import has_record, read_record
 
 CLUSTER = """---
 kind: cluster
@@ -206,14 +209,11 @@ def test_what_is_too_old_goes_and_the_ledger_says_so(world: World) -> None:
     (event,) = world.instance.fetch_observations(
         dg.AssetRecordsFilter(asset_key=key, asset_partitions=["2013-01-01T01:00Z"]), 9
     ).records
-    said = event.event_log_entry.asset_observation
-    assert said is not None
-    assert said.description == "raw 2013-01-01T01:00Z was evicted (deleted): older than hours(2)"
-    assert {name: said.metadata[name].value for name in ("evicted", "bytes", "files")} == {
-        "evicted": "delete",
-        "bytes": 10,
-        "files": 2,
-    }
+    observed = event.event_log_entry.asset_observation
+    assert observed is not None
+    assert observed.description == "raw 2013-01-01T01:00Z was evicted (deleted): older than hours(2)"
+    gone = read_record(FeedInstanceEvicted, event)
+    assert (gone.evicted, gone.bytes, gone.files) == ("delete", 10, 2)
     assert world.undone("raw") == []
     assert world.run("raw", "04:00") == Passed(0, 0, ())
 
@@ -226,9 +226,8 @@ def test_the_collector_does_not_bring_it_back_but_what_is_published_anew_is_ther
     world.land("again", 1, text="another row\n")
     world.collect("04:30")
     assert world.states("again") == {0: "EVICTED", 1: "EVICTED"}  # after the cut-off no collector looks there
-    event = dg.AssetMaterialization(
-        dg.AssetKey(["primary", "again"]), partition="2013-01-01T01:00Z", metadata={"instance": "2013-01-01T01:00Z"}
-    )
+    there = FeedInstanceAvailable("primary", "again", hour(1), "anew", hour(4))
+    event = materialization(dg.AssetKey(["primary", "again"]), "2013-01-01T01:00Z", there)
     world.instance.report_runless_asset_event(event)
     world.ledger.catch_up()
     assert world.states("again") == {0: "EVICTED", 1: "AVAILABLE"}
@@ -251,11 +250,10 @@ def test_what_is_needed_stays(world: World) -> None:
     assert world.run("needed", "04:00").instances == 1
     assert world.folder("needed", 1).exists()
     records = world.instance.fetch_observations(dg.AssetKey(["primary", "needed"]), 9, ascending=True).records
-    (kept,) = [one for event in records if (one := event.event_log_entry.asset_observation) and "kept" in one.metadata]
-    assert kept.description == "needed: 1 outlived their limit and are kept"
-    assert kept.metadata["kept_instances"].value == [
-        {"instance": "2013-01-01T01:00Z", "reason": "process reader 2013-01-01T01:00Z needs it: it has yet to run"}
-    ]
+    (event,) = [one for one in records if has_record(InstancesKept, one)]
+    assert event.event_log_entry.asset_observation.description == "needed: 1 outlived their limit and are kept"
+    why = "process reader 2013-01-01T01:00Z needs it: it has yet to run"
+    assert read_record(InstancesKept, event).kept_instances == (KeptInstance(hour(1), why),)
 
 
 def test_what_runs_or_is_to_run_again_for_late_data_keeps_what_it_reads(world: World) -> None:

@@ -5,24 +5,27 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import dagster as dg
 import pytest
 from sqlalchemy import select
 
 from falcon_assets.catalog.store import load_entities
+from falcon_assets.events.process_instances import InstanceChanged
+from falcon_assets.events.work_done import WorkDone
 from falcon_assets.ledger.tables import CONSUMED, FEED_INSTANCES, PROCESS_INSTANCES
-from falcon_assets.model.instant import parse_instant
+from falcon_assets.model.instant import format_instant, parse_instant
 from falcon_assets.orchestration.code_location import build_definitions
 from falcon_assets.orchestration.coordination.collector import Collector
 from falcon_assets.orchestration.coordination.coordinator import Coordinator
 from falcon_assets.orchestration.coordination.late_arrival import LateArrival
 from falcon_assets.orchestration.platform.open_ledger import open_ledger
 from falcon_assets.orchestration.runs.deleted_runs import free_instances_of_deleted_runs
+from falcon_assets.planning.instances.instance_record import InstanceState
 from falcon_assets.settings import Settings
 from falcon_assets.spark.session import stop_sessions
 from tests.orchestration.ledger_world import LedgerWorld
+from tests.records import read_record
 
 ENTITIES = """
 kind: cluster
@@ -112,10 +115,8 @@ class World(LedgerWorld):
             rows = connection.execute(select(PROCESS_INSTANCES).where(table.process == process)).all()
         return {row.nominal.hour: (row.state, row.reason) for row in rows}
 
-    def published(self) -> list[tuple[str, dict[str, Any]]]:
-        records = self.instance.fetch_materializations(OWN, limit=100, ascending=True).records
-        events = [record.asset_materialization for record in records]
-        return [(str(one.partition), {k: v.value for k, v in one.metadata.items()}) for one in events if one]
+    def published(self) -> list[dg.EventLogRecord]:
+        return [*self.instance.fetch_materializations(OWN, limit=100, ascending=True).records]
 
 
 @pytest.fixture(scope="module")
@@ -164,11 +165,12 @@ def test_instances_succeed_and_fail_on_their_own(world: World) -> None:
     assert states[0] == ("SUCCEEDED", "")
     assert states[1][0] == "FAILED"
     assert states[1][1].endswith("check.sql:1: [USER_RAISED_EXCEPTION] 0 ordered")
-    ((partition, facts),) = world.published()
-    assert partition == facts["nominal_time"] == "2013-01-01T00:00Z"
-    assert (facts["process"], facts["state"]) == ("check-orders", "SUCCEEDED")
-    assert facts["spark_application_id"].startswith("local-")
-    assert [one["instance"] for one in facts["inputs"]["rows"]] == ["2013-01-01T00:00Z"]
+    (event,) = world.published()
+    done = read_record(InstanceChanged, event)
+    assert event.partition_key == format_instant(done.nominal) == "2013-01-01T00:00Z"
+    assert (done.process, done.state) == ("check-orders", InstanceState.SUCCEEDED)
+    assert read_record(WorkDone, event).spark_application_id.startswith("local-")
+    assert [one.instance for one in done.inputs["rows"]] == [done.nominal]
     with world.ledger.engine.connect() as connection:
         assert {row.feed for row in connection.execute(select(FEED_INSTANCES))} == {"orders"}
         assert {row.nominal.hour for row in connection.execute(select(CONSUMED))} == {0}
@@ -179,9 +181,10 @@ def test_late_data_runs_it_again(world: World) -> None:
     world.look("01:40", "check-orders")
     assert world.look("02:00", "check-orders") == ["check-orders on primary, 2013-01-01T00:00Z, attempt 2"]
     assert world.said == "check-orders 00:00\n"
-    (_, (partition, facts)) = world.published()
-    assert partition == "2013-01-01T00:00Z"
-    assert [(one["feed"], one["instance"]) for one in facts["late"]] == [("orders", "2013-01-01T00:00Z")]
+    (_, again) = world.published()
+    assert again.partition_key == "2013-01-01T00:00Z"
+    done = read_record(InstanceChanged, again)
+    assert [(one.feed, one.instance) for one in done.late] == [("orders", done.nominal)]
 
 
 def test_what_comes_too_late_is_said_there(world: World) -> None:
@@ -189,9 +192,9 @@ def test_what_comes_too_late_is_said_there(world: World) -> None:
     world.land(0, 8)
     world.look("05:00", "check-orders")
     records = world.instance.fetch_observations(OWN, limit=100).records
-    said = [one.event_log_entry.asset_observation for one in records]
+    observed = [one.event_log_entry.asset_observation for one in records]
     assert "orders 2013-01-01T00:00Z changed 1:00:00 after its cut-off: check-orders 2013-01-01T00:00Z is not run" in {
-        str(one.description).removesuffix(" again") for one in said if one
+        str(one.description).removesuffix(" again") for one in observed if one
     }
 
 

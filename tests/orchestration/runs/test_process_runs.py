@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
-from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +11,15 @@ import dagster as dg
 import pytest
 
 from falcon_assets.catalog.store import load_entities
+from falcon_assets.events.feed_instances import FeedInstanceAvailable
+from falcon_assets.events.process_instances import InstanceChanged
+from falcon_assets.events.work_done import WorkDone
+from falcon_assets.model.instant import format_instant, parse_instant
 from falcon_assets.orchestration.code_location import build_definitions
+from falcon_assets.planning.instances.instance_record import InstanceState
 from falcon_assets.settings import Settings
 from falcon_assets.spark.session import stop_sessions
+from tests.records import read_record
 
 ENTITIES = """
 kind: cluster
@@ -129,17 +134,11 @@ def materialized(instance: dg.DagsterInstance, feed: str) -> list[dg.EventLogRec
     return sorted(records, key=lambda record: record.partition_key or "")
 
 
-def metadata(record: dg.EventLogRecord) -> dict[str, Any]:
-    event = record.asset_materialization or record.event_log_entry.asset_observation
-    assert event is not None
-    return {key: value.value for key, value in event.metadata.items()}
-
-
 def states(instance: dg.DagsterInstance, result: dg.ExecuteInProcessResult, feed: str) -> list[tuple[str, str, str]]:
     """The nominal time, state and reason of the observations of a run, by nominal time in the order of the log."""
     records = instance.fetch_observations(dg.AssetKey(["primary", feed]), limit=1000, ascending=True).records
-    own = [metadata(record) for record in records if record.run_id == result.run_id]
-    facts = [(str(one["nominal_time"]), str(one["state"]), str(one.get("reason", ""))) for one in own]
+    own = [read_record(InstanceChanged, record) for record in records if record.run_id == result.run_id]
+    facts = [(format_instant(one.nominal), one.state.value, one.reason) for one in own]
     return sorted(facts, key=lambda fact: fact[0])
 
 
@@ -181,25 +180,24 @@ def test_one_partition_is_computed_published_and_recorded(
     assert result.success
     (record,) = materialized(instance, "hourly")
     assert record.partition_key == "2013-01-01T05:00Z"
-    facts = metadata(record)
-    folder = settings.home / "data/primary/hourly/2013-01-01/05"
+    there, done, work = (read_record(kind, record) for kind in (FeedInstanceAvailable, InstanceChanged, WorkDone))
+    folder, five = settings.home / "data/primary/hourly/2013-01-01/05", parse_instant("2013-01-01T05:00Z")
     files = list(folder.glob("part-*"))
-    (consumed,) = facts["inputs"]["rows"]
-    assert facts["nominal_time"] == facts["instance"] == "2013-01-01T05:00Z"
-    assert (facts["process"], facts["state"]) == ("sum-up", "SUCCEEDED")
-    assert datetime.fromisoformat(facts["at"]).utcoffset() == timedelta()
+    (consumed,) = (there.inputs or {})["rows"]
+    assert done.inputs == there.inputs
+    assert done.nominal == there.nominal == there.instance == five
+    assert done.process == there.process == "sum-up"
+    assert done.state is InstanceState.SUCCEEDED
+    assert done.at == there.at
     assert states(instance, result, "hourly") == [("2013-01-01T05:00Z", "RUNNING", "")]
-    assert facts["path"] == str(folder)
-    assert facts["records"] == facts["dagster/row_count"] == 1
-    assert facts["files"] == len(files) == 1
-    assert facts["bytes"] == sum(file.stat().st_size for file in files)
-    assert facts["duration_seconds"] > 0
-    assert facts["spark_application_id"].startswith("local-")
-    assert (consumed["feed"], consumed["instance"]) == ("raw", "2013-01-01T05:00Z")
-    assert consumed["path"] == "/raw/2013-01-01/05"
-    assert len(consumed["version"]) == len(facts["data_version"]) == 32
-    assert record.asset_materialization is not None
-    assert (record.asset_materialization.tags or {})["dagster/data_version"] == facts["data_version"]
+    assert there.path == str(folder)
+    assert there.records == 1
+    assert there.files == len(files) == 1
+    assert there.bytes == sum(file.stat().st_size for file in files)
+    assert work.duration_seconds > 0
+    assert (work.spark_application_id or "").startswith("local-")
+    assert (consumed.feed, consumed.instance, consumed.path) == ("raw", five, "/raw/2013-01-01/05")
+    assert len(consumed.version or "") == len(there.version) == 32
     assert sorted(path.name for path in folder.iterdir()) == ["_DONE", files[0].name]
     assert folder.stat().st_mode & 0o777 == 0o750
 
@@ -218,8 +216,8 @@ def test_a_range_fails_instance_by_instance(
     assert lines[1].startswith("2013-01-02T02:00Z: ")
     assert "delay" in failure(result)
     assert "2013-01-02T04:00Z: sum-up on primary at 2013-01-02T04:00Z waits for 1 input instance(s):" in lines
-    said = states(instance, result, "hourly")
-    assert [(nominal[11:13], state) for nominal, state, _ in said] == [
+    came_to = states(instance, result, "hourly")
+    assert [(nominal[11:13], state) for nominal, state, _ in came_to] == [
         ("00", "RUNNING"),
         ("01", "RUNNING"),
         ("02", "RUNNING"),
@@ -227,7 +225,7 @@ def test_a_range_fails_instance_by_instance(
         ("03", "RUNNING"),
         ("04", "FAILED"),
     ]
-    reasons = {nominal: reason for nominal, state, reason in said if state == "FAILED"}
+    reasons = {nominal: reason for nominal, state, reason in came_to if state == "FAILED"}
     assert all(f"{nominal}: {reason}" in failure(result) for nominal, reason in reasons.items())
     done = [record.partition_key for record in materialized(instance, "hourly")][before:]
     assert done == ["2013-01-02T00:00Z", "2013-01-02T01:00Z", "2013-01-02T03:00Z"]
@@ -244,20 +242,21 @@ def test_a_range_that_succeeds_records_each_instance_once(
     assert result.success
     records = [record for record in materialized(instance, "hourly") if (record.partition_key or "") >= "2013-01-03"]
     assert [record.partition_key for record in records] == [f"2013-01-03T0{hour}:00Z" for hour in range(4)]
-    assert len({metadata(record)["data_version"] for record in records}) == 4
+    assert len({read_record(FeedInstanceAvailable, record).version for record in records}) == 4
 
 
 def test_a_rerun_replaces_the_instance_and_records_what_it_read(
     materialize: Materialize, land: Callable[..., None], instance: dg.DagsterInstance
 ) -> None:
-    first = metadata(materialized(instance, "hourly")[0])
+    first = read_record(FeedInstanceAvailable, materialized(instance, "hourly")[0])
     land("2013-01-01T05", {"carrier": "AA", "delay": 100}, {"carrier": "UA", "delay": 50})
     assert materialize("sum-up", "2013-01-01T05:00Z").success
     newest = instance.fetch_materializations(dg.AssetKey(["primary", "hourly"]), limit=1).records[0]
-    second = metadata(newest)
-    assert second["records"] == 2
-    assert second["data_version"] != first["data_version"]
-    assert second["inputs"]["rows"][0]["version"] != first["inputs"]["rows"][0]["version"]
+    second = read_record(FeedInstanceAvailable, newest)
+    assert second.records == 2
+    assert second.version != first.version
+    assert first.inputs and second.inputs
+    assert second.inputs["rows"][0].version != first.inputs["rows"][0].version
 
 
 def test_a_frequency_without_a_cron_line_runs_as_well(
@@ -267,10 +266,10 @@ def test_a_frequency_without_a_cron_line_runs_as_well(
     assert result.success
     (record,) = materialized(instance, "five-hourly")
     assert record.partition_key == "2013-01-01T05:00Z"
-    rows = metadata(record)["inputs"]["rows"]
-    assert [one["instance"] for one in rows] == [f"2013-01-01T0{hour}:00Z" for hour in range(1, 6)]
-    assert [one["instance"] for one in rows if one["version"]] == ["2013-01-01T05:00Z"]
-    assert {one["feed"] for one in rows} == {"raw"}
+    rows = (read_record(FeedInstanceAvailable, record).inputs or {})["rows"]
+    assert [one.instance for one in rows] == [parse_instant(f"2013-01-01T0{hour}:00Z") for hour in range(1, 6)]
+    assert [one.instance.hour for one in rows if one.version] == [5]
+    assert {one.feed for one in rows} == {"raw"}
     assert (settings.home / "data/primary/five/2013-01-01-05").is_dir()
 
 
@@ -280,8 +279,9 @@ def test_instances_that_rewrite_one_output_are_partitions_of_their_own(
     assert materialize("so-far", "2013-01-03T01:00Z", "2013-01-03T02:00Z").success
     records = materialized(instance, "day-so-far")
     assert [record.partition_key for record in records] == ["2013-01-03T01:00Z", "2013-01-03T02:00Z"]
-    assert {metadata(record)["instance"] for record in records} == {"2013-01-03T00:00Z"}
-    assert [len(metadata(record)["inputs"]["rows"]) for record in records] == [2, 3]
+    written = [read_record(FeedInstanceAvailable, record) for record in records]
+    assert {one.instance for one in written} == {parse_instant("2013-01-03T00:00Z")}
+    assert [len((one.inputs or {})["rows"]) for one in written] == [2, 3]
 
 
 def test_an_instance_that_does_not_exist_says_why(materialize: Materialize) -> None:

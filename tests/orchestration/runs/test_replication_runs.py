@@ -9,6 +9,8 @@ import dagster as dg
 import pytest
 
 from falcon_assets.catalog.store import load_entities
+from falcon_assets.events.work_done import FilesCopied
+from falcon_assets.model.instant import parse_instant
 from falcon_assets.orchestration.code_location import build_definitions
 from falcon_assets.orchestration.platform.open_ledger import open_ledger
 from falcon_assets.settings import Settings
@@ -102,12 +104,11 @@ def test_an_instance_is_copied_when_its_delay_has_passed(world: ReplicationWorld
         2: "waits for source: plain 2013-01-01T02:00Z",
         3: "waits for source: plain 2013-01-01T03:00Z",
     }
-    (said,) = world.published("backup", "plain", 4)
-    source = world.published("east", "plain", 4)[0]["data_version"]
-    assert said["source_versions"] == {"east": source}
-    assert (said["files_copied"], said["files_skipped"], said["bytes_copied"]) == (2, 0, 18)
-    assert (said["verification"], said["data_version"]) == ("checksum", source)
-    assert said["duration_seconds"] > 0
+    (there,), (source,) = world.published("backup", "plain", 4), world.published("east", "plain", 4)
+    assert there.version == source.version
+    assert world.copied("backup", "plain", 4) == [
+        FilesCopied("east", 2, 0, 0, 18, "checksum", {"east": source.version})
+    ]
     progress = "plain from east 2013-01-01T04:00Z: 2 of 2 files, 0.0 of 0.0 MB, "
     last = world.messages("backup", "plain", 4)[-1]
     assert last.startswith(progress)
@@ -127,10 +128,10 @@ def test_late_changes_move_only_what_changed_and_the_cascade_follows(world: Repl
         "sum on backup, 2013-01-01T05:00Z, attempt 2",
     ]
     assert world.files("backup", "plain", 5) == {"a.json": 1, "b.json": 20}
-    first, second = world.published("backup", "plain", 5)
-    assert (second["files_copied"], second["files_skipped"]) == (1, 1)
-    (cause,) = second["late"]
-    assert (cause["from"], cause["to"]) == tuple(one["source_versions"]["east"] for one in (first, second))
+    first, second = world.copied("backup", "plain", 5)
+    assert (second.files_copied, second.files_skipped) == (1, 1)
+    (cause,) = world.published("backup", "plain", 5)[1].late
+    assert [cause.before, cause.after] == [one.source_versions["east"] for one in (first, second)]
     assert world.step("09:00", "plain", "backup") == []
 
 
@@ -142,9 +143,9 @@ def test_the_target_is_complete_when_all_sources_have_come(world: ReplicationWor
     world.land("west", "parts", 1, west__a=2, east__not_its=9)
     assert world.step("01:10", "parts") == ["parts from west on backup, 2013-01-01T01:00Z, attempt 1"]
     assert world.files("backup", "parts", 1) == {"east/a.json": 1, "west/a.json": 2}
-    (said,) = world.published("backup", "parts", 1)
-    assert said["source_versions"] == {
-        source: world.published(source, "parts", 1)[0]["data_version"] for source in ("east", "west")
+    (copied,) = world.copied("backup", "parts", 1)
+    assert copied.source_versions == {
+        source: world.published(source, "parts", 1)[0].version for source in ("east", "west")
     }
     # Before 01:00 there is no west: east alone is everything.
     world.land("east", "parts", 0, east__a=3)
@@ -161,7 +162,7 @@ def test_a_late_change_of_one_source_leaves_the_other_alone(world: ReplicationWo
     assert world.step("05:00", "parts") == ["parts from west on backup, 2013-01-01T02:00Z, attempt 2"]
     assert world.files("backup", "parts", 2) == {"east/a.json": 1, "west/a.json": 20}
     (_, again) = world.published("backup", "parts", 2)
-    assert [one["instance"] for one in again["late"]] == ["2013-01-01T02:00Z"]
+    assert [one.instance for one in again.late] == [parse_instant("2013-01-01T02:00Z")]
 
 
 def test_an_empty_instance_is_replicated_as_empty(world: ReplicationWorld) -> None:
@@ -169,7 +170,7 @@ def test_an_empty_instance_is_replicated_as_empty(world: ReplicationWorld) -> No
     world.land("west", "parts", 3)
     assert len(world.step("03:00", "parts")) == 2
     assert world.files("backup", "parts", 3) == {}
-    assert world.published("backup", "parts", 3)[-1]["verification"] == "nothing to verify"
+    assert world.copied("backup", "parts", 3)[-1].verification == "nothing to verify"
 
 
 def test_a_person_replicates_from_all_sources(world: ReplicationWorld) -> None:

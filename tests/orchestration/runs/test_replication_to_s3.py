@@ -71,8 +71,8 @@ def test_an_instance_is_archived_when_all_sources_have_come(
     world.land("west", "parts", 1, west__a=3)
     assert len(world.step("01:10", "parts")) == 1
     assert archived(world, 1) == {"east/a.json", "east/b.json", "west/a.json", "_SUCCESS"}
-    (said,) = world.published("lake", "parts", 1)
-    assert (said["verification"], said["files"]) == ("etag", 3)
+    assert [one.files for one in world.published("lake", "parts", 1)] == [3]
+    assert [one.verification for one in world.copied("lake", "parts", 1)] == ["etag"]
     for secret in (KEY, SECRET):
         assert secret not in caplog.text
 
@@ -82,9 +82,9 @@ def test_late_changes_move_only_what_changed(world: ReplicationWorld) -> None:
     world.step("01:20", "parts")
     assert world.step("04:00", "parts") == ["parts from east on lake, 2013-01-01T01:00Z, attempt 2"]
     assert archived(world, 1) == {"east/a.json", "east/b.json", "west/a.json", "_SUCCESS"}
-    again = world.published("lake", "parts", 1)[-1]
-    assert (again["files_copied"], again["files_skipped"]) == (1, 1)
-    assert len(again["late"]) == 1
+    again = world.copied("lake", "parts", 1)[-1]
+    assert (again.files_copied, again.files_skipped) == (1, 1)
+    assert len(world.published("lake", "parts", 1)[-1].late) == 1
 
 
 def test_the_location_of_one_colo_replicates_from_another(world: ReplicationWorld) -> None:

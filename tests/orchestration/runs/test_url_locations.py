@@ -163,7 +163,7 @@ def test_what_lands_at_a_url_is_collected(world: ReplicationWorld) -> None:
     fs.pipe_file("lake/in/2013/01/01/02/part.csv", b"incomplete")
     world.collect("02:00")
     (seen,) = world.published("east", "landed", 1)
-    assert (seen["path"], seen["files"], seen["bytes"]) == ("s3://lake/in/2013/01/01/01", 1, 1)
+    assert (seen.path, seen.files, seen.bytes) == ("s3://lake/in/2013/01/01/01", 1, 1)
     assert world.published("east", "landed", 2) == []
     with open_installation(world.at("02:00")) as installation:
         (found,) = collect_instances(installation, "landed", hour(0), hour(2), "east")
@@ -180,8 +180,8 @@ def test_archival_as_replication(world: ReplicationWorld) -> None:
     assert world.step("01:00", "rows", "vault") == ["rows from east on vault, 2013-01-01T01:00Z, attempt 1"]
     folder = "vault/rows/2013/01/01/01"
     assert objects(world, "vault/rows/2013") == [f"{folder}/{name}" for name in ("_SUCCESS", "a.json", "b.json")]
-    (said,) = world.published("vault", "rows", 1)
-    assert (said["path"], said["verification"]) == (f"s3://lake/{folder}", "etag")
+    assert [one.path for one in world.published("vault", "rows", 1)] == [f"s3://lake/{folder}"]
+    assert [one.verification for one in world.copied("vault", "rows", 1)] == ["etag"]
     assert not (world.settings.home / "data/vault").exists()
 
 
@@ -189,8 +189,8 @@ def test_a_late_change_is_replicated_to_the_url(world: ReplicationWorld) -> None
     world.land("east", "rows", 1, b=20)
     world.collect("01:20")
     assert world.step("03:00", "rows", "vault") == ["rows from east on vault, 2013-01-01T01:00Z, attempt 2"]
-    again = world.published("vault", "rows", 1)[-1]
-    assert (again["files_copied"], again["files_skipped"]) == (1, 1)
+    again = world.copied("vault", "rows", 1)[-1]
+    assert (again.files_copied, again.files_skipped) == (1, 1)
 
 
 def test_a_process_writes_to_two_stores_and_reads_from_both(world: ReplicationWorld) -> None:
@@ -199,13 +199,13 @@ def test_a_process_writes_to_two_stores_and_reads_from_both(world: ReplicationWo
     outside = home / "elsewhere/all/2013-01-01-01"
     assert values(outside) == [1, 20]
     assert values(home / "data/east/inside/2013-01-01-01") == [2]
-    assert world.published("east", "outside", 1)[-1]["path"] == f"file://{outside}"
-    assert world.published("east", "inside", 1)[-1]["path"] == str(home / "data/east/inside/2013-01-01-01")
+    assert world.published("east", "outside", 1)[-1].path == f"file://{outside}"
+    assert world.published("east", "inside", 1)[-1].path == str(home / "data/east/inside/2013-01-01-01")
     world.step("01:00", "outside", "east")
     assert values(home / "data/east/again/2013-01-01-01") == [2, 21]
     with world.ledger.engine.connect() as connection:
         read = connection.execute(select(CONSUMED.c.version).where(CONSUMED.c.process == "import")).scalars().all()
-    assert read == [world.published("east", "outside", 1)[-1]["data_version"]]
+    assert read == [world.published("east", "outside", 1)[-1].version]
     assert {one.name for one in (home / "elsewhere/all").iterdir()} == {".falcon", "2013-01-01-01"}
 
 

@@ -1,0 +1,80 @@
+"""Events of ours, from records and back."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, TypeAlias
+
+import dagster as dg
+
+from falcon_assets.events.feed_instances import FeedInstanceAvailable, FeedInstanceEvicted
+from falcon_assets.events.process_instances import CameTooLate, InstanceChanged
+from falcon_assets.events.pushes import PartitionPushed, PushRefused
+from falcon_assets.events.record import AT, DATA_VERSION_TAG, VERSION, AssetEvent, Record, said_by
+from falcon_assets.events.runs import RunEnded, RunQueued
+
+Fact: TypeAlias = (
+    FeedInstanceAvailable
+    | FeedInstanceEvicted
+    | PartitionPushed
+    | PushRefused
+    | InstanceChanged
+    | CameTooLate
+    | RunQueued
+    | RunEnded
+)
+"""What the ledger is made from."""
+
+_MATERIALIZED = (FeedInstanceAvailable, InstanceChanged)
+_OBSERVED = (FeedInstanceEvicted, CameTooLate, PushRefused, InstanceChanged)
+
+
+@dataclass(frozen=True)
+class Logged:
+    """A fact in Dagster's event log.
+
+    Attributes:
+        event_id: Its place there.
+        fact: What it says.
+        run_id: The run that says it; None: a daemon, a person or a program outside of runs.
+    """
+
+    event_id: int
+    fact: Fact
+    run_id: str | None = None
+
+
+def materialization(
+    key: dg.AssetKey, partition: str, *records: Record, description: str | None = None
+) -> dg.AssetMaterialization:
+    """An event that says these records, with Dagster's tag for the version of what is there."""
+    versions = [one.version for one in records if isinstance(one, FeedInstanceAvailable)]
+    tags = {DATA_VERSION_TAG: versions[0]} if versions else None
+    return dg.AssetMaterialization(key, description, _metadata(records), partition, tags)
+
+
+def observation(
+    key: dg.AssetKey, partition: str | None, *records: Record, description: str | None = None
+) -> dg.AssetObservation:
+    """An event that says these records."""
+    return dg.AssetObservation(key, description, _metadata(records), partition)
+
+
+def _metadata(records: tuple[Record, ...]) -> dict[str, Any]:
+    return {key: value for record in records for key, value in record.metadata().items()}
+
+
+def asset_facts(event_id: int, event: AssetEvent, seen: datetime) -> tuple[Fact, ...]:
+    """What an event about ``[cluster, feed]`` says; nothing where it is about something else."""
+    said = {AT.alias: seen, VERSION.alias: f"event-{event_id}", **said_by(event)}
+    is_materialized = isinstance(event, dg.AssetMaterialization)
+    # Others may write about these assets, and whatever they like: what is not ours must not stop the fold.
+    with suppress(ValueError):
+        kinds = _MATERIALIZED if is_materialized else _OBSERVED
+        if ours := tuple(kind.read(said) for kind in kinds if kind.mark in said):
+            return ours
+    with suppress(ValueError):
+        return (PartitionPushed.read(said),) if is_materialized else ()
+    return ()

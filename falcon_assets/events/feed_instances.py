@@ -1,0 +1,133 @@
+"""Instances of feeds: they are available, or retention took them away."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+import dagster as dg
+
+from falcon_assets.events import record as keys
+from falcon_assets.events.inputs import Changes, Inputs
+from falcon_assets.events.record import Record, Size, Text, Time, Words
+from falcon_assets.model.instant import Instant
+
+
+@dataclass(frozen=True)
+class FeedInstanceAvailable(Record):
+    """A feed instance landed or was published.
+
+    Attributes:
+        version: What is there.
+        at: When that was seen, on the falcon clock.
+        bytes: Its size, and so on; None: nobody counted.
+        signature: Of the listing in which a collector saw it.
+        looked_before: When somebody had looked last, and it was not there yet; None: it was seen as it came.
+        modified_at: The newest modification time of its files.
+        pushed: The partition whose push it answers.
+        push_event: The event of that push.
+        process: The process that published it; None: it came from outside.
+        nominal: The nominal time of that process instance.
+        inputs: What it was made from.
+        late: The changed inputs for which it was made again.
+        path: Where it lies.
+    """
+
+    mark = keys.INSTANCE.alias
+
+    cluster: Annotated[Text, keys.CLUSTER]
+    feed: Annotated[Text, keys.ASSET]
+    instance: Annotated[Instant, keys.INSTANCE]
+    version: Annotated[Text, keys.VERSION]
+    at: Annotated[Time, keys.AT]
+    bytes: Annotated[Size, keys.BYTES] = None
+    records: Size = None
+    files: Annotated[Size, keys.FILES] = None
+    signature: Text | None = None
+    looked_before: Time | None = None
+    modified_at: Time | None = None
+    pushed: Annotated[Text | None, keys.PUSHED] = None
+    push_event: Annotated[int | None, keys.PUSH_EVENT] = None
+    process: Annotated[Text | None, keys.PROCESS] = None
+    nominal: Annotated[Instant | None, keys.NOMINAL] = None
+    inputs: Annotated[Inputs | None, keys.INPUTS] = None
+    late: Annotated[Changes, keys.LATE] = ()
+    path: Text | None = None
+
+    def metadata(self) -> dict[str, Any]:
+        """See :class:`Record`; with what Dagster knows how to show."""
+        path = {"path": dg.MetadataValue.path(self.path)} if self.path else {}
+        rows = {} if self.records is None else {"dagster/row_count": self.records}
+        return super().metadata() | path | rows
+
+
+@dataclass(frozen=True)
+class FeedInstanceEvicted(Record):
+    """Retention took a feed instance away.
+
+    Attributes:
+        evicted: What was done with it: ``delete`` or ``archive``.
+        at: When, on the falcon clock.
+        bytes: How much it was, statistics and metadata included.
+        files: How many files, likewise.
+        reason: Why it went.
+        archived_to: Where it was archived.
+        archive_cluster: On which cluster, where that is another one.
+    """
+
+    mark = "evicted"
+
+    cluster: Annotated[Text, keys.CLUSTER]
+    feed: Annotated[Text, keys.ASSET]
+    instance: Annotated[Instant, keys.INSTANCE]
+    evicted: Text
+    at: Annotated[Time, keys.AT]
+    bytes: Annotated[Size, keys.BYTES] = None
+    files: Annotated[Size, keys.FILES] = None
+    reason: Annotated[Words, keys.REASON] = ""
+    archived_to: Text | None = None
+    archive_cluster: Text | None = None
+
+
+@dataclass(frozen=True)
+class InstancesKept(Record):
+    """Instances that have outlived their limit and stay nevertheless.
+
+    Attributes:
+        kept: How many.
+        kept_instances: Of the first of them, why.
+        at: When, on the falcon clock.
+    """
+
+    mark = "kept"
+
+    kept: int
+    kept_instances: tuple[KeptInstance, ...]
+    at: Annotated[Time, keys.AT]
+
+
+@dataclass(frozen=True)
+class KeptInstance:
+    """An instance that stays, and why."""
+
+    instance: Instant
+    reason: Words
+
+
+@dataclass(frozen=True)
+class InstancesLanded(Record):
+    """What a collector found of a feed at once.
+
+    Attributes:
+        landed: How many instances.
+        first: The oldest of them.
+        last: The newest.
+        at: When, on the falcon clock.
+    """
+
+    mark = "landed"
+
+    landed: int
+    first: Instant
+    last: Instant
+    at: Annotated[Time, keys.AT]

@@ -1,0 +1,70 @@
+"""Instances of processes: the states that they come to, and late data that nothing is run again for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+import dagster as dg
+
+from falcon_assets.events import record as keys
+from falcon_assets.events.inputs import Changes, Inputs
+from falcon_assets.events.record import Record, Text, Time, Words
+from falcon_assets.model.instant import Instant, format_instant
+from falcon_assets.planning.instances.instance_record import InstanceState
+
+
+@dataclass(frozen=True)
+class InstanceChanged(Record):
+    """A process instance came to a state.
+
+    Attributes:
+        at: When, on the falcon clock.
+        reason: Why, in plain words.
+        inputs: What it read, where it succeeded.
+        late: The changed inputs for which it was run again.
+    """
+
+    mark = "state"
+
+    process: Annotated[Text, keys.PROCESS]
+    cluster: Annotated[Text, keys.CLUSTER]
+    nominal: Annotated[Instant, keys.NOMINAL]
+    state: InstanceState
+    at: Annotated[Time, keys.AT]
+    reason: Annotated[Words, keys.REASON] = ""
+    inputs: Annotated[Inputs | None, keys.INPUTS] = None
+    late: Annotated[Changes, keys.LATE] = ()
+
+    def metadata(self) -> dict[str, Any]:
+        """See :class:`Record`; the UI shows it in this order."""
+        said = super().metadata()
+        return {key: said[key] for key in (self.mark, keys.REASON.alias) if key in said} | said
+
+    def event(self, key: dg.AssetKey, partition: str) -> dg.AssetObservation:
+        """An observation of its own, on a partition of the first asset of the process."""
+        what = f"{self.process} {format_instant(self.nominal)}: {self.state.value}"
+        said = f"{what}: {self.reason}" if self.reason else what
+        return dg.AssetObservation(key, partition=partition, description=said, metadata=self.metadata())
+
+
+@dataclass(frozen=True)
+class CameTooLate(Record):
+    """A version of a feed instance came after its cut-off, and a process instance that had read it does not rerun.
+
+    Attributes:
+        feed: The input feed.
+        instance: Its instance.
+        too_late: The version.
+        at: When that was said, on the falcon clock.
+    """
+
+    mark = "too_late"
+
+    process: Annotated[Text, keys.PROCESS]
+    cluster: Annotated[Text, keys.CLUSTER]
+    nominal: Annotated[Instant, keys.NOMINAL]
+    feed: Text
+    instance: Annotated[Instant, keys.INSTANCE]
+    too_late: Text
+    at: Annotated[Time, keys.AT]

@@ -1,0 +1,117 @@
+"""What all records have in common: values as metadata holds them, and how a record becomes metadata and comes back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import datetime, timezone
+from functools import cache
+from typing import Annotated, Any, ClassVar, TypeAlias
+
+import dagster as dg
+from pydantic import AfterValidator, BeforeValidator, Field, PlainSerializer, TypeAdapter
+from typing_extensions import Self
+
+AssetEvent: TypeAlias = dg.AssetMaterialization | dg.AssetObservation
+
+DATA_VERSION_TAG = "dagster/data_version"
+"""Dagster's tag for the data version of a materialization; its constant is not public, the tag is documented."""
+
+# Not metadata: the asset key says it.
+CLUSTER = Field(alias="asset key: cluster", exclude=True)
+ASSET = Field(alias="asset key: feed or process", exclude=True)
+# Not metadata, either.
+PARTITION = Field(alias="asset partition", exclude=True)
+# The keys that several records have; all others are the names of the fields.
+PROCESS = Field(alias="process")
+NOMINAL = Field(alias="nominal_time")
+INSTANCE = Field(alias="instance")
+AT = Field(alias="at")
+REASON = Field(alias="reason")
+INPUTS = Field(alias="inputs")
+LATE = Field(alias="late")
+VERSION = Field(alias="data_version", min_length=1)
+BYTES = Field(alias="bytes")
+FILES = Field(alias="files")
+PUSHED = Field(alias="pushed")
+PUSH_EVENT = Field(alias="pushed_event")
+
+_LARGEST = 2**63 - 1
+
+
+def storable(text: str) -> str:
+    """The text without what PostgreSQL has no place for: NUL, and what is no Unicode."""
+    return text.encode(errors="replace").decode().replace("\0", "")
+
+
+def _require_storable(text: str) -> str:
+    if storable(text) != text:
+        raise ValueError("PostgreSQL cannot hold it")
+    return text
+
+
+def _time(value: Any) -> Any:
+    if not isinstance(value, str):
+        return value
+    moment = datetime.fromisoformat(value)
+    if moment.tzinfo is None:
+        raise ValueError("without a zone")
+    try:
+        return moment.astimezone(timezone.utc)
+    except OverflowError as error:
+        raise ValueError("not of the calendar") from error
+
+
+Text = Annotated[str, AfterValidator(_require_storable)]
+"""A name or a version."""
+Words = Annotated[str, BeforeValidator(lambda value: storable(value) if isinstance(value, str) else value)]
+"""A text for people, who would rather read a part of it than none."""
+Time = Annotated[
+    datetime, BeforeValidator(_time), PlainSerializer(lambda moment: moment.isoformat(timespec="milliseconds"))
+]
+"""A time on the falcon clock, to the millisecond, in UTC."""
+Size = Annotated[
+    int | None,
+    BeforeValidator(lambda value: value if type(value) is int and 0 <= value <= _LARGEST else None),
+]
+"""A count; None: nobody counted, or not in numbers."""
+
+
+_adapter: Callable[[Any], TypeAdapter[Any]] = cache(TypeAdapter)
+
+
+class Record:
+    """A part of what an event says: a frozen dataclass, whose fields are keys of the event's metadata.
+
+    Attributes:
+        mark: The key that an event has exactly where it says this.
+    """
+
+    mark: ClassVar[str]
+
+    def metadata(self) -> dict[str, Any]:
+        """It as metadata, without what is not known."""
+        said = _adapter(type(self)).dump_python(self, mode="json", by_alias=True, exclude_defaults=True)
+        return {key: value for key, value in said.items() if value is not None}
+
+    @classmethod
+    def read(cls, said: Mapping[str, Any]) -> Self:
+        """The record that was written as this (see :func:`said_by`).
+
+        Raises:
+            ValueError: it is not of that form.
+        """
+        adapter: TypeAdapter[Self] = _adapter(cls)
+        return adapter.validate_python(said)
+
+
+def said_by(event: AssetEvent) -> dict[str, Any]:
+    """What an event says: its metadata without Dagster's types around the values, and what stands beside them."""
+    cluster, asset = event.asset_key.path if len(event.asset_key.path) == 2 else (None, None)
+    version = (event.tags or {}).get(DATA_VERSION_TAG)
+    return {
+        **{key: getattr(value, "value", value) for key, value in event.metadata.items()},
+        **({VERSION.alias: version} if version else {}),
+        CLUSTER.alias: cluster,
+        ASSET.alias: asset,
+        PARTITION.alias: event.partition or "",
+    }

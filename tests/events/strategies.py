@@ -1,0 +1,93 @@
+"""Any record, as hypothesis draws it."""
+
+from __future__ import annotations
+
+from datetime import timedelta, timezone
+
+from hypothesis import strategies as st
+
+from falcon_assets.events.event_log import Fact
+from falcon_assets.events.feed_instances import (
+    FeedInstanceAvailable,
+    FeedInstanceEvicted,
+    InstancesKept,
+    InstancesLanded,
+    KeptInstance,
+)
+from falcon_assets.events.inputs import Consumption
+from falcon_assets.events.process_instances import CameTooLate, InstanceChanged
+from falcon_assets.events.pushes import PushRefused
+from falcon_assets.events.work_done import FilesCopied, WorkDone
+from falcon_assets.planning.instances.instance_record import InstanceState, LateChange
+
+TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=9)
+NAME = st.just("primary") | TEXT.filter(bool)
+VERSION = st.text("0123456789abcdef", min_size=1)  # Dagster's tag takes no other characters
+SIZE = st.integers(0, 2**63 - 1)
+COUNT = st.integers(0, 2**40)
+TIME = st.datetimes(timezones=st.just(timezone.utc)).map(
+    lambda moment: moment - timedelta(microseconds=moment.microsecond % 1000)
+)
+INSTANT = TIME.map(lambda moment: moment.replace(second=0, microsecond=0))
+MAYBE_TEXT = st.none() | TEXT
+READ = st.builds(Consumption, TEXT, INSTANT, MAYBE_TEXT, MAYBE_TEXT, MAYBE_TEXT)
+INPUTS = st.none() | st.dictionaries(TEXT, st.lists(READ, max_size=2).map(tuple), max_size=2)
+LATE = st.lists(st.builds(LateChange, TEXT, TEXT, INSTANT, MAYBE_TEXT, TEXT), max_size=2).map(tuple)
+
+AVAILABLE = st.builds(
+    FeedInstanceAvailable,
+    cluster=NAME,
+    feed=NAME,
+    instance=INSTANT,
+    version=VERSION,
+    at=TIME,
+    bytes=st.none() | SIZE,
+    records=st.none() | SIZE,
+    files=st.none() | SIZE,
+    signature=MAYBE_TEXT,
+    looked_before=st.none() | TIME,
+    modified_at=st.none() | TIME,
+    pushed=MAYBE_TEXT,
+    push_event=st.none() | COUNT,
+    process=MAYBE_TEXT,
+    nominal=st.none() | INSTANT,
+    inputs=INPUTS,
+    late=LATE,
+    path=MAYBE_TEXT,
+)
+FACTS: st.SearchStrategy[Fact] = st.one_of(
+    AVAILABLE,
+    st.builds(
+        FeedInstanceEvicted,
+        cluster=NAME,
+        feed=NAME,
+        instance=INSTANT,
+        evicted=st.sampled_from(["delete", "archive"]),
+        at=TIME,
+        bytes=st.none() | SIZE,
+        files=st.none() | SIZE,
+        reason=TEXT,
+        archived_to=MAYBE_TEXT,
+        archive_cluster=MAYBE_TEXT,
+    ),
+    st.builds(PushRefused, NAME, NAME, TEXT, COUNT, TEXT),
+    st.builds(InstanceChanged, TEXT, NAME, INSTANT, st.sampled_from(InstanceState), TIME, TEXT, INPUTS, LATE),
+    st.builds(CameTooLate, TEXT, NAME, INSTANT, TEXT, INSTANT, TEXT, TIME),
+)
+"""What is written into events and read back by the ledger."""
+FOR_PEOPLE = st.one_of(
+    st.builds(InstancesKept, COUNT, st.lists(st.builds(KeptInstance, INSTANT, TEXT), max_size=2).map(tuple), TIME),
+    st.builds(InstancesLanded, COUNT, INSTANT, INSTANT, TIME),
+    st.builds(WorkDone, st.floats(allow_nan=False, allow_infinity=False), MAYBE_TEXT),
+    st.builds(
+        FilesCopied,
+        TEXT,
+        COUNT,
+        COUNT,
+        COUNT,
+        COUNT,
+        TEXT,
+        st.none() | st.dictionaries(TEXT, MAYBE_TEXT, max_size=2),
+    ),
+)
+"""What only people read."""

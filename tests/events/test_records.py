@@ -1,0 +1,67 @@
+"""A record comes back from Dagster's log as it was written."""
+
+from __future__ import annotations
+
+from datetime import datetime, timezone
+
+import dagster as dg
+from hypothesis import given
+from hypothesis import strategies as st
+
+from falcon_assets.events.event_log import Fact, asset_facts, materialization, observation
+from falcon_assets.events.feed_instances import FeedInstanceAvailable
+from falcon_assets.events.process_instances import InstanceChanged
+from falcon_assets.events.record import DATA_VERSION_TAG, AssetEvent, Record
+from falcon_assets.events.work_done import WorkDone
+from falcon_assets.planning.instances.instance_record import InstanceState
+from tests.events.strategies import AVAILABLE, FACTS, FOR_PEOPLE
+from tests.records import read_record
+
+T = datetime(2013, 1, 1, tzinfo=timezone.utc)
+KEY = dg.AssetKey(["primary", "raw"])
+
+
+def stored(event: AssetEvent) -> AssetEvent:
+    """The event as it comes back from Dagster's database."""
+    found: AssetEvent = dg.deserialize_value(dg.serialize_value(event))
+    assert type(found) is type(event)
+    return found
+
+
+def key_of(fact: Fact) -> dg.AssetKey:
+    return dg.AssetKey([fact.cluster, getattr(fact, "feed", "any")])
+
+
+@given(FACTS)
+def test_a_fact_comes_back(fact: Fact) -> None:
+    write = materialization if isinstance(fact, FeedInstanceAvailable) else observation
+    event = stored(write(key_of(fact), "2013", fact))
+    assert asset_facts(7, event, T) == (fact,)
+    assert read_record(type(fact), event) == fact
+
+
+@given(FOR_PEOPLE)
+def test_what_people_read_comes_back(record: Record) -> None:
+    assert read_record(type(record), stored(observation(KEY, None, record))) == record
+
+
+@given(AVAILABLE, st.floats(0, 9))
+def test_a_publication_says_that_its_process_instance_succeeded(published: FeedInstanceAvailable, took: float) -> None:
+    done = InstanceChanged("p", published.cluster, T, InstanceState.SUCCEEDED, published.at, "", {}, published.late)
+    made = FeedInstanceAvailable(**{**vars(published), "process": "p", "nominal": T, "inputs": {}})
+    event = stored(materialization(key_of(published), "2013", made, done, WorkDone(took)))
+    assert asset_facts(7, event, T) == (made, done)
+
+
+def test_what_dagster_knows_how_to_show() -> None:
+    there = FeedInstanceAvailable("primary", "raw", T, "v1", T, records=3, path="s3://lake/raw/2013")
+    event = materialization(KEY, "2013", there)
+    assert event.tags == {DATA_VERSION_TAG: "v1"}
+    assert event.metadata["path"] == dg.MetadataValue.path("s3://lake/raw/2013")
+    assert event.metadata["dagster/row_count"] == dg.MetadataValue.int(3)
+
+
+def test_a_state_is_shown_first_and_said_in_a_sentence() -> None:
+    event = InstanceChanged("p", "primary", T, InstanceState.FAILED, T, "no rows").event(KEY, "2013")
+    assert list(event.metadata) == ["state", "reason", "process", "nominal_time", "at"]
+    assert event.description == "p 2013-01-01T00:00Z: FAILED: no rows"

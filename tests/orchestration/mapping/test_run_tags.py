@@ -1,0 +1,54 @@
+"""A run says by its tags which instances it carries, and reads them back; what others write there says nothing."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta, timezone
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from falcon_assets.orchestration.dagster_internals.tags import PARENT_RUN
+from falcon_assets.orchestration.mapping import run_tags
+from falcon_assets.planning.instances.process_partitions import process_partitions
+from falcon_assets.planning.rules.situation import Launch
+from tests.builders import make_feed, make_process
+
+T = datetime(2013, 1, 1, tzinfo=timezone.utc)
+PROCESS = make_process()
+PARTITIONS = process_partitions(PROCESS, "primary", {name: make_feed(name=name) for name in ("raw-flights", "delays")})
+NAMES = [value for name, value in vars(run_tags).items() if name.isupper() and isinstance(value, str)]
+STRANGE = st.dictionaries(
+    st.sampled_from([*NAMES, *(name.replace(".dagster/falcon_", "falcon/") for name in NAMES)]),
+    st.text()
+    | st.from_regex(r"[0-9]{1,12}( [0-9]{1,12})*")
+    | st.sampled_from(["2013-01-01T00:00Z", "9999-12-31T23:59Z@9e999x"]),
+)
+
+
+@given(st.integers(0, 99), st.lists(st.integers(1, 9), min_size=1, max_size=9), st.integers(1, 9), st.booleans())
+def test_tags_come_back(first: int, attempts: list[int], slots: int, late: bool) -> None:
+    nominals = tuple(T + timedelta(hours=first + number) for number in range(len(attempts)))
+    tags = run_tags.launch_tags("p", "primary", PARTITIONS, Launch(nominals, slots, late), attempts, "")
+    assert run_tags.nominals_of(tags) == nominals
+    assert run_tags.attempts_of(tags) == tuple(attempts)
+    assert run_tags.attempts_of({**tags, PARENT_RUN: "another"}) == ()
+    assert run_tags.slots_of(tags, 77) == slots
+    assert (run_tags.LATE in tags) == late
+
+
+@given(STRANGE)
+def test_whatever_others_write_is_read(tags: dict[str, str]) -> None:
+    nominals, attempts = run_tags.nominals_of(tags), run_tags.attempts_of(tags)
+    assert len(attempts) in (0, len(nominals))
+    assert run_tags.slots_of(tags, 3) >= 0
+    assert run_tags.shown_at(tags, T).tzinfo is not None
+
+
+@pytest.mark.parametrize(
+    ("clock", "shown"),
+    [("", T), ("2013-01-03T06:00Z", datetime(2013, 1, 3, 6, tzinfo=timezone.utc)), ("nonsense", T)],
+    ids=["real", "frozen", "of-somebody-else"],
+)
+def test_the_clock_of_a_run(clock: str, shown: datetime) -> None:
+    assert run_tags.shown_at({run_tags.CLOCK: clock}, T) == shown
