@@ -8,9 +8,9 @@ from dataclasses import asdict
 from datetime import datetime, timezone
 
 import click
-from rich.console import Console
 from rich.table import Table
 
+from falcon_assets.cli.console import console
 from falcon_assets.operations.entities import EntityState, entity_states, resume, schedule, suspend
 from falcon_assets.operations.installation import open_installation
 
@@ -42,7 +42,7 @@ def list_(kind: str | None, as_json: bool) -> None:
         table.add_column(column, no_wrap=True)
     for one in found:
         table.add_row(one.kind, one.name, f"[{_COLORS[one.status]}]{one.status}[/]", _moment(one.since), _by(one))
-    Console(soft_wrap=True).print(table)
+    console().print(table)
 
 
 def _add(tell: Callable[..., tuple[EntityState, EntityState]], text: str) -> None:

@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from falcon_assets.cli.console import console
 from falcon_assets.model.instant import format_instant, parse_instant
 from falcon_assets.operations.explain import Explanation
 from falcon_assets.operations.explain import explain as explained
@@ -31,7 +32,7 @@ def explain(process: str, instance: str, cluster: str | None, as_json: bool) -> 
     if as_json:
         click.echo(json.dumps(_as_dict(found), indent=2))
     else:
-        _show(found, Console(soft_wrap=True))
+        _show(found, console())
 
 
 def _as_dict(found: Explanation) -> dict[str, Any]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import click
-from rich.console import Console
 from rich.table import Table
 
+from falcon_assets.cli.console import console
 from falcon_assets.errors import count_of
 from falcon_assets.operations.installation import open_installation
 from falcon_assets.operations.ledger import ledger_status, rebuild_ledger
@@ -37,10 +37,10 @@ def status() -> None:
         found = ledger_status(installation)
     late = f"{count_of(found.behind, 'event')} behind" if found.behind else "up to date"
     click.echo(f"folded up to event {found.event_id}: {late}")
-    console = Console(soft_wrap=True)
-    console.print(_tables(found.rows))
+    out = console()
+    out.print(_tables(found.rows))
     if found.instances:
-        console.print(_instances(found.instances))
+        out.print(_instances(found.instances))
 
 
 def _tables(counted: Mapping[str, int]) -> Table:

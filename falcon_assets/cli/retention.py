@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from falcon_assets.cli.console import console
 from falcon_assets.model.instant import format_instant, parse_instant
 from falcon_assets.operations.installation import open_installation
 from falcon_assets.operations.retention import retention_plan
@@ -43,7 +44,7 @@ def plan(feed: str | None, cluster: str | None, as_of: str | None, as_json: bool
             click.echo("no feed declares retention" + (f" on cluster {cluster!r}" if cluster else ""))
         for one in plans:
             if not one.problem:
-                _show(one, Console(soft_wrap=True))
+                _show(one, console())
     for one in plans:
         if one.problem:
             click.echo(f"Error: {one.feed.name} on {one.cluster.name}: {one.problem}", err=True)

@@ -174,7 +174,7 @@ def test_a_problem_is_said_and_delays_no_other(call: Callable[..., Result]) -> N
     assert "raw on primary: 1 of 8 would go\n" in result.output
     assert "raw on backup: 4 of 8 would go\n" in result.output
     lines = [[cell.strip() for cell in line.strip("│ ").split("│")] for line in result.output.splitlines()]
-    assert ["delete", "1", "2013-01-01T00:00Z", "2013-01-01T00:00Z", "older than"] in lines
+    assert ["delete", "1", "2013-01-01T00:00Z", "2013-01-01T00:00Z", "older than hours(3)"] in lines
 
 
 @pytest.mark.parametrize(
