@@ -1,11 +1,11 @@
-"""The code location: load the entities, check them, build Dagster's definitions."""
+"""The code location: the definitions of FALCON_ENTITY_DEFS, and nothing else."""
 
 from falcon_assets.garbage_collection import quick_imports
 
 with quick_imports():
-    from falcon_assets.catalog.store import load_entities
-    from falcon_assets.orchestration.code_location import build_definitions
-    from falcon_assets.settings import load_settings
+    import dagster as dg
 
-    settings = load_settings()
-    defs = build_definitions(load_entities(settings.entity_defs).in_colo(settings.colo), settings)
+    from falcon_assets import build_definitions
+
+    # What is materialized from Dagster's UI runs in one process, too: all its steps share one Spark session.
+    defs = dg.Definitions.merge(build_definitions(), dg.Definitions(executor=dg.in_process_executor))

@@ -32,6 +32,8 @@ ROOMS = [
     "orchestration",
     "operations",
     "cli",
+    "first_entities",
+    "component",
     "definitions",
 ]
 """Lowest first."""

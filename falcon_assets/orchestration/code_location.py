@@ -33,7 +33,8 @@ def _tell_nobody(name: str, progress: CopyProgress) -> None:
 def build_definitions(store: EntityStore, settings: Settings, copying: Copying = _tell_nobody) -> dg.Definitions:
     """Assets, jobs, sensors, schedules and resources for the entities of ``store``.
 
-    Runs execute in one process, so that all their steps share one warm Spark session.
+    The runs of its jobs execute in one process, so that all their steps share one warm Spark session. The jobs say so
+    themselves: what else is in the code location keeps its executor.
 
     Args:
         store: The entities.
@@ -57,7 +58,6 @@ def build_definitions(store: EntityStore, settings: Settings, copying: Copying =
         schedules=retention.schedules,
         sensors=[*sensors(store, settings, {job.name: job for job in jobs}), *retention.sensors],
         resources=spark_resources(store.clusters.values(), settings.home, settings.environ),
-        executor=dg.in_process_executor,
         metadata={SETUP: setup_mark(settings)},
     )
 
@@ -85,6 +85,7 @@ def _job(process: Process, cluster: Cluster) -> dg.UnresolvedAssetJobDefinition:
         selection=dg.AssetSelection.assets(*names.process_keys(process, cluster.name)),
         description=_described(process, cluster),
         tags=names.tags({f"falcon/{kind}": name, "falcon/cluster": cluster.name}),
+        executor_def=dg.in_process_executor,
     )
 
 

@@ -16,6 +16,8 @@ from tests.docs import test_pages, test_recipes, test_tutorial
 from tests.docs.pages import BLOCKS, EXECUTABLE, PAGES, README, Block
 from tests.processes import CHECKOUT
 
+OWN_LOCATION = "docs/guides/python-api.md"
+"""In tests/test_python_api.py and tests/test_component.py."""
 MAKE = {"cluster": make_cluster, "feed": make_feed, "process": make_process}
 PARTS = [block for block in BLOCKS if block.language == "yaml" and not block.file]
 SHOWN = [line for block in BLOCKS if block.language in ("sh", "bash") for line in block.text.splitlines()]
@@ -30,7 +32,7 @@ def test_every_block_is_of_a_kind_that_is_tested() -> None:
 
 def test_every_executable_block_is_executed() -> None:
     executable = [block for block in BLOCKS if block.language in EXECUTABLE]
-    of_pages = {*test_pages.RUN, test_pages.DEPLOYMENT, test_tutorial.TUTORIAL}
+    of_pages = {*test_pages.RUN, test_pages.DEPLOYMENT, test_tutorial.TUTORIAL, OWN_LOCATION}
     of_headings = {*test_recipes.RECIPES, test_pages.LANDING, test_tutorial.FIRST}
     left = [block for block in executable if block.page not in of_pages and block.heading not in of_headings]
     assert left == []

@@ -28,6 +28,11 @@ _WRITERS = text(
 )
 
 
+def is_there(instance: dg.DagsterInstance) -> bool:
+    """Whether the instance writes its events to a PostgreSQL at all: by default it is SQLite."""
+    return hasattr(instance.event_log_storage, "postgres_url")
+
+
 def newest_event(connection: Connection) -> int:
     """The highest id of an event; 0 where there is none."""
     return int(connection.execute(select(func.coalesce(func.max(EVENT_LOG.c.id), 0))).scalar_one())

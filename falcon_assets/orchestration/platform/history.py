@@ -10,6 +10,7 @@ from datetime import datetime, timezone
 import dagster as dg
 from sqlalchemy import Connection
 
+from falcon_assets.errors import SettingsError
 from falcon_assets.events.event_log import Logged, asset_facts
 from falcon_assets.events.record import storable
 from falcon_assets.events.runs import RunEnded, RunEnding, RunQueued
@@ -27,6 +28,9 @@ _ENDINGS = {
 _ASSETS = (dg.DagsterEventType.ASSET_MATERIALIZATION, dg.DagsterEventType.ASSET_OBSERVATION)
 _TYPES = [one.value for one in (*_QUEUED, *_ENDINGS, *_ASSETS)]
 _PATIENCE_SECONDS = 5.0
+_NOT_ON_POSTGRESQL = """Dagster's history is not on PostgreSQL, where alone it can be followed; say so in dagster.yaml:
+storage:
+  custom: {module: falcon_assets.orchestration.platform.instance_storage, class: FalconStorage, config: {}}"""
 
 
 @dataclass(frozen=True)
@@ -38,6 +42,15 @@ class DagsterHistory:
     """
 
     instance: dg.DagsterInstance
+
+    def __post_init__(self) -> None:
+        """Looks where the instance keeps its history.
+
+        Raises:
+            SettingsError: not on PostgreSQL.
+        """
+        if not tables.is_there(self.instance):
+            raise SettingsError(_NOT_ON_POSTGRESQL)
 
     def __call__(self, connection: Connection, after: int, limit: int) -> tuple[Sequence[Logged], int | None]:
         """The facts of the next events after ``after``; see :data:`falcon_assets.ledger.fold.History`."""

@@ -97,6 +97,7 @@ def retention_job(retention: RetentionPass, every: Frequency | None) -> dg.JobDe
         name=name,
         description=f"Retention on {cluster}, {feeds}",
         tags=names.tags({"falcon/cluster": cluster}),
+        executor_def=dg.in_process_executor,
     )
     def job() -> None:
         evict()

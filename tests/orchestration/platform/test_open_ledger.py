@@ -7,9 +7,12 @@ from collections.abc import Iterator
 import dagster as dg
 import pytest
 import sqlalchemy
+import yaml
 
+from falcon_assets.errors import SettingsError
 from falcon_assets.orchestration.platform.open_ledger import Ledger, open_ledger
 from falcon_assets.settings import Settings
+from tests.processes import CHECKOUT
 
 
 @pytest.fixture
@@ -29,3 +32,10 @@ def test_who_brings_the_ledger_up_to_date_needs_one_connection(narrow: Ledger) -
     narrow.catch_up()
     assert narrow.behind(0) == 1
     narrow.rebuild()
+
+
+def test_a_history_that_the_ledger_cannot_follow_is_said_to_be_that(settings: Settings) -> None:
+    with dg.DagsterInstance.local_temp() as sqlite, pytest.raises(SettingsError, match="not on PostgreSQL") as said:
+        open_ledger(settings, sqlite).catch_up()
+    declared = yaml.safe_load(str(said.value).partition("\n")[2])
+    assert declared == {"storage": yaml.safe_load((CHECKOUT / "dagster.yaml").read_text())["storage"]}
