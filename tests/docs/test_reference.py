@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 import re
+from importlib import import_module
+from pkgutil import iter_modules
 from typing import Any
 
+from pydantic import TypeAdapter
+
+from falcon_assets import events
+from falcon_assets.events.record import Record
 from falcon_assets.model.expression import SIGNATURES
 from falcon_assets.settings import load_settings
 from tests.processes import CHECKOUT
@@ -34,3 +40,13 @@ def test_every_setting_is_in_the_reference() -> None:
     asked: set[str] = set()
     load_settings(Recording())
     assert set(_first_column("settings.md")) == {name for name in asked if name.startswith("FALCON_")}
+
+
+def test_every_key_of_an_event_is_in_the_reference() -> None:
+    for module in iter_modules(events.__path__):
+        import_module(f"{events.__name__}.{module.name}")
+    schemas = [TypeAdapter(record).json_schema(mode="serialization") for record in Record.__subclasses__()]
+    keys = {key for schema in schemas for key in schema["properties"]}
+    assert len(keys) > 30
+    page = (CHECKOUT / "docs" / "reference" / "events.md").read_text()
+    assert [key for key in sorted(keys) if f"`{key}`" not in page] == []
