@@ -7,10 +7,10 @@ PORT ?= 3000
 INSTALLED := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo up test lint format docs bench clean
+.PHONY: help install demo up test dagster-newest lint format docs bench clean
 
 help: ## List the targets
-	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
 
 install: $(INSTALLED) ## Create .venv and install the package with its demo and developer extras
 
@@ -36,6 +36,9 @@ up: $(INSTALLED) ## Show 2013 in time lapse: Dagster, flights that land, Spark (
 test: $(INSTALLED) ## Run all tests
 	@$(BIN)/falcon doctor
 	$(BIN)/pytest
+
+dagster-newest: $(INSTALLED) ## Test what we touch inside of Dagster with the newest one that pyproject.toml allows
+	@$(BIN)/python -m tests.orchestration.dagster_internals.newest
 
 lint: $(INSTALLED) ## Check style, layering and types
 	$(BIN)/ruff check .

@@ -1,4 +1,4 @@
-"""What we override is still asked by Dagster, with the arguments that we take."""
+"""What we use and override in classes of Dagster's is still there, and asked with the arguments that we take."""
 
 from __future__ import annotations
 
@@ -30,18 +30,45 @@ OVERRIDDEN = {
     launching.RunLauncher: (dg.DefaultRunLauncher, "launch_run terminate dispose"),
     compute_logs.LocalLogs: (
         compute_logs.LocalComputeLogManager,
-        "from_config_value capture_logs open_log_stream get_captured_local_path",
+        "from_config_value capture_logs open_log_stream",
     ),
     partition_mapping.KeyMapping: (
         dg.SpecificPartitionsPartitionMapping,
         "get_upstream_mapped_partitions_result_for_partitions get_downstream_partitions_for_partitions",
     ),
 }
+USED = {
+    dg.DagsterInstance: (
+        "report_run_failed report_run_canceling report_run_canceled add_run_tags event_log_storage get_ref"
+    ),
+    dg.Definitions: "resolve_job_def",
+    dg.OpExecutionContext: "op_handle",
+    dg.DagsterRun: "job_code_origin remote_job_origin",
+    dg.DefaultRunLauncher: "_instance",
+    dg.PartitionsDefinition: "empty_subset subset_with_partition_keys",
+    partition_mapping.PartitionsSubset: "get_partition_keys",
+    PostgresEventLogStorage: "store_event_batch",
+    launching.LaunchRunContext: "dagster_run workspace",
+    storage.InstigatorState: "instigator_data with_data",
+    compute_logs.LocalComputeLogManager: "get_captured_local_path",
+}
 CASES = [
     pytest.param(ours, bases if isinstance(bases, tuple) else (bases,), name, id=f"{ours.__name__}.{name}")
     for ours, (bases, names) in OVERRIDDEN.items()
     for name in names.split()
 ]
+
+
+@pytest.mark.parametrize(
+    ("owner", "name"),
+    [
+        pytest.param(owner, name, id=f"{owner.__name__}.{name}")
+        for owner, names in USED.items()
+        for name in names.split()
+    ],
+)
+def test_dagster_has_what_we_use(owner: type, name: str) -> None:
+    assert hasattr(owner, name), f"Dagster's {owner.__name__} has no {name} any more: dagster_internals uses it"
 
 
 @pytest.mark.parametrize(("ours", "bases", "name"), CASES)
