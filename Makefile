@@ -7,7 +7,7 @@ PORT ?= 3000
 INSTALLED := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo up test dagster-newest lint format docs bench clean
+.PHONY: help install demo up test soak dagster-newest lint format docs bench clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -33,9 +33,14 @@ demo: $(INSTALLED) ## Land real flights, run the demo pipeline headless, show wh
 up: $(INSTALLED) ## Show 2013 in time lapse: Dagster, flights that land, Spark (PORT=3000, CLOCK=2013-03-01T00:00Z@60x)
 	@$(if $(CLOCK),FALCON_CLOCK=$(CLOCK)) $(BIN)/python -m examples.flights up --port $(PORT)
 
-test: $(INSTALLED) ## Run all tests
+test: $(INSTALLED) ## Run the tests, but for those of `make soak`
 	@$(BIN)/falcon doctor
-	$(BIN)/pytest
+	$(BIN)/pytest -m "not soak"
+
+soak: $(INSTALLED) ## Kill, starve and simulate for a quarter of an hour (SEEDS="1 2 3": more simulated weeks)
+	@$(BIN)/falcon doctor
+	$(BIN)/pytest -m soak
+	@set -e; for seed in $(SEEDS); do SIMULATION_SEED=$$seed $(BIN)/pytest -m seeded; done
 
 dagster-newest: $(INSTALLED) ## Test what we touch inside of Dagster with the newest one that pyproject.toml allows
 	@$(BIN)/python -m tests.orchestration.dagster_internals.newest

@@ -52,6 +52,7 @@ from tests.simulation.recorded import Recorded, read_back
 from tests.simulation.scenario import make_world
 from tests.simulation.world import Retry, World
 
+pytestmark = [pytest.mark.soak, pytest.mark.seeded]
 DEFAULT_SEED = 12
 SEED = int(os.environ.get("SIMULATION_SEED", DEFAULT_SEED))
 STEPS = range(16 * 60, 28 * 60, 60)

@@ -19,6 +19,7 @@ from falcon_assets.spark import server as connect_server
 from tests.processes import FALCON, environ_with, free_port
 from tests.waiting import wait_until
 
+pytestmark = pytest.mark.soak
 IN_TIME = 10.0
 """After a signal."""
 BY_ITSELF = 120.0

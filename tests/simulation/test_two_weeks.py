@@ -35,6 +35,7 @@ from tests.simulation.recorded import Recorded, read_back
 from tests.simulation.scenario import make_failures, make_world
 from tests.simulation.world import World
 
+pytestmark = [pytest.mark.soak, pytest.mark.seeded]
 DEFAULT_SEED = 7
 SEED = int(os.environ.get("SIMULATION_SEED", DEFAULT_SEED))
 

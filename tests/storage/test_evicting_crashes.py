@@ -23,6 +23,7 @@ from falcon_assets.storage.eviction.rename_removal import purge
 from tests.builders import VALIDITY, make_cluster, make_feed
 from tests.processes import killed_before
 
+pytestmark = pytest.mark.soak
 NOW = parse_instant("2013-01-10T00:00Z")
 CLUSTER = make_cluster()
 BACKUP = make_cluster(name="backup", interfaces={"write": {"endpoint": "backup"}, "execute": {"endpoint": "local"}})

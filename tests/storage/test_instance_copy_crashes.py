@@ -15,6 +15,7 @@ import pytest
 from tests.copy_sandbox import CopySandbox
 from tests.processes import killed_before
 
+pytestmark = pytest.mark.soak
 STEPS = {
     "open", "os.mkdir", "os.rename", "os.remove", "os.rmdir", "os.chmod", "os.scandir", "os.listdir", "os.utime",
     "os.link", "shutil.rmtree", "shutil.copyfile", "fcntl.flock",

@@ -23,6 +23,7 @@ from falcon_assets.storage.publication.publishing import OutputTarget, publish_i
 from tests.builders import make_cluster
 from tests.processes import forked, killed_before
 
+pytestmark = pytest.mark.soak
 OUTPUTS = {
     "delays": OutputTarget("/delays/2013/01/01/00", "_SUCCESS", "0755"),
     "summary": OutputTarget("/summary/2013-01-01-00", None),

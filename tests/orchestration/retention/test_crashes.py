@@ -31,6 +31,7 @@ from tests.ledger.histories import content
 from tests.orchestration.ledger_world import LedgerWorld
 from tests.processes import killed_before
 
+pytestmark = pytest.mark.soak
 CLUSTER = """---
 kind: cluster
 name: {name}
