@@ -2,13 +2,30 @@
 
 from __future__ import annotations
 
+import tempfile
 from typing import Any
+
+import yaml
 
 from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.feed import Feed
 from falcon_assets.model.process import Process
 
 VALIDITY = {"start": "2013-01-01T00:00Z", "end": "2014-01-01T00:00Z"}
+SPARK = {
+    "spark.app.name": "falcon-tests",
+    "spark.driver.memory": "512m",
+    "spark.sql.shuffle.partitions": "1",
+    "spark.sql.warehouse.dir": f"{tempfile.gettempdir()}/falcon-tests-warehouse",
+}
+"""What a cluster says about Spark: where all say the same, the tests of a process share one warm session."""
+
+
+def cluster_yaml(name: str = "primary", **overrides: Any) -> str:
+    """A document with a cluster whose data lives in ``data/NAME``, on the session that the tests share."""
+    interfaces = {"write": {"endpoint": f"data/{name}"}, "execute": {"endpoint": "local[2]"}}
+    declared = {"kind": "cluster", "name": name, "interfaces": interfaces, "properties": SPARK}
+    return "---\n" + yaml.safe_dump({**declared, **overrides}, sort_keys=False)
 
 
 def make_cluster(**overrides: Any) -> Cluster:

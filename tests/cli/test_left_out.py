@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import socket
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -95,7 +94,6 @@ def environ(database: str, tmp_path_factory: pytest.TempPathFactory, silent: int
 
 
 def test_a_run_goes_on_with_the_others_and_names_what_was_left_out(environ: dict[str, str]) -> None:
-    began = time.monotonic()
     done = falcon_here(environ, "run", "--until", "2013-01-01T00:00Z")
     assert Path(environ["FALCON_HOME"], "data/good/out-d-good/2013-01-01-00/_SUCCESS").exists(), done
     assert done.stdout.splitlines()[-1] == "1 instance succeeded, 0 did not"
@@ -106,7 +104,6 @@ def test_a_run_goes_on_with_the_others_and_names_what_was_left_out(environ: dict
     assert "NOBODY_SET_THIS, which is not set" in left_out[1][1]
     assert "no Spark Connect server answers at sc://127.0.0.1:" in left_out[2][1]
     assert done.returncode == 1
-    assert time.monotonic() - began < 120
 
 
 def test_a_retention_plan_shows_what_it_can(environ: dict[str, str]) -> None:

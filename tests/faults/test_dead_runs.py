@@ -29,13 +29,8 @@ from falcon_assets.orchestration.runs.run_locks import RunHold, run_lock
 from falcon_assets.planning.instances.instance_record import InstanceRecord, InstanceState
 from falcon_assets.planning.time.clock import Clock
 from falcon_assets.settings import Settings
+from tests.builders import cluster_yaml
 
-CLUSTER = """
-kind: cluster
-name: primary
-interfaces: {write: {endpoint: data/primary}, execute: {endpoint: "local[2]"}}
-properties: {spark.sql.shuffle.partitions: "1", spark.driver.memory: 512m}
-"""
 PROCESS = """---
 kind: feed
 name: out-{name}
@@ -129,7 +124,7 @@ class World:
 
 @pytest.fixture(scope="module")
 def world(settings: Settings, instance: dg.DagsterInstance, write_entities: Callable[[dict[str, str]], Path]) -> World:
-    text = CLUSTER + "".join(PROCESS.format(name=name) for name in NAMES)
+    text = cluster_yaml() + "".join(PROCESS.format(name=name) for name in NAMES)
     root = write_entities({"all.yaml": text, "one.sql": "SELECT 1 AS n"})
     return World(load_entities(root), settings, instance, open_ledger(settings, instance))
 

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import time
 from typing import Any
 
 import pytest
@@ -73,11 +72,9 @@ def test_a_session_of_somebody_else_is_not_taken_over(local_cluster: Cluster, wo
     ],
 )
 def test_nobody_at_the_endpoint(working: str, endpoint: str, message: str) -> None:
-    started = time.monotonic()
     with pytest.raises(WorkflowError) as caught:
         session_for(cluster_on(endpoint), working)
     assert str(caught.value) == message
-    assert time.monotonic() - started < 15
 
 
 def test_a_session_that_the_server_dropped_is_replaced(

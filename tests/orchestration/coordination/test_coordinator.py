@@ -28,16 +28,10 @@ from falcon_assets.orchestration.platform.open_ledger import open_ledger
 from falcon_assets.planning.instances.instance_record import InstanceState
 from falcon_assets.planning.rules.situation import Decision
 from falcon_assets.settings import Settings
-from falcon_assets.spark.session import stop_sessions
+from tests.builders import cluster_yaml
 from tests.orchestration.ledger_world import LedgerWorld
 from tests.records import read_record
 
-CLUSTER = """
-kind: cluster
-name: primary
-interfaces: {write: {endpoint: data/primary}, execute: {endpoint: "local[2]"}}
-properties: {spark.sql.shuffle.partitions: "1", spark.driver.memory: 512m}
-"""
 PROCESS = """---
 kind: feed
 name: in-{name}
@@ -92,7 +86,7 @@ def entities() -> str:
     for name, more in declared.items():
         schedule = "" if "schedule:" in more else "schedule: true\n"
         texts.append(PROCESS.format(name=name, end="05" if name != "failing" else "03") + more + schedule)
-    return CLUSTER + "".join(texts)
+    return cluster_yaml() + "".join(texts)
 
 
 def hour(number: int) -> datetime:
@@ -194,7 +188,6 @@ def world(
 ) -> Iterator[World]:
     store = load_entities(write_entities({"all.yaml": entities(), "keep.sql": KEEP}))
     yield World(store, settings, instance, open_ledger(settings, instance))
-    stop_sessions()
 
 
 def test_neighbours_whose_inputs_landed_run_once_and_in_one_run(world: World) -> None:

@@ -26,16 +26,10 @@ from falcon_assets.orchestration.mapping import run_tags
 from falcon_assets.orchestration.platform.open_ledger import open_ledger
 from falcon_assets.planning.instances.instance_record import LateChange
 from falcon_assets.settings import Settings
-from falcon_assets.spark.session import stop_sessions
+from tests.builders import cluster_yaml
 from tests.orchestration.ledger_world import LedgerWorld
 from tests.records import has_record, read_record
 
-CLUSTER = """
-kind: cluster
-name: primary
-interfaces: {write: {endpoint: data/primary}, execute: {endpoint: "local[2]"}}
-properties: {spark.sql.shuffle.partitions: "1", spark.driver.memory: 512m}
-"""
 FEED = """---
 kind: feed
 name: %s
@@ -65,7 +59,7 @@ LATE = "SELECT 1000 + coalesce(sum(n), 0) AS n FROM rows WHERE IF(n > 900, raise
 
 
 def entities() -> str:
-    texts = [CLUSTER]
+    texts = [cluster_yaml()]
     for name in ("simple", "gone", "failing", "optional", "waits", "asleep", "away"):
         texts += [FEED % (f"{name}-in", 4, f"{name}-in"), FEED % (f"{name}-out", 4, f"{name}-out")]
         own = ROWS % (f"{name}-in", 0)
@@ -188,7 +182,6 @@ def world(
 ) -> Iterator[World]:
     store = load_entities(write_entities({"all.yaml": entities(), "sum.sql": SUM, "late.sql": LATE}))
     yield World(store, settings, instance, open_ledger(settings, instance))
-    stop_sessions()
 
 
 def test_a_change_inside_the_cut_off_runs_the_instance_once_more(world: World) -> None:

@@ -23,16 +23,13 @@ from falcon_assets.orchestration.platform.open_ledger import open_ledger
 from falcon_assets.orchestration.runs.deleted_runs import free_instances_of_deleted_runs
 from falcon_assets.planning.instances.instance_record import InstanceState
 from falcon_assets.settings import Settings
-from falcon_assets.spark.session import stop_sessions
+from tests.builders import cluster_yaml
 from tests.orchestration.ledger_world import LedgerWorld
 from tests.records import read_record
 
-ENTITIES = """
-kind: cluster
-name: primary
-interfaces: {write: {endpoint: data/primary}, execute: {endpoint: "local[2]"}}
-properties: {spark.sql.shuffle.partitions: "1", spark.driver.memory: 512m}
----
+ENTITIES = (
+    cluster_yaml()
+    + """---
 kind: feed
 name: orders
 frequency: hours(1)
@@ -66,6 +63,7 @@ frequency: hours(5)
 workflow: {engine: pyspark, path: tell.py}
 schedule: true
 """
+)
 CHECK = "SET a.b = 1; SELECT assert_true(n > 0, concat(n, ' ordered')) FROM rows"
 TELL = """
 from pathlib import Path
@@ -126,7 +124,6 @@ def world(
     tell = TELL.format(said=str(settings.home / "said"))
     store = load_entities(write_entities({"all.yaml": ENTITIES, "check.sql": CHECK, "tell.py": tell}))
     yield World(store, settings, instance, open_ledger(settings, instance))
-    stop_sessions()
 
 
 def test_the_effect_is_an_asset_of_its_own(world: World) -> None:

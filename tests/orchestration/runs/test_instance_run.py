@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import datetime, timezone
 from functools import partial
 from pathlib import Path
@@ -10,30 +9,25 @@ from pathlib import Path
 import pytest
 
 from falcon_assets.errors import StorageError, WorkflowError
+from falcon_assets.model.cluster import Cluster
 from falcon_assets.orchestration.runs.instance_run import InstanceResult, InstanceRunner
 from falcon_assets.spark.copying import copy_instance
-from falcon_assets.spark.session import session_for, stop_sessions
+from falcon_assets.spark.session import session_for
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.feed_store import StoresOf
-from tests.builders import make_cluster, make_feed, make_process
+from tests.builders import SPARK, make_cluster, make_feed, make_process
 from tests.copy_sandbox import CopySandbox, some_files
 
 NOMINAL = datetime(2013, 1, 1, 5, tzinfo=timezone.utc)
 FOLDER = "data/primary/raw/flights/2013/01/01/05"
+SHARED = make_cluster(properties=SPARK)
 HOMES = ["a b", "a,b", "%41", "home[1]x", "{x,y}", "x*?", "back\\slash", "a::b", "c:d", "é#f", "~", "'\"$(x)"]
 EVERYTHING = "a b,%41 home[1]x {x,y}*? ü#\\ '\"$(x)"
 
 
-@pytest.fixture(scope="module", autouse=True)
-def _stop_at_the_end() -> Iterator[None]:
-    yield
-    stop_sessions()
-
-
-def ran(home: Path, working: Path) -> InstanceResult:
+def ran(home: Path, cluster: Cluster = SHARED) -> InstanceResult:
     """Computes the number of rows per file of the one input instance."""
     (home / "count.sql").write_text("SELECT n FROM flights")
-    cluster = make_cluster()
     feeds = {
         "raw-flights": make_feed(schema="n int"),
         "delays": make_feed(name="delays", locations={"data": "/delays/${YEAR}-${MONTH}-${DAY}-${HOUR}"}),
@@ -41,7 +35,7 @@ def ran(home: Path, working: Path) -> InstanceResult:
     process = make_process(workflow={"engine": "spark-sql", "path": "count.sql"})
     store = ClusterStore(cluster, home, {})
     runner = InstanceRunner(process, cluster, feeds, store, StoresOf(cluster, home, {}), home, "etl")
-    return runner.run(runner.prepare(NOMINAL), partial(session_for, cluster, str(working)))
+    return runner.run(runner.prepare(NOMINAL), partial(session_for, cluster, str(home / "working")))
 
 
 def land(home: Path, *names: str) -> None:
@@ -51,11 +45,11 @@ def land(home: Path, *names: str) -> None:
         file.write_text(f'{{"n":{number}}}\n')
 
 
-@pytest.mark.parametrize("name", [*HOMES, EVERYTHING])
+@pytest.mark.parametrize("name", [EVERYTHING, *HOMES])
 def test_whatever_the_home_is_named(tmp_path: Path, name: str) -> None:
     home = tmp_path / name / "home"
     land(home, "a.json", "sub/b.json")
-    result = ran(home, home / "working" if name == EVERYTHING else tmp_path.parent)
+    result = ran(home, make_cluster() if name == EVERYTHING else SHARED)  # its own has the warehouse in the home
     (consumed,) = result.inputs["flights"]
     assert consumed.version is not None and consumed.version.files == 2
     assert [output.records for output in result.outputs] == [2]
@@ -67,7 +61,7 @@ def test_whatever_the_home_is_named(tmp_path: Path, name: str) -> None:
     files = some_files(20)
     copies.write(files)
     with copies.copying() as copy:
-        copy_instance(partial(session_for, make_cluster(), str(tmp_path.parent)), copy)
+        copy_instance(partial(session_for, SHARED, str(home)), copy)
     copies.publish()
     assert copies.read() == files
 
@@ -75,7 +69,7 @@ def test_whatever_the_home_is_named(tmp_path: Path, name: str) -> None:
 def test_an_instance_that_was_not_read_whole_is_not_published(tmp_path: Path) -> None:
     land(tmp_path, "a.json", "bad\udcff.json")
     with pytest.raises(WorkflowError) as caught:
-        ran(tmp_path, tmp_path.parent)
+        ran(tmp_path)
     assert "Spark does not read 1 of the 2 files" in str(caught.value)
     assert not (tmp_path / "data/primary/delays").exists()
 
@@ -84,4 +78,4 @@ def test_a_home_that_is_not_utf_8(tmp_path: Path) -> None:
     home = tmp_path / "\udcff"
     land(home, "a.json")
     with pytest.raises((WorkflowError, StorageError), match=r"\\xff.*is not UTF-8"):
-        ran(home, tmp_path.parent)
+        ran(home)

@@ -20,15 +20,9 @@ from falcon_assets.orchestration.coordination.coordinator import Coordinator
 from falcon_assets.orchestration.coordination.late_arrival import LateArrival
 from falcon_assets.orchestration.platform.open_ledger import open_ledger
 from falcon_assets.settings import Settings
-from falcon_assets.spark.session import stop_sessions
+from tests.builders import cluster_yaml
 from tests.orchestration.ledger_world import LedgerWorld
 
-CLUSTER = """
-kind: cluster
-name: primary
-interfaces: {write: {endpoint: data/primary}, execute: {endpoint: "local[2]"}}
-properties: {spark.sql.shuffle.partitions: "1", spark.driver.memory: 512m}
-"""
 FEED = """---
 kind: feed
 name: %s
@@ -77,7 +71,7 @@ def entities() -> str:
     fives = (input_of("before", "fives", "now(-5,0)", "now(-5,0)"), output("fives"))
     hourly, late = "hours(1)", carries("late-raw", "late-state")
     texts = [
-        CLUSTER,
+        cluster_yaml(),
         *(FEED % (name, hourly, name) for name in FEEDS),
         FEED % ("fives", "hours(5)", "fives"),
         PROCESS % ("carry", hourly, carries("raw", "state"), output("state"), "carry") + "parallel: 4\n",
@@ -170,7 +164,6 @@ def world(
     settings: Settings, instance: dg.DagsterInstance, write_entities: Callable[[dict[str, str]], Path]
 ) -> Iterator[World]:
     yield World(load_entities(write_entities(FILES)), settings, instance, open_ledger(settings, instance))
-    stop_sessions()
 
 
 def test_dagster_shows_what_it_can(world: World) -> None:

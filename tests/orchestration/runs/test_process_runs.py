@@ -19,14 +19,12 @@ from falcon_assets.orchestration.code_location import build_definitions
 from falcon_assets.planning.instances.instance_record import InstanceState
 from falcon_assets.settings import Settings
 from falcon_assets.spark.session import stop_sessions
+from tests.builders import cluster_yaml
 from tests.records import read_record
 
-ENTITIES = """
-kind: cluster
-name: primary
-interfaces: {write: {endpoint: data/primary}, execute: {endpoint: "local[2]"}}
-properties: {spark.sql.shuffle.partitions: "1", spark.driver.memory: 512m}
----
+ENTITIES = (
+    cluster_yaml()
+    + """---
 kind: feed
 name: raw
 frequency: hours(1)
@@ -87,6 +85,7 @@ inputs: [{name: rows, feed: raw, start: "today(0,0)", end: "now(0,0)", optional:
 outputs: [{name: count, feed: day-so-far, instance: "today(0,0)"}]
 workflow: {engine: pyspark, path: so_far.py}
 """
+)
 SUM_UP = "SELECT carrier, sum(delay) AS delay, :nominal_time AS hour FROM rows WHERE delay >= :least GROUP BY carrier"
 COUNT = "SELECT count(*) AS n FROM rows"
 SO_FAR = "def run(spark, inputs, instance):\n    return inputs['rows'].groupBy().count()\n"
@@ -98,7 +97,6 @@ Materialize = Callable[..., dg.ExecuteInProcessResult]
 def definitions(settings: Settings, write_entities: Callable[[dict[str, str]], Path]) -> Iterator[dg.Definitions]:
     root = write_entities({"all.yaml": ENTITIES, "sum_up.sql": SUM_UP, "count.sql": COUNT, "so_far.py": SO_FAR})
     yield build_definitions(load_entities(root), settings)
-    stop_sessions()
 
 
 @pytest.fixture(scope="module")

@@ -14,22 +14,13 @@ from falcon_assets.model.instant import parse_instant
 from falcon_assets.orchestration.code_location import build_definitions
 from falcon_assets.orchestration.platform.open_ledger import open_ledger
 from falcon_assets.settings import Settings
-from falcon_assets.spark.session import stop_sessions
+from tests.builders import cluster_yaml
 from tests.orchestration.replication_world import ReplicationWorld, feed, on
 
-CLUSTERS = "".join(
-    f"""---
-kind: cluster
-name: {name}
-colo: {colo}
-interfaces: {{write: {{endpoint: data/{name}}}, execute: {{endpoint: "local[2]"}}}}
-properties: {{spark.sql.shuffle.partitions: "1", spark.driver.memory: 512m}}
-"""
-    for name, colo in (("east", "us"), ("west", "us"), ("backup", "eu"), ("archive", "eu"))
-)
 ENTITIES = "".join(
     [
-        CLUSTERS,
+        *(cluster_yaml(name, colo="us") for name in ("east", "west")),
+        *(cluster_yaml(name, colo="eu") for name in ("backup", "archive")),
         feed(
             "plain",
             on("east", "source", "00", "06", ", delay: minutes(20)"),
@@ -66,7 +57,6 @@ def world(
 ) -> Iterator[ReplicationWorld]:
     store = load_entities(write_entities({"all.yaml": ENTITIES, "sum.sql": "SELECT sum(n) AS n FROM rows"}))
     yield ReplicationWorld(store, settings, instance, open_ledger(settings, instance))
-    stop_sessions()
 
 
 def test_assets_and_jobs_of_targets(world: ReplicationWorld) -> None:

@@ -15,15 +15,9 @@ from falcon_assets.orchestration.code_location import build_definitions
 from falcon_assets.orchestration.coordination.coordinator import Coordinator, Outlook
 from falcon_assets.orchestration.platform.open_ledger import open_ledger
 from falcon_assets.orchestration.retention.reasons_to_keep import ClusterNeeds
-from falcon_assets.spark.session import stop_sessions
+from tests.builders import cluster_yaml
 from tests.orchestration.ledger_world import LedgerWorld
 
-CLUSTER = """
-kind: cluster
-name: primary
-interfaces: {write: {endpoint: data/primary}, execute: {endpoint: "local[2]"}}
-properties: {spark.sql.shuffle.partitions: "1", spark.driver.memory: 512m}
-"""
 FEED = """---
 kind: feed
 name: %s
@@ -66,7 +60,7 @@ def entities() -> str:
         ("waits", "9", "false", HOUR % ("out", "waited")),
     )
     texts = [FEED % (name, frequency, name, start, end) for name, frequency, start, end in feeds]
-    text = "".join([CLUSTER, *texts, *(PROCESS % one for one in processes)])
+    text = "".join([cluster_yaml(), *texts, *(PROCESS % one for one in processes)])
     return text.replace("name: rows\n", 'name: rows\nformat: json\nschema: "n int"\n')
 
 
@@ -84,7 +78,6 @@ def world(
     sql = "SELECT count(*) AS n FROM rows"
     store = load_entities(write_entities({"all.yaml": entities(), "sum.sql": sql}))
     yield World(store, settings, instance, open_ledger(settings, instance))
-    stop_sessions()
 
 
 def times(*hours: int) -> list[str]:

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -29,6 +28,7 @@ from falcon_assets.planning.rules.waiting import (
 )
 from falcon_assets.planning.time.timeline import process_timeline
 from tests.builders import make_feed, make_process
+from tests.work import calls
 
 FLIGHTS = {"name": "flights", "feed": "raw-flights", "start": "now(0,0)", "end": "now(0,0)"}
 HOUR = timedelta(hours=1)
@@ -409,12 +409,7 @@ def test_a_look_at_a_long_backlog_takes_a_moment(declared, available):
     )
     long = replace(long, readiness=Readiness(long.process, "primary", {"raw-flights": make_feed(clusters=years)}))
     decide(long)  # what never changes is remembered
-    seconds = []
-    for _ in range(3):  # the best of three: the machine may be busy
-        started = time.process_time()
-        decide(long)
-        seconds.append(time.process_time() - started)
-    assert min(seconds) < 0.5
+    assert calls(lambda: decide(long)) < 10 * 30_000
 
 
 def test_last_only_drops_a_long_backlog_at_once():

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import time
 from datetime import timedelta
 
 import pytest
@@ -13,6 +12,7 @@ from falcon_assets.planning.rules.readiness import Readiness
 from falcon_assets.planning.time.timeline import feed_timeline, process_timeline
 from falcon_assets.planning.windows.input_windows import input_instances, latest_instances
 from tests.builders import make_feed, make_process
+from tests.work import calls
 
 CLOCK_FREQUENCIES = ["minutes(7)", "minutes(45)", "minutes(60)", "hours(1)", "hours(5)", "hours(24)"]
 FREQUENCIES = [*CLOCK_FREQUENCIES, "days(1)", "days(3)", "months(1)"]
@@ -198,9 +198,5 @@ def test_a_long_backlog_is_checked_in_a_moment():
     ready = readiness(FLIGHTS, feeds=[make_feed(clusters=validity)], clusters=validity)
     nominals = process_timeline(ready.process, "primary").between(at("01T00:00"), parse_instant("2015-09-27T23:00Z"))
     available = {"raw-flights": set(nominals)}
-    seconds = []
-    for _ in range(3):  # the best of three: the machine may be busy
-        started = time.process_time()
-        assert not any(next(ready.missing(nominal, available), None) for nominal in nominals)
-        seconds.append(time.process_time() - started)
-    assert len(nominals) == 24_000 and min(seconds) < 0.5
+    assert len(nominals) == 24_000
+    assert calls(lambda: [next(ready.missing(nominal, available), None) for nominal in nominals]) < 20 * 24_000
