@@ -26,7 +26,7 @@ _SQL = re.compile(
     re.IGNORECASE,
 )
 _TABLE_CALLS = {"Table", "TableClause", "table", "to_regclass"}
-_MODULE = re.compile(r"\bdagster\.(_\w+|core)\b|\bdagster_(?!internals)[a-z]+(\.\w+)*$")
+_MODULE = re.compile(r"\bdagster\.(_\w+|core)\b|\bdagster_(?!internals)[a-z]+\.\w")
 _TAG = re.compile(r"\.?dagster/")
 Names: TypeAlias = dict[str, tuple[str, str | None]]
 """What a module has from Dagster, or from our package for its inside: as what -> from which module, and what of it."""

@@ -6,7 +6,7 @@ Apart because it loads Dagster's storages: code locations get along without.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Any, TypeAlias
 
@@ -17,7 +17,6 @@ from dagster._core.types.pagination import PaginatedResults  # a page of partiti
 from dagster._serdes import ConfigurableClass, ConfigurableClassData  # how dagster.yaml declares a class
 from dagster_postgres import PostgresEventLogStorage, PostgresRunStorage, PostgresScheduleStorage
 from dagster_postgres.utils import DagsterPostgresException  # raised when the database does not come back in time
-from typing_extensions import Self
 
 from falcon_assets.planning.time.clock import APART
 
@@ -164,7 +163,7 @@ def _url(engine: sqlalchemy.Engine) -> str:
 
 
 class PooledStorage(DagsterStorage, ConfigurableClass):
-    """Dagster's history on one pooled engine; nothing is configured in ``dagster.yaml``."""
+    """Dagster's history on one pooled engine; ``from_config_value`` of a subclass says which."""
 
     def __init__(
         self,
@@ -187,16 +186,6 @@ class PooledStorage(DagsterStorage, ConfigurableClass):
         self._events = _PooledEventLogStorage(engine, computed, make_tables=make_tables)
         self._schedules = _PooledScheduleStorage(engine, make_tables=make_tables)
         super().__init__()  # type: ignore[no-untyped-call]  # Dagster's class has no annotations here
-
-    @classmethod
-    def open(cls, inst_data: Any) -> Self:
-        """The storage of this process, as ``dagster.yaml`` declares it."""
-        raise NotImplementedError
-
-    @classmethod
-    def from_config_value(cls, inst_data: ConfigurableClassData | None, config_value: Mapping[str, Any]) -> Self:
-        """Built by Dagster from ``dagster.yaml``."""
-        return cls.open(inst_data)
 
     @property
     def inst_data(self) -> ConfigurableClassData | None:

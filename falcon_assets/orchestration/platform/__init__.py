@@ -1,1 +1,1 @@
-"""What Dagster runs on: PostgreSQL, storage, the run launcher, and all that is private of Dagster."""
+"""What Dagster runs on: PostgreSQL, its storage, the run launcher, and the ledger beside its history."""

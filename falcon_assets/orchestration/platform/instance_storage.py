@@ -7,7 +7,7 @@ register them, and none can be missing.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -78,7 +78,7 @@ class FalconStorage(PooledStorage):
         super().__init__(wait_out_restarts(engine), _computed_keys, inst_data, make_tables=make_tables)
 
     @classmethod
-    def open(cls, inst_data: Any) -> Self:
-        """The storage of the settings."""
+    def from_config_value(cls, inst_data: Any, config_value: Mapping[str, Any]) -> Self:
+        """Built by Dagster from ``dagster.yaml``, with the database of the settings."""
         settings = load_settings()
         return cls(database_url(settings), inst_data, settings.clock)

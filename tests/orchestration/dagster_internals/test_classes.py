@@ -25,7 +25,7 @@ OVERRIDDEN = {
     ),
     storage.PooledStorage: (
         (storage.DagsterStorage, storage.ConfigurableClass),
-        "inst_data config_type from_config_value run_storage event_log_storage schedule_storage",
+        "inst_data config_type run_storage event_log_storage schedule_storage",
     ),
     launching.RunLauncher: (dg.DefaultRunLauncher, "launch_run terminate dispose"),
     compute_logs.LocalLogs: (

@@ -8,12 +8,13 @@ import pytest
 import sqlalchemy
 
 from falcon_assets.orchestration.dagster_internals.retries import NotTriedAgain
-from falcon_assets.orchestration.dagster_internals.storage import DATABASE_ERRORS, PooledStorage
+from falcon_assets.orchestration.dagster_internals.storage import DATABASE_ERRORS
+from tests.orchestration.dagster_internals.stored import stored
 
 
 def test_a_question_is_given_up_at_once(database: str) -> None:
     engine = sqlalchemy.create_engine(database, isolation_level="AUTOCOMMIT")
-    storage = PooledStorage(engine, lambda name: None, None, make_tables=False)
+    storage = stored(engine)
     storage.dispose()
     attempts: list[object] = []
 

@@ -20,6 +20,7 @@ from dagster._core.scheduler.instigation import (
 )
 
 from falcon_assets.orchestration.dagster_internals.storage import PooledStorage, has_tables
+from tests.orchestration.dagster_internals.stored import stored
 
 COMPUTED = ["2013-01-01", "2013-01-02", "2013-01-03"]
 
@@ -31,7 +32,7 @@ def engine(database: str) -> sqlalchemy.Engine:
 
 @pytest.fixture(scope="module")
 def storage(engine: sqlalchemy.Engine) -> Iterator[PooledStorage]:
-    opened = PooledStorage(engine, {"ours": COMPUTED}.get, None, make_tables=False)
+    opened = stored(engine, ours=COMPUTED)
     yield opened
     opened.dispose()
 
@@ -62,7 +63,7 @@ def test_storages_ask_through_our_engine(
 
 def test_what_migrations_brought_is_asked_once(engine: sqlalchemy.Engine) -> None:
     """And not for every tick: a daemon would do little else."""
-    storage = PooledStorage(engine, lambda name: None, None, make_tables=False)
+    storage = stored(engine)
     asked: list[str] = []
     sqlalchemy.event.listen(engine, "before_cursor_execute", lambda *given: asked.append(given[2]))
     for _ in range(2):

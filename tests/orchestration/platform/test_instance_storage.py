@@ -80,26 +80,6 @@ def test_keys_of_our_dynamic_partitions_are_computed(instance: dg.DagsterInstanc
     assert storage.get_existing_dynamic_partitions(NAME, ["x", *KEYS[:2]]) == set(KEYS[:2])
 
 
-@pytest.mark.parametrize("ascending", [True, False], ids=["oldest first", "newest first"])
-def test_pages_of_computed_keys_join_to_all_of_them(instance: dg.DagsterInstance, ascending: bool) -> None:
-    storage = instance.event_log_storage
-    found: list[str] = []
-    cursor: str | None = None
-    while True:
-        page = storage.get_paginated_dynamic_partitions(NAME, limit=2, ascending=ascending, cursor=cursor)
-        found += page.results
-        cursor = page.cursor
-        if not page.has_more:
-            break
-    assert found == (KEYS if ascending else KEYS[::-1])
-
-
-def test_other_dynamic_partitions_are_stored_as_ever(instance: dg.DagsterInstance) -> None:
-    instance.add_dynamic_partitions("colors", ["red", "blue"])
-    assert list(instance.get_dynamic_partitions("colors")) == ["red", "blue"]
-    assert instance.has_dynamic_partition("colors", "red")
-
-
 def test_an_unreachable_database_is_one_sentence_without_the_password() -> None:
     with pytest.raises(SettingsError) as caught:
         FalconStorage("postgresql+psycopg2://falcon:secret@127.0.0.1:1/none")
