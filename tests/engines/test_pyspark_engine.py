@@ -168,3 +168,10 @@ def test_one_frame_for_several_outputs(sandbox: Sandbox) -> None:
 def test_no_file(sandbox: Sandbox) -> None:
     with pytest.raises(WorkflowError, match=r"w\.py: the workflow's file cannot be read: No such file or directory$"):
         run_workflow(sandbox.task(sandbox.workflow(engine="pyspark", path="w.py")))
+
+
+@pytest.mark.parametrize(
+    ("text", "line"), [("import sys\nsys.exit(3)\n", 2), ("def run(spark, inputs, instance):\n    exit(3)\n", 2)]
+)
+def test_exit_fails_the_instance_and_does_not_end_the_run(sandbox: Sandbox, text: str, line: int) -> None:
+    assert refusal(sandbox, text) == f"w.py:{line}: SystemExit: 3"

@@ -46,7 +46,7 @@ def _from_package(name: str) -> ModuleType:
         return importlib.import_module(name)
     except SyntaxError as error:
         raise WorkflowError(f"{error.filename}:{error.lineno}: {error.msg}") from error
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise WorkflowError(f"{name}: the module cannot be imported: {type(error).__name__}: {error}") from error
 
 
@@ -75,7 +75,7 @@ def _load(path: Path, changed: int) -> ModuleType:
     sys.modules[name] = module  # dataclasses look their module up
     try:
         exec(code, module.__dict__)  # noqa: S102 - running the user's file is what this engine is for
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         del sys.modules[name]
         raise WorkflowError(f"{own_line(error, str(path))}: {type(error).__name__}: {error}") from error
     cloudpickle.register_pickle_by_value(module)  # type: ignore[no-untyped-call]  # executors cannot import it: functions travel with their code

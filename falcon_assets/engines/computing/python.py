@@ -27,7 +27,7 @@ def compute_python(
         returned = function(spark, dict(inputs), task.instance)
     except FalconError:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:  # exit() would end one thread of the run, which waits for it
         said = explain(error) if isinstance(error, SPARK_ERRORS) else f"{type(error).__name__}: {error}"
         raise WorkflowError(f"{own_line(error, file)}: {said}") from error
     return _by_output(returned, task, f"{file}: {function.__name__}()")

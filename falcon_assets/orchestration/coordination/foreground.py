@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import threading
 import time
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -16,19 +16,16 @@ from falcon_assets.catalog.store import EntityStore
 from falcon_assets.errors import FalconError, SettingsError, count_of
 from falcon_assets.ledger import queries
 from falcon_assets.ledger.locks import try_lock, unlock
+from falcon_assets.ledger.queries import Name
 from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.process import Process
 from falcon_assets.orchestration.coordination.collector import Collector
-from falcon_assets.orchestration.coordination.coordinator import Coordinator, Outlook, PlannedRun, coordinator_lock
+from falcon_assets.orchestration.coordination.coordinator import Coordinator, Outlook, coordinator_lock
+from falcon_assets.orchestration.coordination.foreground_runs import Display, ForegroundRuns
 from falcon_assets.orchestration.coordination.late_arrival import LateArrival
-from falcon_assets.orchestration.dagster_internals.runs import job_of
-from falcon_assets.orchestration.dagster_internals.storage import DATABASE_ERRORS
-from falcon_assets.orchestration.dagster_internals.tags import RUN_KEY
-from falcon_assets.orchestration.mapping import run_tags
 from falcon_assets.orchestration.platform.open_ledger import Ledger
 from falcon_assets.orchestration.runs.dead_runs import DeadRuns
 from falcon_assets.orchestration.runs.deleted_runs import free_instances_of_deleted_runs
-from falcon_assets.orchestration.runs.replication_work import Copying
 from falcon_assets.planning.instances.instance_record import InstanceState
 from falcon_assets.planning.replication.replication_process import input_cluster
 from falcon_assets.planning.time.clock import is_set_back
@@ -39,25 +36,6 @@ _PATIENCE_SECONDS = 30.0
 _COLLECT_SECONDS = 60.0
 _POLL_SECONDS = 0.5
 _ADMITTED_AT_ONCE = 1000
-
-
-@dataclass(frozen=True)
-class Display:
-    """Whom to tell what goes on.
-
-    Attributes:
-        collected: Called with the number of instances that landed.
-        started: Called with a run as it starts.
-        progress: Called now and then with a run and how many of its instances are over.
-        waits: Called with the time of the next retry.
-        copying: Called now and then with the name of an instance that is copied and how far it is.
-    """
-
-    collected: Callable[[int], None]
-    started: Callable[[PlannedRun], None]
-    progress: Callable[[PlannedRun, int], None]
-    waits: Callable[[datetime], None]
-    copying: Copying
 
 
 @dataclass(frozen=True)
@@ -122,54 +100,59 @@ class Foreground:
         Raises:
             SettingsError: another ``falcon run`` works on one of the pipelines.
         """
-        used = {
-            name
-            for process in processes
-            for one, _ in self.store.process_clusters(process)
-            for name in (one.name, input_cluster(process, one.name))
-        }
-        clusters = [cluster for cluster in self.store.clusters.values() if cluster.name in used]
+        clusters = self._clusters_of(processes)
         collectors = [Collector(self.store, cluster, self.settings) for cluster in clusters]
         coordinator = Coordinator(self.store, self.settings, processes)
         late_arrival = LateArrival(self.store, self.settings, processes)
-        touched: dict[tuple[str, str], set[datetime]] = {}
-        silent: dict[str, str] = {}
+        touched: defaultdict[tuple[str, str], set[datetime]] = defaultdict(set)
+        runs = ForegroundRuns(self.definitions, self.ledger, self.display, self.prepare)
         with self._alone(sorted({process.pipelines[0] for process in processes})):
             DeadRuns(processes, foreground=True).end_all(self.ledger)
             free_instances_of_deleted_runs(self.ledger, self.store, self.settings, processes)
             # Once: what lands in the past while this goes on is found the next time.
             waited_for = coordinator.waited_for(self.ledger, until)
             while True:
-                left_out: dict[str, str] = {}  # anew in every look: what answers again is in again
-                for collector in collectors:
-                    own = {feed: span for (name, feed), span in waited_for.items() if name == collector.cluster.name}
-                    left_out |= self._collect(collector, own)
+                left_out = self._look(collectors, waited_for, late_arrival)  # anew: what answers again is in again
                 waited_for = {}
-                try:
-                    late_arrival.decide(self.ledger)
-                except FalconError as error:
-                    left_out["late data"] = str(error)
                 outlook = coordinator.decide(
-                    self.ledger, until=until, budget=_ADMITTED_AT_ONCE, without=frozenset(silent)
+                    self.ledger, until=until, budget=_ADMITTED_AT_ONCE, without=runs.clusters.keys()
                 )
                 left_out |= {f"{name} on {where}": why for (name, where), why in outlook.problems.items()}
                 for key, decision in outlook.decisions.items():
-                    touched.setdefault(key, set()).update(nominal for nominal, _ in decision.timed_out)
-                runs = 0
-                for run in outlook.runs:
-                    cluster = run.member.cluster
-                    if cluster.name not in silent:
-                        try:
-                            self.prepare(cluster)
-                        except FalconError as error:
-                            silent[cluster.name] = str(error)
-                            continue
-                        runs += 1
-                        touched[run.member.process.name, cluster.name].update(run.launch.nominals)
-                        self._execute(run)
-                if not runs and not (outlook.runs and silent) and not self._wait_for_retry(outlook):
-                    left_out |= {f"what runs on {cluster}": why for cluster, why in silent.items()}
-                    return self._outcome(outlook, touched, left_out)
+                    touched[key].update(nominal for nominal, _ in decision.timed_out)
+                planned = [run for run in outlook.runs if run.job_name not in runs.jobs]
+                for run in planned:
+                    if runs.execute(run):
+                        touched[run.member.process.name, run.member.cluster.name].update(run.launch.nominals)
+                if not planned and not self._wait_for_retry(outlook):
+                    return self._outcome(outlook, touched, left_out | runs.left_out())
+
+    def _clusters_of(self, processes: Sequence[Process]) -> list[Cluster]:
+        """Where the processes run and where what they read is, in the order of the store."""
+        used = {
+            name
+            for process in processes
+            for one, _ in self.store.process_clusters(process)
+            for name in (one.name, input_cluster(process, one.name))
+        }
+        return [cluster for cluster in self.store.clusters.values() if cluster.name in used]
+
+    def _look(
+        self,
+        collectors: Sequence[Collector],
+        waited_for: Mapping[Name, tuple[datetime, datetime]],
+        late_arrival: LateArrival,
+    ) -> dict[str, str]:
+        """Looks for data, and for late data; what could not be looked at, and why."""
+        left_out: dict[str, str] = {}
+        for collector in collectors:
+            own = {feed: span for (name, feed), span in waited_for.items() if name == collector.cluster.name}
+            left_out |= self._collect(collector, own)
+        try:
+            late_arrival.decide(self.ledger)
+        except FalconError as error:
+            left_out["late data"] = str(error)
+        return left_out
 
     def _outcome(
         self, outlook: Outlook, touched: Mapping[tuple[str, str], Set[datetime]], left_out: Mapping[str, str]
@@ -206,54 +189,6 @@ class Foreground:
             if found.problems:  # or a store that answers nobody would have this time for each of its feeds
                 rest = f"the rest of {where} ({count_of(found.left, 'feed')})"
                 return problems | {rest: "there was no time for it"}
-
-    def _execute(self, run: PlannedRun) -> None:
-        """One Dagster run in this process; that instances of it fail is for the ledger to say.
-
-        Raises:
-            KeyboardInterrupt: somebody pressed Ctrl-C; what was finished is recorded.
-        """
-        job = job_of(self.definitions, run.job_name)
-        tags = {**run.tags, run_tags.FOREGROUND: "true", RUN_KEY: run.run_key}
-        self.display.started(run)
-        quiet = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
-        with self._watched(run):
-            try:
-                # Without raise_on_error Dagster would keep an interruption to itself.
-                job.execute_in_process(instance=self.ledger.instance, tags=tags, run_config=quiet, raise_on_error=True)
-            except dg.DagsterExecutionInterruptedError:
-                raise KeyboardInterrupt from None
-            except (dg.Failure, dg.DagsterError):
-                pass  # recorded, instance by instance
-
-    @contextmanager
-    def _watched(self, run: PlannedRun) -> Iterator[None]:
-        """Tells the display how many instances are over, while the run goes on in this thread."""
-        over = threading.Event()
-
-        def watch() -> None:
-            while not over.wait(_POLL_SECONDS):
-                with suppress(*DATABASE_ERRORS):  # the run itself says it when the database stays away
-                    self.display.progress(run, self._count_over(run))
-
-        thread = threading.Thread(target=watch, daemon=True)
-        thread.start()
-        try:
-            yield
-        finally:
-            over.set()
-            thread.join()
-        self.display.progress(run, self._count_over(run))
-
-    def _count_over(self, run: PlannedRun) -> int:
-        self.ledger.catch_up()
-        filters = dg.RunsFilter(tags={RUN_KEY: run.run_key})
-        found = self.ledger.instance.get_run_records(filters, limit=1)
-        if not found:
-            return 0
-        with self.ledger.engine.connect() as connection:
-            states = queries.counts(connection, found[0].dagster_run.run_id)
-        return sum(count for state, count in states.items() if state is not InstanceState.RUNNING)
 
     def _wait_for_retry(self, outlook: Outlook) -> bool:
         """Waits until a failed instance may be tried again; False where none will be, or the clock is frozen."""

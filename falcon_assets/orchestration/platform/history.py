@@ -102,7 +102,17 @@ def facts_of(event_id: int, entry: dg.EventLogEntry, tags: Mapping[str, str]) ->
     if event.event_type in _ENDINGS:
         interrupted = event.event_type is not dg.DagsterEventType.RUN_SUCCESS and tags.get(run_tags.INTERRUPTED)
         ending = RunEnding.INTERRUPTED if interrupted else _ENDINGS[event.event_type]
-        why = interrupted or event.message or "the run ended without finishing it"
+        why = interrupted or _why(event)
         yield Logged(event_id, RunEnded(ending, seen, storable(why)), run_id)
     elif asset_event := entry.asset_materialization or entry.asset_observation:
         yield from (Logged(event_id, fact, run_id) for fact in asset_facts(event_id, asset_event, seen))
+
+
+def _why(event: dg.DagsterEvent) -> str:
+    said = event.message or ""
+    error = getattr(event.event_specific_data, "error", None)
+    while error is not None and error.cause is not None:
+        error = error.cause
+    if error is not None:
+        said = f"{said} {error.message.strip().partition(chr(10))[0]}".strip()
+    return said or "the run ended without finishing it"

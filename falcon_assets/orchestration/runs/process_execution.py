@@ -166,6 +166,9 @@ class ProcessExecution:
                 said.put((nominal, LeftAlone(str(error))))
             except Exception as error:
                 said.put((nominal, error))
+            except BaseException as error:  # nobody else hears of it, and the run would wait for its instance for ever
+                said.put((nominal, RuntimeError(f"{type(error).__name__}: {error}")))
+                raise
 
         with ThreadPoolExecutor(max_workers=slots, thread_name_prefix=self.process.name) as pool:
             for nominal, prepare in ready.items():

@@ -15,7 +15,8 @@ from falcon_assets.ledger.collecting import passes
 from falcon_assets.model.instant import parse_instant
 from falcon_assets.orchestration.code_location import build_definitions
 from falcon_assets.orchestration.coordination.collector import Collection
-from falcon_assets.orchestration.coordination.foreground import Display, Foreground, Outcome
+from falcon_assets.orchestration.coordination.foreground import Foreground, Outcome
+from falcon_assets.orchestration.coordination.foreground_runs import Display
 from falcon_assets.orchestration.platform.open_ledger import open_ledger
 from falcon_assets.settings import Settings
 from tests.orchestration.old_world import CLUSTER, FEED, OldWorld, hours

@@ -1,0 +1,82 @@
+"""What nobody foresaw stops one process in the foreground, and not the others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import dagster as dg
+import pytest
+
+from falcon_assets.catalog.store import load_entities
+from falcon_assets.orchestration.code_location import build_definitions
+from falcon_assets.orchestration.coordination.foreground import Foreground, Outcome
+from falcon_assets.orchestration.coordination.foreground_runs import Display
+from falcon_assets.orchestration.platform.open_ledger import open_ledger
+from falcon_assets.planning.instances.instance_record import InstanceState
+from falcon_assets.settings import Settings
+from falcon_assets.spark.session import stop_sessions
+
+ENTITIES = """
+kind: cluster
+name: primary
+interfaces: {write: {endpoint: data/primary}, execute: {endpoint: "local[1]"}}
+properties: {spark.sql.shuffle.partitions: "1", spark.driver.memory: 512m}
+"""
+PROCESS = """---
+kind: process
+name: {name}
+clusters: [{{name: primary, validity: {{start: 2013-01-01T00:00Z, end: 2013-01-01T02:00Z}}}}]
+frequency: hours(1)
+workflow: {{engine: pyspark, path: work.py}}
+retry: {{policy: final}}
+schedule: true
+"""
+
+
+@dg.op
+def fails() -> None:
+    raise LookupError("nobody foresaw it")
+
+
+@dg.job
+def primary__breaks_job() -> None:
+    fails()
+
+
+@pytest.fixture(scope="module")
+def outcome(
+    settings: Settings, instance: dg.DagsterInstance, write_entities: Callable[[dict[str, str]], Path]
+) -> Iterator[Outcome]:
+    """Of ``breaks``, whose op raises what it should not, ``gone``, which has no job, and ``works``, in this order."""
+    declared = "".join(PROCESS.format(name=name) for name in ("breaks", "gone", "works"))
+    root = write_entities({"all.yaml": ENTITIES + declared, "work.py": "def run(spark, inputs, instance):\n    pass\n"})
+    store = load_entities(root)
+    built = build_definitions(store, settings)
+    others = [job for job in built.jobs or () if job.name not in ("primary__breaks_job", "primary__gone_job")]
+    definitions = dg.Definitions(
+        assets=built.assets, jobs=[*others, primary__breaks_job], resources=built.resources, executor=built.executor
+    )
+    display = Display(*[lambda *told: None] * 5)
+    foreground = Foreground(
+        store, settings, definitions, open_ledger(settings, instance), display, lambda cluster: None
+    )
+    yield foreground.run(list(store.coordinated), None)
+    stop_sessions()
+
+
+def test_the_others_go_on(outcome: Outcome) -> None:
+    assert outcome.succeeded == 2
+
+
+def test_the_instances_failed_and_are_recorded(outcome: Outcome) -> None:
+    assert [(one.process, one.nominal.hour, one.state) for one in outcome.trouble] == [
+        ("breaks", 0, InstanceState.FAILED),
+        ("breaks", 1, InstanceState.FAILED),
+    ]
+    assert all("nobody foresaw it" in one.reason for one in outcome.trouble), outcome.trouble
+
+
+def test_what_leaves_no_run_behind_is_left_out_and_named(outcome: Outcome) -> None:
+    assert outcome.left_out.keys() == {"the job primary__gone_job"}
+    assert outcome.left_out["the job primary__gone_job"].startswith("it cannot be started (")
