@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import groupby
@@ -14,6 +13,7 @@ from sqlalchemy import Engine
 
 from falcon_assets.ledger.news import Ended, ended_since, newest_event
 from falcon_assets.model.instant import format_instant
+from falcon_assets.orchestration.platform.postgres import unreachable
 from falcon_assets.planning.instances.instance_record import InstanceState
 from falcon_assets.settings import Settings
 
@@ -39,19 +39,31 @@ class News:
     engine: Engine
     settings: Settings
     _seen: int = field(init=False)
+    _away: bool = field(default=False, init=False)
 
     def __post_init__(self) -> None:
         with self.engine.connect() as connection:
             self._seen = newest_event(connection)
 
     def tell(self) -> None:
-        """Prints what ended since the last time; nothing where the database is away, and more the next time."""
-        with suppress(sqlalchemy.exc.DBAPIError), self.engine.connect() as connection:
-            found = ended_since(connection, self._seen)
-            self._seen = max((one.event_id for one in found), default=self._seen)
-            now = format_instant(self.settings.now())
-            for line in in_words(found):
-                click.echo(f"{now}: {line}")
+        """Prints what ended since the last time; once, that the database is away, and once, that it is back."""
+        try:
+            with self.engine.connect() as connection:
+                found = ended_since(connection, self._seen)
+        except sqlalchemy.exc.DBAPIError as error:
+            if not self._away:
+                self._say(f"{unreachable(str(self.engine.url), error)}; everything goes on by itself when it is back")
+            self._away = True
+            return
+        if self._away:
+            self._say("the database is back")
+        self._away = False
+        self._seen = max((one.event_id for one in found), default=self._seen)
+        for line in in_words(found):
+            self._say(line)
+
+    def _say(self, what: str) -> None:
+        click.echo(f"{format_instant(self.settings.now())}: {what}")
 
 
 def in_words(ended: Iterable[Ended]) -> Iterator[str]:

@@ -14,10 +14,12 @@ from falcon_assets.model.process import Process
 from falcon_assets.operations.installation import Installation
 from falcon_assets.orchestration.code_location import build_definitions
 from falcon_assets.orchestration.coordination.coordinator import pipelines
-from falcon_assets.orchestration.coordination.foreground import Display, Foreground, Outcome
+from falcon_assets.orchestration.coordination.foreground import Foreground, Outcome
+from falcon_assets.orchestration.coordination.foreground_runs import Display
 from falcon_assets.orchestration.dagster_internals.storage import DATABASE_ERRORS
 from falcon_assets.orchestration.platform.open_ledger import Ledger
 from falcon_assets.orchestration.platform.postgres import database_url, leave_embedded, unreachable
+from falcon_assets.orchestration.platform.reconnecting import in_the_foreground
 from falcon_assets.spark.reach import require_reachable
 from falcon_assets.spark.session import interrupt_sessions, stop_sessions
 
@@ -81,7 +83,8 @@ def run_processes(
     """
     entities, settings = installation.entities, installation.settings
     definitions = build_definitions(entities, settings, display.copying)
-    return Foreground(entities, settings, definitions, ledger, display, prepare).run(processes, until)
+    with in_the_foreground():
+        return Foreground(entities, settings, definitions, ledger, display, prepare).run(processes, until)
 
 
 def abandon() -> None:

@@ -11,6 +11,9 @@ from multiprocessing.connection import wait
 from multiprocessing.process import BaseProcess
 
 from falcon_assets.orchestration.dagster_internals.launching import RUN_MODULES, execute_run
+from falcon_assets.orchestration.platform.postgres import database_url
+from falcon_assets.orchestration.platform.reconnecting import wait_until_back
+from falcon_assets.settings import load_settings
 
 PRELOADED = (
     __name__,
@@ -36,6 +39,7 @@ def work(arguments: str) -> None:
     assert daemon is not None
     threading.Thread(target=_follow, args=(daemon,), name="follows the daemon", daemon=True).start()
     try:
+        wait_until_back(database_url(load_settings()))
         execute_run(arguments)
     finally:
         # Up to Python 3.12 a forked process leaves without them; they end Spark's JVM and give the database back.
