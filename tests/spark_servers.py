@@ -87,18 +87,24 @@ def local_cluster() -> Cluster:
 @pytest.fixture(scope="session")
 def standalone_cluster(spark_folder: Path) -> Iterator[Cluster]:
     """Spark's own master with one worker, on loopback."""
-    port = free_port()
+    with standalone(spark_folder, free_port()) as (cluster, _):
+        yield cluster
+
+
+@contextmanager
+def standalone(folder: Path, port: int) -> Iterator[tuple[Cluster, list[subprocess.Popen[bytes]]]]:
+    """The same at that port, with its processes."""
     url = f"spark://127.0.0.1:{port}"
     master = ("--host", "127.0.0.1", "--port", str(port), "--webui-port", "0")
     worker = ("--host", "127.0.0.1", "--webui-port", "0", "--cores", "2", "--memory", "2g", "--work-dir")
     package = "org.apache.spark.deploy"
-    with daemon(spark_folder, "master", "bin/spark-class", f"{package}.master.Master", *master) as (child, log):
+    with daemon(folder, "master", "bin/spark-class", f"{package}.master.Master", *master) as (child, log):
         wait_for(lambda: listens(port), child, log)
-        workers = ("bin/spark-class", f"{package}.worker.Worker", *worker, str(spark_folder / "work"), url)
+        workers = ("bin/spark-class", f"{package}.worker.Worker", *worker, str(folder / "work"), url)
         # In such a locale a JVM cannot say ü: what we tell its executors has to mend that.
-        with daemon(spark_folder, "worker", *workers, LC_ALL="C") as (second, second_log):
+        with daemon(folder, "worker", *workers, LC_ALL="C") as (second, second_log):
             wait_for(lambda: "Registering worker" in log.read_text(), second, second_log)
-            yield cluster_on(
+            cluster = cluster_on(
                 url,
                 **{
                     "spark.driver.host": "127.0.0.1",
@@ -108,6 +114,7 @@ def standalone_cluster(spark_folder: Path) -> Iterator[Cluster]:
                     "spark.cores.max": "1",
                 },
             )
+            yield cluster, [child, second]
 
 
 @pytest.fixture(scope="session")

@@ -51,7 +51,7 @@ def start_connect(endpoint: str, confs: dict[str, str]) -> SparkSession:
         raise
     _limit_retries(session)
     session.falcon_watch = ServerWatch(
-        partial(is_ready, endpoint), f"the Spark Connect server at {without_secrets(endpoint)}"
+        partial(is_ready, endpoint), f"the Spark Connect server at {without_secrets(endpoint)}", _close_channel
     )
     session.falcon_watch.add(session)
     return cast(SparkSession, session)
@@ -76,6 +76,10 @@ def connect_child(session: Any) -> Iterator[Any]:
 def interrupt_connect(session: Any) -> None:
     """Cancels what the session and its children compute."""
     session.falcon_watch.interrupt()
+
+
+def _close_channel(session: Any) -> None:
+    session.client._channel.close()
 
 
 def _limit_retries(session: Any) -> None:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import Iterator
 from urllib.parse import urlsplit
 
 from falcon_assets.errors import WorkflowError
 from falcon_assets.spark.confs import is_connect, without_secrets
 from falcon_assets.spark.connect import is_ready
 from falcon_assets.spark.connect_endpoint import DEFAULT_PORT, served_port
+from falcon_assets.spark.standalone import is_standalone, silence_of_masters
 
 REACH_SECONDS = 5.0
 """How long a master or a server may take to accept a connection."""
@@ -27,8 +27,10 @@ def require_reachable(cluster: str, endpoint: str) -> None:
         why = _silent(endpoint)
         if why:
             raise _unreachable(cluster, "Spark Connect server", without_secrets(endpoint), why, _starter(endpoint))
-    elif endpoint.startswith("spark://"):
-        _require_a_master(cluster, endpoint)
+    elif is_standalone(endpoint):
+        why = silence_of_masters(endpoint, REACH_SECONDS)
+        if why:
+            raise _unreachable(cluster, "Spark master", endpoint, why, "start it")
 
 
 def _silent(endpoint: str) -> str:
@@ -39,25 +41,6 @@ def _silent(endpoint: str) -> str:
     except OSError as error:
         return error.strerror or str(error)
     return "" if is_ready(endpoint, REACH_SECONDS) else "no answer in time"
-
-
-def _require_a_master(cluster: str, endpoint: str) -> None:
-    reasons = []
-    for host, port in _masters(endpoint):
-        try:
-            socket.create_connection((host, port), timeout=REACH_SECONDS).close()
-        except OSError as error:
-            reasons.append(f"{host}:{port}: {error.strerror or error}")
-        else:
-            return
-    raise _unreachable(cluster, "Spark master", endpoint, "; ".join(reasons), "start it")
-
-
-def _masters(endpoint: str) -> Iterator[tuple[str, int]]:
-    """Host and port of every master (``spark://h1:7077,h2:7077`` is one cluster with a standby)."""
-    for master in endpoint.removeprefix("spark://").split(","):
-        host, port = master.rsplit(":", 1)
-        yield host, int(port)
 
 
 def _starter(endpoint: str) -> str:

@@ -1,4 +1,4 @@
-"""Watches a Spark Connect server: a call to one that was killed, stopped or cut off would wait for ever."""
+"""Watches what a session needs: a call to a server or cluster that was killed or cut off would wait for ever."""
 
 from __future__ import annotations
 
@@ -21,10 +21,11 @@ class ServerWatch:
     Args:
         is_ready: Whether the server answers within so many seconds.
         name: What to call it.
+        end_calls: Ends the calls of a session, those of other threads too.
     """
 
-    def __init__(self, is_ready: Callable[[float], bool], name: str) -> None:
-        self._is_ready, self._name = is_ready, name
+    def __init__(self, is_ready: Callable[[float], bool], name: str, end_calls: Callable[[Any], object]) -> None:
+        self._is_ready, self._name, self._end_calls = is_ready, name, end_calls
         self._sessions: set[Any] = set()
         self._over = threading.Event()
         self.is_gone = False
@@ -66,9 +67,9 @@ class ServerWatch:
     def _watch(self) -> None:
         misses = 0
         while not self._over.wait(_LOOK_SECONDS):
-            misses = 0 if self._is_ready(_ANSWER_SECONDS) else misses + 1
-            if misses == _MISSES:
-                self.is_gone = True
+            if not self.is_gone:
+                misses = 0 if self._is_ready(_ANSWER_SECONDS) else misses + 1
+                self.is_gone = misses >= _MISSES
+            if self.is_gone:  # whoever does not know it yet may begin another call
                 for session in list(self._sessions):
-                    session.client._channel.close()
-                return
+                    self._end_calls(session)

@@ -6,7 +6,7 @@ import logging
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -30,6 +30,8 @@ from falcon_assets.spark.failures import SPARK_ERRORS, explain
 from falcon_assets.spark.jvm_environ import jvm_starts
 from falcon_assets.spark.reach import REACH_SECONDS, require_reachable
 from falcon_assets.spark.server_state import authenticated
+from falcon_assets.spark.server_watch import ServerWatch
+from falcon_assets.spark.standalone import is_standalone, watch_cluster
 
 _JVM_EXIT_SECONDS = 20
 
@@ -117,9 +119,16 @@ interrupt_sessions = _process.interrupt
 
 @contextmanager
 def isolated(session: SparkSession) -> Iterator[SparkSession]:
-    """A child of ``session`` with its own temporary views, functions and settings, for one process instance."""
+    """A child of ``session`` with its own temporary views, functions and settings, for one process instance.
+
+    Raises:
+        WorkflowError: the server or the cluster behind it does not answer any more.
+    """
     if is_classic(session):
-        yield session.newSession()  # about 2 ms; the JVM's garbage collection takes it away
+        child = session.newSession()  # about 2 ms; the JVM's garbage collection takes it away
+        watch = _watch_of(session)
+        with watch.watching(child) if watch else nullcontext():
+            yield child
         return
     with connect_child(session) as child:
         yield child
@@ -151,6 +160,8 @@ def _start(endpoint: str, confs: dict[str, str]) -> SparkSession:
             shown.setAll([(key, value) for key, value in confs.items() if not is_secret(key)])
             SparkContext._ensure_initialized(conf=shown)
         session = builder.getOrCreate()
+    if is_standalone(endpoint):
+        session.falcon_watch = watch_cluster(session, endpoint)  # type: ignore[attr-defined]  # as Connect's have it
     context = session.sparkContext
     declared = confs.get("spark.pyspark.python")
     if declared or context.pythonExec == "python3":  # what PySpark takes where PYSPARK_PYTHON is not set
@@ -162,15 +173,24 @@ def _stop(session: SparkSession, endpoint: str) -> None:
     if not is_classic(session):
         stop_connect(session, endpoint, REACH_SECONDS)
         return
+    if watch := _watch_of(session):
+        watch.stop()
     try:
         session.stop()
     except (*SPARK_ERRORS, OSError):  # its JVM died before it
         SparkSession._instantiatedSession = SparkSession._activeSession = None
 
 
+def _watch_of(session: SparkSession) -> ServerWatch | None:
+    return getattr(session, "falcon_watch", None)
+
+
 def _is_alive(session: SparkSession) -> bool:
     if not is_classic(session):
         return is_served(session)
+    watch = _watch_of(session)
+    if watch and watch.is_gone:
+        return False
     try:
         context = session.sparkContext._jsc
         return context is not None and not context.sc().isStopped()
