@@ -10,6 +10,7 @@ from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.feed import Feed
 from falcon_assets.operations.installation import Installation
 from falcon_assets.orchestration.retention.plan import FeedPlan, plan_retention
+from falcon_assets.orchestration.runs.unfinished_runs import unfinished_runs
 from falcon_assets.storage.feed_store import StoresOf
 
 
@@ -30,6 +31,7 @@ def retention_plan(
     settings, entities = installation.settings, installation.entities
     wanted, now = _wanted(entities, feed, cluster), as_of or settings.now()
     installation.ledger.catch_up()
+    runs = unfinished_runs(installation.ledger.instance)
     # Never committed: what is new to the ledger stays so.
     with installation.ledger.engine.connect() as connection:
         return [
@@ -41,6 +43,7 @@ def retention_plan(
                 StoresOf(there, settings.home, settings.environ),
                 feeds,
                 now,
+                runs,
             )
         ]
 

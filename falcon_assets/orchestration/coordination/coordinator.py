@@ -22,6 +22,7 @@ from falcon_assets.orchestration.mapping import asset_keys as names
 from falcon_assets.orchestration.mapping import run_tags
 from falcon_assets.orchestration.mapping.partitions import key_of
 from falcon_assets.orchestration.platform.open_ledger import Ledger
+from falcon_assets.orchestration.runs.unfinished_runs import unfinished_runs
 from falcon_assets.planning.instances.dagster_names import job_name, work_name
 from falcon_assets.planning.instances.instance_record import InstanceRecord, InstanceState
 from falcon_assets.planning.instances.process_partitions import process_partitions
@@ -29,14 +30,6 @@ from falcon_assets.planning.rules.coordination import decide
 from falcon_assets.planning.rules.readiness import Readiness
 from falcon_assets.planning.rules.situation import Decision, Launch
 from falcon_assets.settings import Settings
-
-_UNFINISHED = [
-    dg.DagsterRunStatus.NOT_STARTED,
-    dg.DagsterRunStatus.QUEUED,
-    dg.DagsterRunStatus.STARTING,
-    dg.DagsterRunStatus.STARTED,
-    dg.DagsterRunStatus.CANCELING,
-]
 
 
 @dataclass(frozen=True)
@@ -119,8 +112,7 @@ class Coordinator:
         """
         ledger.catch_up()
         now = self.settings.now()
-        records = ledger.instance.get_run_records(dg.RunsFilter(statuses=_UNFINISHED))
-        unfinished = [record.dagster_run for record in records]
+        unfinished = unfinished_runs(ledger.instance)
         runs: list[PlannedRun] = []
         decisions: dict[tuple[str, str], Decision] = {}
         problems = dict(self._refused)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 
+import dagster as dg
 from sqlalchemy import Connection
 
 from falcon_assets.catalog.store import EntityStore
@@ -20,6 +21,7 @@ from falcon_assets.model.feed import Feed
 from falcon_assets.orchestration.platform.open_ledger import Ledger
 from falcon_assets.orchestration.retention.copies import CopyVerdict, plan_copies
 from falcon_assets.orchestration.retention.reasons_to_keep import ClusterNeeds
+from falcon_assets.orchestration.runs.unfinished_runs import unfinished_runs
 from falcon_assets.planning.instances.instance_paths import InstancePaths
 from falcon_assets.planning.retention.eviction import Verdict, plan_eviction
 from falcon_assets.planning.retention.limits import before
@@ -64,6 +66,7 @@ class RetentionLook:
         stores: Where feeds lie on the cluster.
         feeds: Feeds that are on it.
         now: The time that the plans are made for.
+        runs: Those that are not over.
     """
 
     def __init__(
@@ -73,6 +76,7 @@ class RetentionLook:
         stores: StoresOf,
         feeds: Sequence[Feed],
         now: datetime,
+        runs: Sequence[dg.DagsterRun] = (),
     ) -> None:
         self.feeds = frozenset(feed.name for feed in feeds)
         """Their names."""
@@ -93,7 +97,8 @@ class RetentionLook:
             except StorageError as error:
                 self._unreadable[root] = str(error)
         self._status = statuses(connection, feeds, now)
-        self._needs = ClusterNeeds(connection, store, cluster, feeds, now, with_copies=any(self._unfinished.values()))
+        with_copies = any(self._unfinished.values())
+        self._needs = ClusterNeeds(connection, store, cluster, feeds, now, with_copies=with_copies, runs=runs)
         retained = [(one, entry.retention) for one in feeds if (entry := one.on(cluster.name)) and entry.retention]
         young = {one.name: now for one, retention in retained if retention.future == "delete"}
         young |= {
@@ -129,13 +134,14 @@ def plan_retention(
     stores: StoresOf,
     feeds: Iterable[Feed],
     now: datetime,
+    runs: Sequence[dg.DagsterRun] = (),
 ) -> Iterator[FeedPlan]:
     """The plan for each of those feeds, as they are asked for; arguments as :class:`RetentionLook`.
 
     A feed with a problem delays no other.
     """
     for part in parts(list(feeds), _AT_A_LOOK):
-        yield from map(RetentionLook(connection, store, stores, part, now).plan, part)
+        yield from map(RetentionLook(connection, store, stores, part, now, runs).plan, part)
 
 
 class RetentionLooks:
@@ -175,6 +181,6 @@ class RetentionLooks:
         following = list(self._feeds)[list(self._feeds).index(name) :][:_AT_A_LOOK]
         feeds = [self._feeds[one] for one in following]
         self._ledger.catch_up()
-        now = self._clock()
+        now, runs = self._clock(), unfinished_runs(self._ledger.instance)
         with self._ledger.engine.begin() as connection:
-            return RetentionLook(connection, self._store, self._stores, feeds, now)
+            return RetentionLook(connection, self._store, self._stores, feeds, now, runs)

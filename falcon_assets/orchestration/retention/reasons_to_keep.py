@@ -8,6 +8,7 @@ from itertools import groupby
 from operator import attrgetter
 from typing import NamedTuple
 
+import dagster as dg
 from sqlalchemy import Connection
 
 from falcon_assets.catalog.store import EntityStore
@@ -19,6 +20,7 @@ from falcon_assets.model.process import Input, Process
 from falcon_assets.orchestration.coordination.cluster_reruns import look_at_reruns
 from falcon_assets.orchestration.coordination.cluster_snapshot import progress_key
 from falcon_assets.orchestration.coordination.late_inputs import late_inputs
+from falcon_assets.orchestration.runs.unfinished_runs import asked_by_hand
 from falcon_assets.planning.instances.process_partitions import process_instances
 from falcon_assets.planning.replication.replication_process import Replication, replications_to
 from falcon_assets.planning.retention.keeping import Need, needed_by_target
@@ -48,6 +50,7 @@ class ClusterNeeds:
         feeds: Those that may be asked about.
         now: The time.
         with_copies: Whether :meth:`of_copies` may be asked too.
+        runs: Those that are not over.
     """
 
     def __init__(
@@ -59,7 +62,9 @@ class ClusterNeeds:
         now: datetime,
         *,
         with_copies: bool,
+        runs: Sequence[dg.DagsterRun] = (),
     ) -> None:
+        self._runs = runs
         self._connection, self._store, self._cluster, self._now = connection, store, cluster, now
         self._progress = queries.progress(connection, cluster.name)
         asked = {feed.name: feed for feed in feeds}
@@ -107,6 +112,7 @@ class ClusterNeeds:
                 first[name] if name in scheduled else None,  # they run by themselves, or will when it is resumed
                 {**asked.records.get(name, {}), **records[name]},
                 {*asked.requests.get(name, ()), *changed.get(name, ())},
+                asked_by_hand(self._runs, self._store, process, here),
             )
             for one in process.inputs:
                 found.setdefault(one.feed, []).append((pending, one))
@@ -178,6 +184,7 @@ class ClusterNeeds:
                         first_open.get(one.name),
                         {**unfinished[one.name], **again},
                         {*again, *changed.get(one.name, ())},
+                        asked_by_hand(self._runs, self._store, one, target),
                     ),
                 )
 

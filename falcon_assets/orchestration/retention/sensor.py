@@ -15,18 +15,12 @@ from falcon_assets.model.frequency import Frequency
 from falcon_assets.model.instant import format_instant
 from falcon_assets.orchestration.mapping import run_tags
 from falcon_assets.orchestration.platform.open_ledger import open_ledger
+from falcon_assets.orchestration.runs.unfinished_runs import UNFINISHED
 from falcon_assets.planning.instances.dagster_names import op_name
 from falcon_assets.planning.retention.limits import pass_times
 from falcon_assets.settings import Settings
 
 _INTERVAL_SECONDS = 30
-_UNFINISHED = [
-    dg.DagsterRunStatus.NOT_STARTED,
-    dg.DagsterRunStatus.QUEUED,
-    dg.DagsterRunStatus.STARTING,
-    dg.DagsterRunStatus.STARTED,
-    dg.DagsterRunStatus.CANCELING,
-]
 
 
 @dataclass(frozen=True)
@@ -113,4 +107,4 @@ def _at(one: PassesOf, now: datetime, clock: str) -> dg.RunRequest:
 
 def _is_under_way(instance: dg.DagsterInstance, job: dg.JobDefinition) -> bool:
     """Whether a pass of the same has not ended: a fast clock must not fill the queue with passes that wait."""
-    return bool(instance.get_run_records(dg.RunsFilter(job_name=job.name, statuses=_UNFINISHED), limit=1))
+    return bool(instance.get_run_records(dg.RunsFilter(job_name=job.name, statuses=UNFINISHED), limit=1))

@@ -33,6 +33,7 @@ class PendingInstances:
         records: What is known, by nominal time: about instances from ``first_open`` on and about those before it that
             are not settled.
         again: Those that are to run again for late data, asked for already or when their next check is due.
+        asked: Those that a person started a run for, and the run.
     """
 
     process: Process
@@ -41,12 +42,15 @@ class PendingInstances:
     first_open: datetime | None
     records: Mapping[datetime, InstanceRecord]
     again: Collection[datetime]
+    asked: Mapping[datetime, str] = field(default_factory=dict)
 
     def why(self, nominal: datetime) -> str | None:
         """What that instance is pending for, in a few words; None where it is not pending."""
         record = self.records.get(nominal)
         if record is not None and record.in_flight:
             return f"is in run {record.queued_run or record.run_id}"
+        if nominal in self.asked:
+            return f"is in run {self.asked[nominal]}"
         if nominal in self.again:
             return "is to run again for late data"
         if self.first_open is None or nominal > self.now:
@@ -71,7 +75,9 @@ class PendingInstances:
     @cached_property
     def _known(self) -> list[datetime]:
         """Those of which something is known, oldest first."""
-        return sorted(one for one in {*self.records, *self.again} if self.timeline.contains(one) and self.why(one))
+        return sorted(
+            one for one in {*self.records, *self.again, *self.asked} if self.timeline.contains(one) and self.why(one)
+        )
 
 
 def needed_by_readers(

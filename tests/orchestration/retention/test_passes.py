@@ -25,6 +25,8 @@ from falcon_assets.model.instant import parse_instant
 from falcon_assets.orchestration.code_location import build_definitions
 from falcon_assets.orchestration.coordination.collector import Collector
 from falcon_assets.orchestration.coordination.coordinator import Coordinator
+from falcon_assets.orchestration.dagster_internals import tags as tags_of_dagster
+from falcon_assets.orchestration.dagster_internals.runs import end_as_failed
 from falcon_assets.orchestration.platform.open_ledger import open_ledger
 from falcon_assets.orchestration.retention.passes import Passed, RetentionPass
 from falcon_assets.orchestration.retention.plan import plan_retention
@@ -91,6 +93,7 @@ PROCESSES = (
     + LATE
     + PROCESS.format(name="reader", schedule="true", first="01", feed="needed")
     + PROCESS.format(name="asks", schedule="false", first="00", feed="gone").replace("T02:00Z}", "T01:00Z}")
+    + PROCESS.format(name="picked", schedule="false", first="00", feed="queued").replace("T02:00Z}", "T09:00Z}")
     + PROCESS.format(name="backfilled", schedule="false", first="00", feed="past")
 )
 FEEDS = {
@@ -112,6 +115,7 @@ FEEDS = {
     "gone": (RETENTION, "true"),
     "past": (RETENTION, "true"),
     "last": (RETENTION, "true"),
+    "queued": (RETENTION, "true"),
 }
 
 
@@ -216,6 +220,26 @@ def test_what_is_too_old_goes_and_the_ledger_says_so(world: World) -> None:
     assert (gone.evicted, gone.bytes, gone.files) == ("delete", 10, 2)
     assert world.undone("raw") == []
     assert world.run("raw", "04:00") == Passed(0, 0, ())
+
+
+@pytest.mark.parametrize("selected", [True, False], ids=["assets", "job"])
+def test_what_a_run_is_to_read_that_a_person_started_stays_until_it_is_over(world: World, selected: bool) -> None:
+    """The ledger hears of an instance when it starts, and it may wait for hours for the others of its run."""
+    world.run("queued", "04:00")
+    world.land("queued", 0, 1, 2, 3, 4)
+    job = build_definitions(world.store, world.settings).resolve_job_def("primary__picked_job")
+    tags = {tags_of_dagster.RANGE_START: "2013-01-01T01:00Z", tags_of_dagster.RANGE_END: "2013-01-01T02:00Z"}
+    keys = frozenset({dg.AssetKey(["primary", "out-picked"])}) if selected else None
+    single = {tags_of_dagster.PARTITION: "2013-01-01T04:00Z"}
+    runs = [
+        world.instance.create_run_for_job(job, status=status, tags=one, asset_selection=keys)
+        for status, one in ((dg.DagsterRunStatus.STARTED, tags), (dg.DagsterRunStatus.NOT_STARTED, single))
+    ]
+    world.run("queued", "08:00")
+    assert [number for number in range(5) if world.folder("queued", number).exists()] == [1, 2, 4]
+    for run in runs:
+        end_as_failed(world.instance, run, "it is over")
+    assert world.run("queued", "08:00").instances == 3
 
 
 def test_the_collector_does_not_bring_it_back_but_what_is_published_anew_is_there(world: World) -> None:
