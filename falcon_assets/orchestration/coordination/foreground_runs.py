@@ -15,7 +15,7 @@ from falcon_assets.errors import FalconError
 from falcon_assets.ledger import queries
 from falcon_assets.model.cluster import Cluster
 from falcon_assets.orchestration.coordination.coordinator import PlannedRun
-from falcon_assets.orchestration.dagster_internals.runs import job_of
+from falcon_assets.orchestration.dagster_internals.runs import end_as_failed, job_of
 from falcon_assets.orchestration.dagster_internals.storage import DATABASE_ERRORS
 from falcon_assets.orchestration.dagster_internals.tags import RUN_KEY
 from falcon_assets.orchestration.mapping import run_tags
@@ -101,7 +101,7 @@ class ForegroundRuns:
                 if found is None:
                     self.jobs[run.job_name] = why
                 elif not found.is_finished:
-                    self.ledger.instance.report_run_failed(found, why)
+                    end_as_failed(self.ledger.instance, found, why)
         return run.job_name not in self.jobs
 
     def left_out(self) -> dict[str, str]:
