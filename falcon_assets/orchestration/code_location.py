@@ -16,6 +16,7 @@ from falcon_assets.orchestration.assets.replication_assets import ReplicationAss
 from falcon_assets.orchestration.assets.resources import spark_resources
 from falcon_assets.orchestration.coordination.sensors import sensors
 from falcon_assets.orchestration.mapping import asset_keys as names
+from falcon_assets.orchestration.mapping.asset_partitions import AssetPartitions
 from falcon_assets.orchestration.platform.setup_mark import SETUP, setup_mark
 from falcon_assets.orchestration.retention.schedules import retention_definitions
 from falcon_assets.orchestration.runs.replication_work import Copying
@@ -42,8 +43,9 @@ def build_definitions(store: EntityStore, settings: Settings, copying: Copying =
         copying: Told about once a second how far the copies of runs in this process are.
     """
     pairs = [(process, cluster) for process in store.coordinated for cluster, _ in store.process_clusters(process)]
-    computed = ProcessAssets(store, settings)
-    copied = ReplicationAssets(store, settings, computed, copying)
+    partitions = AssetPartitions(store)
+    computed = ProcessAssets(store, settings, partitions)
+    copied = ReplicationAssets(store, settings, partitions, copying)
     jobs = list(
         {job_name(cluster.name, work_name(process)): _job(process, cluster) for process, cluster in pairs}.values()
     )

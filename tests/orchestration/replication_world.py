@@ -112,7 +112,7 @@ class ReplicationWorld(LedgerWorld):
         outlook = Coordinator(self.store, self.at(time), self.chosen(feed)).decide(self.ledger)
         assert outlook.runs == ()
         return {
-            key: {nominal.hour: why for nominal, why in decision.waiting.items()}
+            key: {nominal.hour: str(why) for nominal, why in decision.waiting.items()}
             for key, decision in outlook.decisions.items()
             if decision.waiting
         }

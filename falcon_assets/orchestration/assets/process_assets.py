@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache, partial
 from typing import Any
 
@@ -11,22 +11,20 @@ import dagster as dg
 
 from falcon_assets.catalog.store import EntityStore
 from falcon_assets.model.cluster import Cluster
-from falcon_assets.model.feed import Feed
 from falcon_assets.model.process import Process
 from falcon_assets.orchestration.assets.effect_specs import effect_spec
 from falcon_assets.orchestration.assets.feed_specs import feed_spec
 from falcon_assets.orchestration.assets.resources import resource_key
 from falcon_assets.orchestration.mapping import asset_keys as names
+from falcon_assets.orchestration.mapping.asset_partitions import AssetPartitions
 from falcon_assets.orchestration.mapping.partition_mappings import mapping_for, self_mapping
+from falcon_assets.orchestration.platform.open_ledger import open_ledger
 from falcon_assets.orchestration.runs.instance_run import InstanceRunner
 from falcon_assets.orchestration.runs.instance_work import ProcessWork
 from falcon_assets.orchestration.runs.process_execution import ProcessExecution
 from falcon_assets.planning.instances.dagster_names import op_name
 from falcon_assets.planning.instances.dependencies import own_feeds
-from falcon_assets.planning.instances.instances_reading import FeedAsset, Rewriter
-from falcon_assets.planning.instances.process_partitions import ProcessPartitions, process_partitions
-from falcon_assets.planning.replication.targets import replicated_timeline
-from falcon_assets.planning.time.timeline import feed_timeline
+from falcon_assets.planning.instances.process_partitions import ProcessPartitions
 from falcon_assets.settings import Settings
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.feed_store import StoresOf
@@ -34,12 +32,17 @@ from falcon_assets.storage.feed_store import StoresOf
 
 @dataclass(frozen=True)
 class ProcessAssets:
-    """Builds the assets of processes; remembers what several of them ask for."""
+    """Builds the assets of processes.
+
+    Attributes:
+        store: The entities.
+        settings: The clock, and where everything lies.
+        partitions: How assets are partitioned.
+    """
 
     store: EntityStore
     settings: Settings
-    _partitions: dict[tuple[str, str], ProcessPartitions] = field(default_factory=dict)
-    _feed_assets: dict[tuple[str, str], FeedAsset] = field(default_factory=dict)
+    partitions: AssetPartitions
 
     def build(self, process: Process, cluster: Cluster) -> dg.AssetsDefinition:
         """The assets that ``process`` produces on ``cluster``, with the op that computes them.
@@ -47,9 +50,11 @@ class ProcessAssets:
         One run may carry any range of partitions: every instance in it is read, computed, published and recorded on
         its own, and fails on its own; the run fails at its end if one did.
         """
-        partitions = self.partitions(process, cluster)
+        partitions = self.partitions.of_process(process, cluster.name)
         work = cache(partial(self._work, process, cluster))
-        execution = ProcessExecution(process, cluster, partitions, self.settings, lambda *_: work())
+        execution = ProcessExecution(
+            process, cluster, partitions, self.settings.now, partial(open_ledger, self.settings), lambda *_: work()
+        )
         spark = resource_key(cluster)
 
         @dg.multi_asset(
@@ -80,31 +85,6 @@ class ProcessAssets:
                 process.acl.owner if process.acl else self.settings.user,
             )
         )
-
-    def partitions(self, process: Process, cluster: Cluster) -> ProcessPartitions:
-        """How the assets of ``process`` on ``cluster`` are partitioned."""
-        key = (process.name, cluster.name)
-        if key not in self._partitions:
-            self._partitions[key] = process_partitions(process, cluster.name, self.store.feeds)
-        return self._partitions[key]
-
-    def feed_asset(self, feed: Feed, cluster: Cluster) -> FeedAsset:
-        """How the asset of ``feed`` on ``cluster`` is partitioned, by whoever produces it."""
-        key = (feed.name, cluster.name)
-        if key not in self._feed_assets:
-            self._feed_assets[key] = self._feed_asset(feed, cluster)
-        return self._feed_assets[key]
-
-    def _feed_asset(self, feed: Feed, cluster: Cluster) -> FeedAsset:
-        if self.store.replications_to(feed.name, cluster.name):
-            return FeedAsset(replicated_timeline(feed, cluster.name) or feed_timeline(feed, cluster.name))
-        timeline = feed_timeline(feed, cluster.name)
-        for process in self.store.producers(feed.name, cluster.name):
-            partitions = self.partitions(process, cluster)
-            if partitions.shift is None:
-                output = next(output for output in process.outputs if output.feed == feed.name)
-                return FeedAsset(timeline, Rewriter(output, partitions.timeline, process.timezone))
-        return FeedAsset(timeline)
 
     def _specs(self, process: Process, cluster: Cluster, partitions: ProcessPartitions) -> Iterator[dg.AssetSpec]:
         deps = self._deps(process, cluster, partitions)
@@ -147,7 +127,7 @@ class ProcessAssets:
             if (("feed", declared.feed, cluster.name), reader) in self.store.left_out:
                 continue
             key = names.asset_key(cluster.name, declared.feed)
-            upstream = self.feed_asset(self.store.feeds[declared.feed], cluster)
+            upstream = self.partitions.of_feed(self.store.feeds[declared.feed], cluster.name)
             mapping = mapping_for(declared, process.timezone, partitions, upstream)
             deps[key] = mapping if deps.get(key, mapping) == mapping else dg.AllPartitionMapping()
         of_itself = {key: self_mapping(deps[key], partitions) for key in deps if key.path[1] in own}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 
 import dagster as dg
 
@@ -11,21 +12,19 @@ from falcon_assets.catalog.store import EntityStore
 from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.feed import Feed, FeedCluster
 from falcon_assets.orchestration.assets.feed_specs import feed_spec
-from falcon_assets.orchestration.assets.process_assets import ProcessAssets
 from falcon_assets.orchestration.assets.resources import resource_key
 from falcon_assets.orchestration.mapping import asset_keys as names
 from falcon_assets.orchestration.mapping import run_tags
+from falcon_assets.orchestration.mapping.asset_partitions import AssetPartitions
 from falcon_assets.orchestration.mapping.partition_mappings import mapping_for
+from falcon_assets.orchestration.platform.open_ledger import open_ledger
 from falcon_assets.orchestration.runs.instance_claims import InstanceFence
 from falcon_assets.orchestration.runs.instance_work import InstanceWork
 from falcon_assets.orchestration.runs.process_execution import ProcessExecution
 from falcon_assets.orchestration.runs.replication_work import Copying, ReplicationWork, Route
 from falcon_assets.planning.instances.dagster_names import op_name, work_name
-from falcon_assets.planning.instances.instances_reading import FeedAsset
-from falcon_assets.planning.instances.process_partitions import process_partitions
 from falcon_assets.planning.replication.replication_process import Replication
 from falcon_assets.planning.replication.targets import contributions
-from falcon_assets.planning.time.timeline import feed_timeline
 from falcon_assets.settings import Settings
 from falcon_assets.storage.feed_store import store_of
 
@@ -37,13 +36,13 @@ class ReplicationAssets:
     Attributes:
         store: The entities.
         settings: Where everything lies.
-        processes: Knows how the assets on the sources are partitioned.
+        partitions: How assets are partitioned.
         copying: Told how far copies are.
     """
 
     store: EntityStore
     settings: Settings
-    processes: ProcessAssets
+    partitions: AssetPartitions
     copying: Copying
 
     def build(self, feed: Feed, cluster: Cluster, entry: FeedCluster) -> dg.AssetsDefinition:
@@ -83,7 +82,7 @@ class ReplicationAssets:
     def _spec(
         self, replications: tuple[Replication, ...], feed: Feed, cluster: Cluster, entry: FeedCluster
     ) -> dg.AssetSpec:
-        timeline = process_partitions(replications[0], cluster.name, self.store.feeds).timeline
+        timeline = self.partitions.of_process(replications[0], cluster.name).timeline
         return feed_spec(
             feed,
             cluster,
@@ -98,9 +97,8 @@ class ReplicationAssets:
 
     def _deps(self, replications: tuple[Replication, ...], feed: Feed, cluster: Cluster) -> Iterator[dg.AssetDep]:
         for one in replications:
-            source = self.store.clusters.get(one.source)
-            upstream = self.processes.feed_asset(feed, source) if source else FeedAsset(feed_timeline(feed, one.source))
-            partitions = process_partitions(one, cluster.name, self.store.feeds)
+            upstream = self.partitions.of_feed(feed, one.source)
+            partitions = self.partitions.of_process(one, cluster.name)
             mapping = mapping_for(one.inputs[0], feed.timezone, partitions, upstream)
             yield dg.AssetDep(names.asset_key(one.source, feed.name), partition_mapping=mapping)
 
@@ -112,5 +110,7 @@ class ReplicationAssets:
             route = Route(replication, feed, source, store_of(feed, cluster, home, environ), parts)
             return ReplicationWork(route, fence, context.log.info, self.copying)
 
-        partitions = process_partitions(replication, cluster.name, self.store.feeds)
-        return ProcessExecution(replication, cluster, partitions, self.settings, work)
+        partitions = self.partitions.of_process(replication, cluster.name)
+        return ProcessExecution(
+            replication, cluster, partitions, self.settings.now, partial(open_ledger, self.settings), work
+        )

@@ -35,6 +35,11 @@ class Ledger:
     engine: sqlalchemy.Engine
     instance: dg.DagsterInstance
 
+    @property
+    def url(self) -> str:
+        """Of the database, with its password."""
+        return self.engine.url.render_as_string(hide_password=False)
+
     def catch_up(self) -> int:
         """Folds in what happened since the last time; the number of facts."""
         return fold(self.engine, DagsterHistory(self.instance))

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 import dagster as dg
 
-from falcon_assets.catalog.store import EntityStore
 from falcon_assets.events.event_log import observation
 from falcon_assets.events.feed_instances import FeedInstanceEvicted, InstancesKept, KeptInstance
 from falcon_assets.ledger.evictions import Eviction
-from falcon_assets.model.cluster import Cluster
+from falcon_assets.model.feed import Feed
 from falcon_assets.model.instant import format_instant
-from falcon_assets.orchestration.assets.process_assets import ProcessAssets
 from falcon_assets.orchestration.mapping import asset_keys as names
+from falcon_assets.orchestration.mapping.asset_partitions import AssetPartitions
 from falcon_assets.orchestration.mapping.partitions import key_of
 from falcon_assets.planning.retention.eviction import Verdict
-from falcon_assets.settings import Settings
 
 _SHOWN = 1000
 """So many kept instances are named in one event."""
@@ -26,9 +24,8 @@ _SHOWN = 1000
 class EvictionEvents:
     """Builds the events about instances of one cluster."""
 
-    def __init__(self, store: EntityStore, cluster: Cluster, settings: Settings) -> None:
-        self._store, self._cluster = store, cluster
-        self._assets = ProcessAssets(store, settings)
+    def __init__(self, feeds: Mapping[str, Feed], cluster: str, partitions: AssetPartitions) -> None:
+        self._feeds, self._cluster, self._partitions = feeds, cluster, partitions
 
     def event(self, one: Eviction, at: datetime) -> dg.AssetObservation:
         """An observation on the asset's partition.
@@ -65,12 +62,12 @@ class EvictionEvents:
         shown = tuple(KeptInstance(one.instance.nominal, one.reason) for one in verdicts[:_SHOWN])
         kept = InstancesKept(len(verdicts), shown, at)
         said = f"{feed}: {len(verdicts)} outlived their limit and are kept"
-        return observation(names.asset_key(self._cluster.name, feed), None, kept, description=said)
+        return observation(names.asset_key(self._cluster, feed), None, kept, description=said)
 
     def _partition(self, one: Eviction) -> str:
         """Where several process instances write the instance: the last one's."""
-        feed = self._store.feeds.get(one.feed)
+        feed = self._feeds.get(one.feed)
         if feed is None or feed.on(one.cluster) is None:
             return format_instant(one.instance)  # the asset is no more, and nobody can say how it was partitioned
-        asset = self._assets.feed_asset(feed, self._cluster)
+        asset = self._partitions.of_feed(feed, self._cluster)
         return key_of(asset.partitions, max(asset.partitions_of(one.instance), default=one.instance))

@@ -20,6 +20,7 @@ from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.feed import Feed
 from falcon_assets.model.instant import format_instant
 from falcon_assets.orchestration.dagster_internals.events import Record
+from falcon_assets.orchestration.mapping.asset_partitions import AssetPartitions
 from falcon_assets.orchestration.platform.open_ledger import Ledger
 from falcon_assets.orchestration.retention.archives import abandon_copies
 from falcon_assets.orchestration.retention.copies import CopyVerdict, remove_copies
@@ -236,7 +237,7 @@ class RetentionPass:
 
     @cached_property
     def _events(self) -> EvictionEvents:
-        return EvictionEvents(self.store, self.cluster, self.settings)
+        return EvictionEvents(self.store.feeds, self.cluster.name, AssetPartitions(self.store))
 
     @contextmanager
     def _alone(self, ledger: Ledger) -> Iterator[None]:

@@ -12,11 +12,9 @@ import dagster as dg
 from falcon_assets.ledger import queries
 from falcon_assets.model.instant import format_instant
 from falcon_assets.orchestration.mapping import run_tags
-from falcon_assets.orchestration.platform.open_ledger import Ledger, open_ledger
-from falcon_assets.orchestration.platform.postgres import database_url
+from falcon_assets.orchestration.platform.open_ledger import Ledger
 from falcon_assets.orchestration.runs.run_locks import RunHold, instance_lock, run_lock
 from falcon_assets.planning.instances.instance_record import InstanceRecord, InstanceState
-from falcon_assets.settings import Settings
 
 
 @dataclass
@@ -105,12 +103,11 @@ def _why_not(record: InstanceRecord, run_id: str, attempt: int) -> str | None:
 
 @contextmanager
 def instance_fence(
-    context: dg.AssetExecutionContext, settings: Settings, process: str, cluster: str
+    context: dg.AssetExecutionContext, ledger: Ledger, process: str, cluster: str
 ) -> Iterator[InstanceFence]:
     """The fence of a run, which holds the run's lock meanwhile."""
     run = context.run
     attempts = dict(zip(run_tags.nominals_of(run.tags), run_tags.attempts_of(run.tags), strict=False))
     name = run_lock(run.run_id, process, cluster)
-    with RunHold(database_url(settings), name, f"falcon run {run.run_id}") as hold:
-        ledger = open_ledger(settings, context.instance)
+    with RunHold(ledger.url, name, f"falcon run {run.run_id}") as hold:
         yield InstanceFence(process, cluster, run.run_id, attempts, ledger, hold, context.log.info)

@@ -24,7 +24,7 @@ from falcon_assets.orchestration.mapping import asset_keys as names
 from falcon_assets.orchestration.mapping import run_tags
 from falcon_assets.orchestration.mapping.partitions import instant_of_key, key_of
 from falcon_assets.orchestration.platform.interruption import interrupt, is_stopped
-from falcon_assets.orchestration.platform.open_ledger import Ledger, open_ledger
+from falcon_assets.orchestration.platform.open_ledger import Ledger
 from falcon_assets.orchestration.runs.instance_claims import InstanceFence, instance_fence
 from falcon_assets.orchestration.runs.instance_work import Done, InstanceWork
 from falcon_assets.orchestration.runs.preparation import NotItsTurnError, Preparation, ahead, in_turn
@@ -32,7 +32,6 @@ from falcon_assets.planning.instances.dependencies import own_feeds
 from falcon_assets.planning.instances.instance_record import InstanceState, LateChange
 from falcon_assets.planning.instances.process_partitions import ProcessPartitions
 from falcon_assets.planning.replication.replication_process import Replication, input_cluster
-from falcon_assets.settings import Settings
 from falcon_assets.spark.session import interrupt_sessions
 
 
@@ -57,14 +56,16 @@ class ProcessExecution:
         process: The process.
         cluster: Where its instances are.
         partitions: How its assets are partitioned.
-        settings: The clock, and where everything lies.
+        clock: Says what time it is.
+        open_ledger: Opens the ledger beside the history of an instance.
         work: What is done for an instance; made when a run starts.
     """
 
     process: Process
     cluster: Cluster
     partitions: ProcessPartitions
-    settings: Settings
+    clock: Callable[[], datetime]
+    open_ledger: Callable[[dg.DagsterInstance], Ledger]
     work: Callable[[dg.AssetExecutionContext, InstanceFence], InstanceWork]
 
     def run(self, context: dg.AssetExecutionContext, session: Callable[[], SparkSession]) -> None:
@@ -73,7 +74,8 @@ class ProcessExecution:
         Raises:
             dagster.Failure: one or more instances failed; names them and why. The others are done.
         """
-        with instance_fence(context, self.settings, self.process.name, self.cluster.name) as fence:
+        ledger = self.open_ledger(context.instance)
+        with instance_fence(context, ledger, self.process.name, self.cluster.name) as fence:
             self._run(context, session, fence)
 
     def _run(
@@ -85,7 +87,7 @@ class ProcessExecution:
             context.log.info(f"{self.process.name} {format_instant(nominal)} is left alone: {why}")
         nominals = [nominal for nominal in asked if nominal not in others]
         work, evicted = self.work(context, fence), partial(self._evicted, fence.ledger)
-        late = self._late(context, nominals)
+        late = self._late(context, fence.ledger, nominals)
         wanted = {nominal: late.get(nominal, ()) for nominal in nominals}
         at_once = self.partitions.at_once
         slots = min(at_once, run_tags.slots_of(context.run.tags, at_once))
@@ -122,7 +124,7 @@ class ProcessExecution:
         return sorted(nominals, reverse=self.process.order != "FIFO" and not own_feeds(self.process))
 
     def _late(
-        self, context: dg.AssetExecutionContext, nominals: Sequence[datetime]
+        self, context: dg.AssetExecutionContext, ledger: Ledger, nominals: Sequence[datetime]
     ) -> Mapping[datetime, tuple[LateChange, ...]]:
         """The changes for which instances run again; none in a run that is not there for late data.
 
@@ -132,7 +134,7 @@ class ProcessExecution:
             return {}
         name, cluster, late = self.process.name, self.cluster.name, self.process.late_process
         watched = {(cluster, name, one.input) for one in late.inputs} if late else set()
-        with open_ledger(self.settings, context.instance).engine.connect() as connection:
+        with ledger.engine.connect() as connection:
             found = reruns.requests_of(connection, name, cluster, nominals)
             newer = reruns.republished(connection, watched, name, cluster, found)
         return {nominal: _together(request.changes, newer.get(nominal, ())) for nominal, request in found.items()}
@@ -227,14 +229,14 @@ class ProcessExecution:
             self._record_state(context, nominal, InstanceState.WAITING, "its run was interrupted")
 
     def _record(self, context: dg.AssetExecutionContext, done: Done) -> None:
-        for event in done.events(self._partition(done.nominal), self.settings.now()):
+        for event in done.events(self._partition(done.nominal), self.clock()):
             context.log_event(event)
 
     def _record_state(
         self, context: dg.AssetExecutionContext, nominal: datetime, state: InstanceState, reason: str = ""
     ) -> None:
         key = names.process_keys(self.process, self.cluster.name)[0]
-        changed = InstanceChanged(self.process.name, self.cluster.name, nominal, state, self.settings.now(), reason)
+        changed = InstanceChanged(self.process.name, self.cluster.name, nominal, state, self.clock(), reason)
         context.log_event(changed.event(key, self._partition(nominal)))
 
     def _partition(self, nominal: datetime) -> str:

@@ -13,6 +13,7 @@ from falcon_assets.catalog.store import EntityStore
 from falcon_assets.model.feed import Feed
 from falcon_assets.model.process import Process
 from falcon_assets.orchestration.assets.process_assets import ProcessAssets
+from falcon_assets.orchestration.mapping.asset_partitions import AssetPartitions
 from falcon_assets.orchestration.mapping.input_window_mapping import InputWindowMapping
 from falcon_assets.orchestration.mapping.partitions import instant_of_key, key_of, partitions_of
 from falcon_assets.planning.time.timeline import Timeline, feed_timeline, process_timeline
@@ -48,7 +49,7 @@ def assets(consumer: Process, *feeds: Feed, producers: tuple[Process, ...] = ())
     processes = {one.name: one for one in (consumer, *producers)}
     named = {one.name: one for one in feeds}
     store = EntityStore(load_settings({}).entity_defs, {"primary": CLUSTER}, named, processes, {}, {"primary": CLUSTER})
-    return store, ProcessAssets(store, load_settings({}))
+    return store, ProcessAssets(store, load_settings({}), AssetPartitions(store))
 
 
 BUILT_IN = {
@@ -132,8 +133,8 @@ def mapping_of(store: EntityStore, builder: ProcessAssets, consumer: Process) ->
 def upstream(
     mapping: dg.PartitionMapping, builder: ProcessAssets, store: EntityStore, consumer: Process, partition: datetime
 ) -> list[datetime]:
-    down = builder.partitions(consumer, CLUSTER).timeline
-    up = builder.feed_asset(store.feeds["in"], CLUSTER).partitions
+    down = builder.partitions.of_process(consumer, CLUSTER.name).timeline
+    up = builder.partitions.of_feed(store.feeds["in"], CLUSTER.name).partitions
     result = mapping.get_upstream_mapped_partitions_result_for_partitions(
         partitions_of(down).subset_with_partition_keys([key_of(down, partition)]),
         partitions_of(down),
@@ -157,7 +158,7 @@ def instance_with(*timelines: Timeline) -> dg.DagsterInstance:
 
 def check(store: EntityStore, builder: ProcessAssets, consumer: Process, mapping: dg.PartitionMapping) -> None:
     """The mapping, in both directions, says what the planning says, for instances all over the year."""
-    partitions = builder.partitions(consumer, CLUSTER)
+    partitions = builder.partitions.of_process(consumer, CLUSTER.name)
     source, target = feed_timeline(store.feeds["in"], "primary"), feed_timeline(store.feeds["out"], "primary")
     nominals = partitions.nominal.between(partitions.nominal.start, partitions.nominal.end)
     chosen = [*nominals[:4], *nominals[4 :: max(1, len(nominals) // 25)]]
