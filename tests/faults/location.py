@@ -44,7 +44,6 @@ def _definitions() -> dg.Definitions:
         schedules=built.schedules,
         sensors=[_while_the_clock_stands_still(sensor, clock) for sensor in built.sensors or ()],
         resources=built.resources,
-        executor=built.executor,
         metadata=built.metadata,
     )
 
