@@ -5,15 +5,18 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import dagster as dg
+import psutil
 import pytest
 from dagster._core.workspace.context import WorkspaceProcessContext, WorkspaceRequestContext
 from dagster._core.workspace.load_target import PythonFileTarget
 
 from falcon_assets.orchestration.dagster_internals.launching import LaunchRunContext, RunLauncher
+from tests.waiting import wait_until
 
 LOCATION = """
 import dagster as dg
@@ -53,8 +56,13 @@ def workspace(
     file = tmp_path_factory.mktemp("location") / "location.py"
     file.write_text(LOCATION)
     target = PythonFileTarget(str(file), attribute=None, working_directory=str(file.parent), location_name="ours")
+    others = psutil.Process().children(recursive=True)
     with WorkspaceProcessContext(instance, target) as process:
         yield process.create_request_context()
+        started = set(psutil.Process().children(recursive=True)) - set(others)
+    for one in started:  # a code server that has executed a run does not end while its database is away
+        with suppress(psutil.NoSuchProcess):
+            one.kill()
 
 
 @pytest.fixture
@@ -114,6 +122,7 @@ def test_a_run_that_dagster_launched_is_told_from_others(
     stock = dg.DefaultRunLauncher()
     stock.register_instance(instance)
     stock.launch_run(LaunchRunContext(run, workspace))
+    wait_until(lambda: instance.get_run_by_id(run.run_id).is_finished, 120, "the end of the run")
     launched = instance.get_run_by_id(run.run_id)
     assert launched is not None
     assert launcher.is_followed_by_dagster(launched), (

@@ -91,3 +91,9 @@ def test_a_deleted_run_is_gone_with_its_events(instance: dg.DagsterInstance, con
     assert run_id not in connection.execute(ids).scalars().all(), (
         "Dagster keeps deleted runs in its table: instances in flight in them would wait for ever"
     )
+
+
+def test_where_events_are_kept_is_seen(instance: dg.DagsterInstance) -> None:
+    assert tables.is_there(instance), "Dagster's storages on PostgreSQL have no postgres_url any more"
+    with dg.DagsterInstance.ephemeral() as other:
+        assert not tables.is_there(other)
