@@ -17,6 +17,7 @@ from falcon_assets.orchestration.platform.open_ledger import ledger_engine
 from falcon_assets.settings import Settings
 from tests.orchestration.platform.test_run_launcher import ENTITIES, Project
 
+pytestmark = pytest.mark.soak
 AWAY = 45.0
 """In the foreground half a minute is waited."""
 

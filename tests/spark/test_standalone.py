@@ -7,13 +7,14 @@ import signal
 from pathlib import Path
 
 import pytest
-from tests.spark.conftest import standalone
 
 from falcon_assets.errors import WorkflowError
 from falcon_assets.spark.session import isolated, session_for, stop_sessions
 from tests.processes import free_port
+from tests.spark_servers import standalone
 
 
+@pytest.mark.soak
 def test_what_would_wait_for_executors_for_ever_fails_in_a_sentence_and_the_next_one_runs(
     tmp_path: Path, working: str
 ) -> None:
