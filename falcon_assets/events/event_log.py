@@ -73,7 +73,7 @@ def asset_facts(event_id: int, event: AssetEvent, seen: datetime) -> tuple[Fact,
     # Others may write about these assets, and whatever they like: what is not ours must not stop the fold.
     with suppress(ValueError):
         kinds = _MATERIALIZED if is_materialized else _OBSERVED
-        if ours := tuple(kind.read(said) for kind in kinds if kind.mark in said):
+        if ours := tuple(kind.read(said) for kind in kinds if kind.key in said):
             return ours
     with suppress(ValueError):
         return (PartitionPushed.read(said),) if is_materialized else ()

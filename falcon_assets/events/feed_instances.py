@@ -33,7 +33,7 @@ class FeedInstanceAvailable(Record):
         path: Where it lies.
     """
 
-    mark = keys.INSTANCE.alias
+    key = keys.INSTANCE.alias
 
     cluster: Annotated[Text, keys.CLUSTER]
     feed: Annotated[Text, keys.ASSET]
@@ -75,7 +75,7 @@ class FeedInstanceEvicted(Record):
         archive_cluster: On which cluster, where that is another one.
     """
 
-    mark = "evicted"
+    key = "evicted"
 
     cluster: Annotated[Text, keys.CLUSTER]
     feed: Annotated[Text, keys.ASSET]
@@ -99,7 +99,7 @@ class InstancesKept(Record):
         at: When, on the falcon clock.
     """
 
-    mark = "kept"
+    key = "kept"
 
     kept: int
     kept_instances: tuple[KeptInstance, ...]
@@ -125,7 +125,7 @@ class InstancesLanded(Record):
         at: When, on the falcon clock.
     """
 
-    mark = "landed"
+    key = "landed"
 
     landed: int
     first: Instant

@@ -25,7 +25,7 @@ class InstanceChanged(Record):
         late: The changed inputs for which it was run again.
     """
 
-    mark = "state"
+    key = "state"
 
     process: Annotated[Text, keys.PROCESS]
     cluster: Annotated[Text, keys.CLUSTER]
@@ -39,7 +39,7 @@ class InstanceChanged(Record):
     def metadata(self) -> dict[str, Any]:
         """See :class:`Record`; the UI shows it in this order."""
         said = super().metadata()
-        return {key: said[key] for key in (self.mark, keys.REASON.alias) if key in said} | said
+        return {key: said[key] for key in (self.key, keys.REASON.alias) if key in said} | said
 
     def event(self, key: dg.AssetKey, partition: str) -> dg.AssetObservation:
         """An observation of its own, on a partition of the first asset of the process."""
@@ -59,7 +59,7 @@ class CameTooLate(Record):
         at: When that was said, on the falcon clock.
     """
 
-    mark = "too_late"
+    key = "too_late"
 
     process: Annotated[Text, keys.PROCESS]
     cluster: Annotated[Text, keys.CLUSTER]

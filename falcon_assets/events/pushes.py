@@ -32,7 +32,7 @@ class PushRefused(Record):
         reason: Why there is none.
     """
 
-    mark = keys.PUSHED.alias
+    key = keys.PUSHED.alias
 
     cluster: Annotated[Text, keys.CLUSTER]
     feed: Annotated[Text, keys.ASSET]

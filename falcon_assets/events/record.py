@@ -83,10 +83,10 @@ class Record:
     """A part of what an event says: a frozen dataclass, whose fields are keys of the event's metadata.
 
     Attributes:
-        mark: The key that an event has exactly where it says this.
+        key: The key of the metadata that an event has exactly where it says this.
     """
 
-    mark: ClassVar[str]
+    key: ClassVar[str]
 
     def metadata(self) -> dict[str, Any]:
         """It as metadata, without what is not known."""
