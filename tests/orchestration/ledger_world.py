@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from datetime import datetime
 
 import dagster as dg
 
@@ -30,3 +32,8 @@ class LedgerWorld:
     def at(self, time: str) -> Settings:
         """The settings with a clock that stands still at that time of the day."""
         return replace(self.settings, clock=Clock(origin=parse_instant(f"2013-01-01T{time}Z")))
+
+
+def said(reasons: Mapping[datetime, object]) -> dict[datetime, str]:
+    """Why instances wait, in words."""
+    return {nominal: str(reason) for nominal, reason in reasons.items()}

@@ -29,7 +29,7 @@ from falcon_assets.planning.instances.instance_record import InstanceState
 from falcon_assets.planning.rules.situation import Decision
 from falcon_assets.settings import Settings
 from tests.builders import cluster_yaml
-from tests.orchestration.ledger_world import LedgerWorld
+from tests.orchestration.ledger_world import LedgerWorld, said
 from tests.records import read_record
 
 PROCESS = """---
@@ -91,10 +91,6 @@ def entities() -> str:
 
 def hour(number: int) -> datetime:
     return parse_instant(f"2013-01-01T{number:02}:00Z")
-
-
-def said(reasons: Any) -> dict[datetime, str]:
-    return {nominal: str(reason) for nominal, reason in dict(reasons).items()}
 
 
 def hours(nominals: Any) -> list[int]:
@@ -368,7 +364,7 @@ def test_optional_inputs_are_not_waited_for(world: World) -> None:
 
 
 def test_latest_waits_until_there_is_something(world: World) -> None:
-    assert world.look("latest", "02:00")[1].waiting[hour(0)] == "waits for rows: in-latest latest(0) to latest(0)"
+    assert said(world.look("latest", "02:00")[1].waiting)[hour(0)] == "waits for rows: in-latest latest(0) to latest(0)"
     world.land("latest", 1)
     outlook, decision = world.look("latest", "02:00")
     assert [hours(run.launch.nominals) for run in outlook.runs] == [[1, 2]]
@@ -376,9 +372,9 @@ def test_latest_waits_until_there_is_something(world: World) -> None:
 
 
 def test_a_window_up_to_the_latest_waits_for_one_and_for_those_before_it(world: World) -> None:
-    assert world.look("up-to", "02:00")[1].waiting[hour(0)] == "waits for rows: in-up-to today(0,0) to latest(0)"
+    assert said(world.look("up-to", "02:00")[1].waiting)[hour(0)] == "waits for rows: in-up-to today(0,0) to latest(0)"
     world.land("up-to", 1)
-    waiting = world.look("up-to", "02:00")[1].waiting
+    waiting = said(world.look("up-to", "02:00")[1].waiting)
     assert waiting[hour(2)] == "waits for rows: in-up-to 2013-01-01T00:00Z"
     world.land("up-to", 0)
     outlook, decision = world.look("up-to", "02:00")
@@ -405,7 +401,7 @@ def test_processes_share_the_budget(world: World) -> None:
     both = [world.store.process(name) for name in ("alone", "optional")]
     outlook = Coordinator(world.store, world.at("09:00"), both).decide(world.ledger, budget=7)
     assert [hours(run.launch.nominals) for run in outlook.runs] == [[0, 1, 2, 3, 4], [0, 1]]
-    assert outlook.decisions["optional", "primary"].waiting == {
+    assert said(outlook.decisions["optional", "primary"].waiting) == {
         hour(number): "waits for a free slot (parallel: 1)" for number in (2, 3, 4)
     }
 

@@ -27,7 +27,7 @@ from falcon_assets.orchestration.platform.open_ledger import open_ledger
 from falcon_assets.planning.instances.instance_record import LateChange
 from falcon_assets.settings import Settings
 from tests.builders import cluster_yaml
-from tests.orchestration.ledger_world import LedgerWorld
+from tests.orchestration.ledger_world import LedgerWorld, said
 from tests.records import has_record, read_record
 
 FEED = """---
@@ -289,7 +289,7 @@ def test_a_late_rerun_that_fails_is_tried_again_for_the_same_cause(world: World)
     assert world.state("failing", 0) == ("FAILED", 2, 1)
     assert world.requests() == [("failing", 0)]
     outlook = world.decide("01:05", "failing").decisions["failing", "primary"]
-    assert outlook.waiting[hour(0)] == "is tried again at 2013-01-01T01:10Z (attempt 2 failed)"
+    assert said(outlook.waiting)[hour(0)] == "is tried again at 2013-01-01T01:10Z (attempt 2 failed)"
     world.write("failing-in", 0, 1, 10, 100)
     world.collect("01:07")
     (run,) = world.decide("01:10", "failing").runs
@@ -375,7 +375,7 @@ def test_what_reads_an_hour_that_is_to_run_again_waits_for_it(world: World) -> N
     ]
     world.execute(runs[1], "10:00")
     outlook = world.decide("10:00", *both)
-    assert outlook.decisions["fours", "primary"].waiting == {
+    assert said(outlook.decisions["fours", "primary"].waiting) == {
         hour(4): "waits for the late rerun of hours 2013-01-01T04:00Z"
     }
     assert world.step("10:00", *both) == [
@@ -395,7 +395,7 @@ def test_what_reads_a_follower_waits_before_anybody_has_asked_for_it(world: Worl
     world.execute(run, "11:00")
     outlook = world.decide("11:00", "copy")
     assert [run.run_key for run in outlook.runs] == ["copy on primary, 2013-01-01T00:00Z, attempt 1"]
-    assert outlook.decisions["copy", "primary"].waiting == {
+    assert said(outlook.decisions["copy", "primary"].waiting) == {
         hour(4): "waits for the late rerun of fours 2013-01-01T04:00Z"
     }
     assert world.step("11:00", "hours", "fours", "copy") == [

@@ -19,6 +19,7 @@ from falcon_assets.orchestration.coordination.foreground import Foreground, Outc
 from falcon_assets.orchestration.coordination.foreground_runs import Display
 from falcon_assets.orchestration.platform.open_ledger import open_ledger
 from falcon_assets.settings import Settings
+from tests.orchestration.ledger_world import said
 from tests.orchestration.old_world import CLUSTER, FEED, OldWorld, hours
 from tests.records import read_record
 
@@ -228,4 +229,4 @@ def test_falcon_run_looks_for_all_that_its_processes_wait_for(world: OldWorld) -
     assert sum(landed) == 1
     assert "2012-05-01T02" in world.recorded("waited", "asked")
     waiting = outcome.outlook.decisions["wait", "waited"].waiting
-    assert waiting[parse_instant("2012-05-01T02:00Z")] == "waits for other: other 2012-05-01T02:00Z"
+    assert said(waiting)[parse_instant("2012-05-01T02:00Z")] == "waits for other: other 2012-05-01T02:00Z"
