@@ -76,7 +76,7 @@ def in_words(ended: Iterable[Ended]) -> Iterator[str]:
         ours = list(group)
         what = _WORDS[ours[0].state]
         if ours[0].state is InstanceState.SUCCEEDED:
-            again = " (not for the first time)" if any(one.attempt > 1 for one in ours) else ""
+            again = " (not the first attempt)" if any(one.attempt > 1 for one in ours) else ""
             yield f"{process} on {cluster} {_times([one.nominal for one in ours])} {what}{again}"
             continue
         for one in ours[:_SHOWN]:

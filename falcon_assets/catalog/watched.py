@@ -19,11 +19,11 @@ class WatchedDefinitions:
     Safe to use from several threads.
     """
 
-    def __init__(self, root: Path) -> None:
-        """The definitions below ``root`` have just been loaded."""
+    def __init__(self, root: Path, *, are_loaded: bool = True) -> None:
+        """Looks at definitions below ``root``, which have just been loaded or, perhaps, have problems already."""
         self._root = root
         self._lock = threading.Lock()
-        self._state: _State = self._look()
+        self._state: _State | None = self._look() if are_loaded else None
         self._problem: str | None = None
 
     def problem(self) -> str | None:

@@ -32,7 +32,7 @@ def ended(hour: int, state: InstanceState, reason: str = "", attempt: int = 1, p
         ),
         pytest.param(
             [ended(1, S.SUCCEEDED, attempt=2)],
-            ["sums on primary 2013-01-02T01:00Z succeeded (not for the first time)"],
+            ["sums on primary 2013-01-02T01:00Z succeeded (not the first attempt)"],
             id="again",
         ),
         pytest.param(

@@ -32,7 +32,7 @@ SAID = re.compile(
     r"The clock shows 2013-\S+; Ctrl-C stops\.$"
     r"|2013-\S+: landed raw-flights \d+(, raw-weather \d+)?$"
     r"|2013-\S+: flights (came late|were corrected, after the cut-off): raw-flights \S+$"
-    r"|2013-\S+: [a-z-]+( from primary)? on (primary|backup) .* succeeded( \(not for the first time\))?$"
+    r"|2013-\S+: [a-z-]+( from primary)? on (primary|backup) .* succeeded( \(not the first attempt\))?$"
 )
 """Everything that is said while all is well."""
 LANDED = re.compile(r"^2013-01-02T\d\d:\d\dZ: landed raw-flights \d+", re.MULTILINE)

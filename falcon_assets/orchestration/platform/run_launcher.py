@@ -15,6 +15,7 @@ from typing import Any
 import dagster as dg
 import psutil
 
+from falcon_assets.catalog.watched import WatchedDefinitions
 from falcon_assets.orchestration.dagster_internals import runs
 from falcon_assets.orchestration.dagster_internals.launching import RunLauncher
 from falcon_assets.orchestration.dagster_internals.storage import DATABASE_ERRORS
@@ -25,6 +26,7 @@ from falcon_assets.settings import load_settings
 
 _LOOK_SECONDS = 1.0
 _STOP_SECONDS = 20.0
+_BROKEN = "the entity definitions were changed and have problems now, which falcon validate shows"
 _ENDED = (dg.DagsterRunStatus.CANCELING, dg.DagsterRunStatus.CANCELED, dg.DagsterRunStatus.FAILURE)
 """A run in these states should not go on."""
 
@@ -50,13 +52,23 @@ class WarmRunLauncher(RunLauncher):
         self._workers: dict[str, _Worker] = {}
         self._lock = threading.Lock()
         self._context = multiprocessing.get_context("forkserver")
+        self._definitions = WatchedDefinitions(load_settings().entity_defs, are_loaded=False)
 
     def takes(self, location: Mapping[str, Any]) -> bool:
         """Whether a code location marks itself as one that is set up like this process."""
         return bool(location.get(SETUP) == setup_mark(load_settings()))
 
     def start(self, run_id: str, arguments: str) -> None:
-        """Starts the run's process, and does not wait until it is up."""
+        """Starts the run's process, and does not wait until it is up.
+
+        A run that was queued when the definitions were broken could not load them: it is interrupted instead, so that
+        its instances go on when they are mended, without having failed.
+        """
+        if self._definitions.problem() is not None:
+            interrupt(self.instance, run_id, _BROKEN)
+            if (run := self.instance.get_run_by_id(run_id)) is not None:
+                runs.end_as_canceled(self.instance, run)
+            return
         process = self._context.Process(target=work, args=(arguments,), name=f"run {run_id}")
         watcher = threading.Thread(target=self._watch, args=(run_id, process), name=process.name, daemon=True)
         with self._lock:  # start() looks after the other processes too

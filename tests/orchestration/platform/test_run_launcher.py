@@ -215,6 +215,25 @@ def test_a_run_is_cancelled_from_any_process(project: Project) -> None:
     eventually(lambda: None if worker.is_running() else True, "the worker ends", project.log)
 
 
+@pytest.mark.usefixtures("daemon")
+def test_what_was_queued_when_definitions_broke_is_interrupted(project: Project, settings: Settings) -> None:
+    """It could not load them, and would fail instances that are none the worse for it."""
+    project.request("whole")
+    project.said("whole")  # so the code location is loaded
+    project.let_go("whole")
+    (settings.entity_defs / "all.yaml").write_text(ENTITIES.replace("name:", "nme:"))
+    project.request("broken")
+    eventually(lambda: project.instance.get_runs(dg.RunsFilter(tags={"name": "broken"})) or None, "queued", project.log)
+    assert project.ended("broken") is dg.DagsterRunStatus.CANCELED
+    why = "the entity definitions were changed and have problems now, which falcon validate shows"
+    assert project.run("broken").tags[run_tags.INTERRUPTED] == why
+    (settings.entity_defs / "all.yaml").write_text(ENTITIES)
+    project.request("mended")
+    project.said("mended")
+    project.let_go("mended")
+    assert project.ended("mended") is dg.DagsterRunStatus.SUCCESS
+
+
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL], ids=["stopped", "killed"])
 def test_workers_end_with_the_daemon(project: Project, daemon: psutil.Popen, how: signal.Signals) -> None:
     with nullcontext(daemon) if daemon.poll() is None else project.daemon() as process:
