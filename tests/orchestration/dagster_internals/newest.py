@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 import sysconfig
@@ -19,9 +20,14 @@ TESTS = str(Path(__file__).parent)
 def main() -> int:
     """Installs it beside what is installed, unless that is the newest; the exit code."""
     ours = [one for one in requires("falcon-assets") or () if one.startswith("dagster")]
-    newer = newer_than_installed(ours)
+    newer = _resolved("--upgrade", *ours)
     if not newer:
-        click.echo(f"Dagster {version('dagster')} is the newest of {', '.join(sorted(ours))}")
+        # From the index alone: to pip, what is installed would do where it cannot ask.
+        newest = _resolved(
+            "--ignore-installed", "--no-deps", *(one for one in ours if re.match(r"dagster\b(?!-)", one))
+        )
+        alone = "" if version("dagster") in newest[0] else f"; {newest[0]} does not go with the others yet"
+        click.echo(f"Dagster {version('dagster')} is the newest of {', '.join(sorted(ours))}{alone}")
         return 0
     click.echo(f"Newer than what is installed: {' '.join(newer)}")
     python = layer(LAYER)
@@ -36,9 +42,9 @@ def main() -> int:
     return ended
 
 
-def newer_than_installed(requirements: list[str]) -> list[str]:
-    """What pip would install to bring the requirements to their newest, as ``name==version``."""
-    report = json.loads(_pip("install", "--upgrade", "--dry-run", "--report", "-", *requirements))
+def _resolved(*arguments: str) -> list[str]:
+    """What pip would install, as ``name==version``."""
+    report = json.loads(_pip("install", "--dry-run", "--report", "-", *arguments))
     return sorted(f"{one['metadata']['name']}=={one['metadata']['version']}" for one in report["install"])
 
 
@@ -53,7 +59,10 @@ def layer(folder: Path) -> Path:
 
 def _pip(*arguments: str) -> str:
     command = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--quiet", *arguments]
-    return subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
+    if done.returncode:
+        sys.exit("Error: pip could not find out or install the newest Dagster; what it said is above")
+    return done.stdout
 
 
 if __name__ == "__main__":
