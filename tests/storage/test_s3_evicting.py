@@ -158,6 +158,7 @@ def is_whole(store: ClusterStore, folder: str) -> bool:
 MOVES = ["delete", "archive on the same cluster", "archive on another", "archive on a file system", "archive from one"]
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("move", MOVES)
 def test_cut_off_before_every_request_and_completed(url: str, tmp_path: Path, move: str) -> None:
     for count in range(100):
@@ -204,6 +205,7 @@ OLD_KEYS = {f"old/2013/010205{end}" for end in ("/_SUCCESS", "/part-0", "/carrie
 IN_ARCHIVE = ["old/2013/010205/README", "old/2013/010205.bak/part-0", "old/2013/01020", "old/2013/010205-stats"]
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("others", [(), IN_ARCHIVE], ids=["alone", "among others"])
 def test_cut_off_before_every_request_and_nobody_goes_on(url: str, tmp_path: Path, others: list[str]) -> None:
     """A part of a copy goes, what is whole stays, and so does what was there before."""

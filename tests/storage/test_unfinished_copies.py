@@ -149,6 +149,7 @@ def test_links_are_not_followed(copies: CopySandbox, tmp_path: Path) -> None:
     assert len(list(elsewhere.rglob("*"))) > 5
 
 
+@pytest.mark.soak
 def test_a_copy_that_is_killed_at_every_step_leaves_nothing_behind(tmp_path: Path) -> None:
     """Its instance has come, or all that it staged goes: what a killed publication had in hand, too."""
     seen: Counter[bool] = Counter()
@@ -170,6 +171,7 @@ def test_a_copy_that_is_killed_at_every_step_leaves_nothing_behind(tmp_path: Pat
     assert seen[True] > 3
 
 
+@pytest.mark.soak
 def test_a_removal_that_is_killed_at_every_step_is_completed(tmp_path: Path) -> None:
     for step in count(1):
         copies = CopySandbox(tmp_path / str(step), sources=TWO)

@@ -14,21 +14,12 @@ from sqlalchemy import text
 from falcon_assets.catalog.store import load_entities
 from falcon_assets.orchestration.platform.open_ledger import open_ledger
 from falcon_assets.settings import Settings
-from falcon_assets.spark.session import stop_sessions
 from falcon_assets.storage.cluster_store import ClusterStore
-from tests.builders import make_cluster
+from tests.builders import cluster_yaml, make_cluster
 from tests.orchestration.replication_world import ReplicationWorld, feed, on
 from tests.s3_server import ENVIRON, KEY, SECRET, lake, s3_server
 
-SOURCES = "".join(
-    f"""---
-kind: cluster
-name: {name}
-colo: us
-interfaces: {{write: {{endpoint: data/{name}}}, execute: {{endpoint: "local[2]"}}}}
-"""
-    for name in ("east", "west")
-)
+SOURCES = "".join(cluster_yaml(name, colo="us") for name in ("east", "west"))
 BY_NAME = ', partition: "${cluster.name}"'
 FEED = feed(
     "parts", on("east", "source", more=BY_NAME), on("west", "source", more=BY_NAME), on("lake", "target"),
@@ -50,7 +41,6 @@ def world(
         ClusterStore(make_cluster(**lake(url)), settings.home, ENVIRON).fs.mkdir("lake")
         root = write_entities({"all.yaml": f"{SOURCES}---\n{yaml.safe_dump(target)}{FEED}"})
         yield ReplicationWorld(load_entities(root), settings, instance, open_ledger(settings, instance))
-    stop_sessions()
 
 
 def archived(world: ReplicationWorld, number: int) -> set[str]:

@@ -18,23 +18,15 @@ from falcon_assets.operations.installation import open_installation
 from falcon_assets.orchestration.platform.open_ledger import open_ledger
 from falcon_assets.orchestration.retention.passes import RetentionPass
 from falcon_assets.settings import Settings
-from falcon_assets.spark.session import stop_sessions
 from falcon_assets.storage.cluster_store import ClusterStore
-from tests.builders import make_cluster
+from tests.builders import cluster_yaml, make_cluster
 from tests.orchestration.replication_world import ReplicationWorld, hour
 from tests.s3_server import ENVIRON, KEY, SECRET, lake, s3_server
 
 OPTIONS = "{key: {env: LAKE_KEY}, secret: {env: LAKE_SECRET}, client_kwargs: {endpoint_url: '%s'}}"
-ENTITIES = """
-kind: cluster
-name: east
-interfaces: {write: {endpoint: data/east}, execute: {endpoint: "local[2]"}}
----
-kind: cluster
-name: vault
-interfaces: {write: {endpoint: data/vault}, execute: {endpoint: "local[2]"}}
-storage_options: OPTIONS
----
+ENTITIES = (
+    f"{cluster_yaml('east')}{cluster_yaml('vault', storage_options='OPTIONS')}"
+    """---
 kind: feed
 name: rows
 frequency: hours(1)
@@ -108,6 +100,7 @@ outputs: [{name: again, feed: again, instance: "now(0,0)"}]
 workflow: {engine: spark-sql, path: again.sql}
 schedule: true
 """
+)
 BOTH = """CREATE TEMPORARY VIEW outside AS SELECT n FROM rows;
 CREATE TEMPORARY VIEW inside AS SELECT count(*) AS c FROM rows"""
 
@@ -126,7 +119,6 @@ def world(
         entities = ENTITIES.replace("OPTIONS", OPTIONS % url).replace("OUTSIDE", str(settings.home / "elsewhere"))
         root = write_entities({"all.yaml": entities, "both.sql": BOTH, "again.sql": "SELECT n + 1 AS n FROM outside"})
         yield ReplicationWorld(load_entities(root), settings, instance, open_ledger(settings, instance))
-    stop_sessions()
 
 
 def bucket(world: ReplicationWorld) -> ClusterStore:
