@@ -13,6 +13,7 @@ LONGEST_FIRST = (
     "tests/docs",
     "tests/examples/test_up.py",
     "tests/examples/test_demo.py",
+    "tests/test_component.py",
     "tests/cli/test_run_command.py",
     "tests/orchestration/test_dagster_commands.py",
     "tests/faults/test_dead_runs.py",
