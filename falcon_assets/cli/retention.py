@@ -80,6 +80,7 @@ def _verdict(one: Verdict, of: FeedPlan) -> dict[str, Any]:
         "instance": format_instant(one.instance.nominal),
         "action": one.action,
         "reason": one.reason,
+        **({"kept_by": one.kept_by.as_data()} if one.kept_by else {}),
         "paths": [location.place for location in one.instance.locations],
         **({"archive_to": one.archive_place} if one.archive_place else {}),
         **({"archive_cluster": archive_cluster} if one.archive_to and archive_cluster else {}),

@@ -9,7 +9,7 @@ import dagster as dg
 
 from falcon_assets.events import record as keys
 from falcon_assets.events.inputs import Changes, Inputs
-from falcon_assets.events.record import Record, Size, Text, Time, Words
+from falcon_assets.events.record import Data, Record, Size, Text, Time, Words
 from falcon_assets.model.instant import Instant
 
 
@@ -108,10 +108,11 @@ class InstancesKept(Record):
 
 @dataclass(frozen=True)
 class KeptInstance:
-    """An instance that stays, and why."""
+    """An instance that stays, and why; for programs, too."""
 
     instance: Instant
     reason: Words
+    reason_data: Data = None
 
 
 @dataclass(frozen=True)

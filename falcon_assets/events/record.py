@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from datetime import datetime, timezone
 from functools import cache
@@ -27,6 +28,7 @@ NOMINAL = Field(alias="nominal_time")
 INSTANCE = Field(alias="instance")
 AT = Field(alias="at")
 REASON = Field(alias="reason")
+REASON_DATA = Field(alias="reason_data")
 INPUTS = Field(alias="inputs")
 LATE = Field(alias="late")
 VERSION = Field(alias="data_version", min_length=1)
@@ -61,6 +63,14 @@ def _time(value: Any) -> Any:
         raise ValueError("not of the calendar") from error
 
 
+def _json_object(value: Any) -> Any:
+    try:
+        text = json.dumps(value, ensure_ascii=False, allow_nan=False)
+    except (TypeError, ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) and storable(text) == text and "\\u0000" not in text else None
+
+
 Text = Annotated[str, AfterValidator(_require_storable)]
 """A name or a version."""
 Words = Annotated[str, BeforeValidator(lambda value: storable(value) if isinstance(value, str) else value)]
@@ -74,6 +84,8 @@ Size = Annotated[
     BeforeValidator(lambda value: value if type(value) is int and 0 <= value <= _LARGEST else None),
 ]
 """A count; None: nobody counted, or not in numbers."""
+Data = Annotated[dict[str, Any] | None, BeforeValidator(_json_object)]
+"""An object of JSON; None: there is none, or PostgreSQL cannot hold it."""
 
 
 _adapter: Callable[[Any], TypeAdapter[Any]] = cache(TypeAdapter)

@@ -189,7 +189,7 @@ class Rows:
             row = replace(row, failures=row.failures + 1)
         elif fact.state is InstanceState.WAITING and run_id is None:
             row = replace(row, queued_run=None)  # a coordinator takes it from a run that is not there any more
-        self._put(key, replace(row, state=fact.state, reason=fact.reason), event_id)
+        self._put(key, replace(row, state=fact.state, reason=fact.reason, reason_data=fact.reason_data), event_id)
 
     def _queued(self, fact: RunQueued, event_id: int, run_id: str) -> None:
         for nominal, meant in zip_longest(fact.nominals, fact.attempts):
@@ -200,7 +200,7 @@ class Rows:
             if run_id not in (row.queued_run, row.run_id):  # a run says twice that it is there: queued and started
                 row = replace(row, queued_run=run_id, attempt=meant or row.attempt + 1)
                 if row.state in _OVER:  # to be run again: what becomes of the run is what becomes of the instance
-                    row = replace(row, state=InstanceState.WAITING, reason="")
+                    row = replace(row, state=InstanceState.WAITING, reason="", reason_data=None)
                 self._put(key, row, event_id)
 
     def _came_too_late(self, fact: CameTooLate) -> None:
@@ -257,7 +257,7 @@ def _dropped(row: InstanceRecord, fact: RunEnded, began: bool) -> InstanceRecord
 
 def _over(row: InstanceRecord, fact: RunEnded) -> InstanceRecord:
     """An instance that is over with its run."""
-    row = replace(row, reason=fact.reason, ended=fact.at)
+    row = replace(row, reason=fact.reason, reason_data=None, ended=fact.at)
     if fact.ending is RunEnding.INTERRUPTED:
         return replace(row, state=InstanceState.WAITING)
     if fact.ending is RunEnding.KILLED:

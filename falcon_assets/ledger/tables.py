@@ -55,6 +55,7 @@ PROCESS_INSTANCES = Table(
     Column("nominal", _INSTANT, primary_key=True),
     Column("state", Text, nullable=False),
     Column("reason", Text, nullable=False),
+    Column("reason_data", JSON(none_as_null=True), comment="the reason for programs, where a rule says it"),
     Column("attempt", Integer, nullable=False, comment="how many runs it was given to"),
     Column("failures", Integer, nullable=False, comment="FAILED or TIMED_OUT in a row"),
     Column("queued_run", Text, comment="the run that carries it and has not started it yet"),

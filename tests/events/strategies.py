@@ -30,6 +30,7 @@ TIME = st.datetimes(timezones=st.just(timezone.utc)).map(
 )
 INSTANT = TIME.map(lambda moment: moment.replace(second=0, microsecond=0))
 MAYBE_TEXT = st.none() | TEXT
+REASON_DATA = st.none() | st.dictionaries(TEXT, st.recursive(MAYBE_TEXT | COUNT | st.booleans(), st.lists), max_size=3)
 READ = st.builds(Consumption, TEXT, INSTANT, MAYBE_TEXT, MAYBE_TEXT, MAYBE_TEXT)
 INPUTS = st.none() | st.dictionaries(TEXT, st.lists(READ, max_size=2).map(tuple), max_size=2)
 LATE = st.lists(st.builds(LateChange, TEXT, TEXT, INSTANT, MAYBE_TEXT, TEXT), max_size=2).map(tuple)
@@ -71,12 +72,16 @@ FACTS: st.SearchStrategy[Fact] = st.one_of(
         archive_cluster=MAYBE_TEXT,
     ),
     st.builds(PushRefused, NAME, NAME, TEXT, COUNT, TEXT),
-    st.builds(InstanceChanged, TEXT, NAME, INSTANT, st.sampled_from(InstanceState), TIME, TEXT, INPUTS, LATE),
+    st.builds(
+        InstanceChanged, TEXT, NAME, INSTANT, st.sampled_from(InstanceState), TIME, TEXT, INPUTS, LATE, REASON_DATA
+    ),
     st.builds(CameTooLate, TEXT, NAME, INSTANT, TEXT, INSTANT, TEXT, TIME),
 )
 """What is written into events and read back by the ledger."""
 FOR_PEOPLE = st.one_of(
-    st.builds(InstancesKept, COUNT, st.lists(st.builds(KeptInstance, INSTANT, TEXT), max_size=2).map(tuple), TIME),
+    st.builds(
+        InstancesKept, COUNT, st.lists(st.builds(KeptInstance, INSTANT, TEXT, REASON_DATA), max_size=2).map(tuple), TIME
+    ),
     st.builds(InstancesLanded, COUNT, INSTANT, INSTANT, TIME),
     st.builds(WorkDone, st.floats(allow_nan=False, allow_infinity=False), MAYBE_TEXT),
     st.builds(

@@ -175,7 +175,10 @@ class Coordinator:
         for state, instances in ended:
             for nominal, reason in instances:
                 partition = key_of(member.partitions.timeline, member.partitions.partition_of(nominal))
-                changed = InstanceChanged(member.process.name, member.cluster.name, nominal, state, now, str(reason))
+                changed = InstanceChanged(
+                    *(member.process.name, member.cluster.name, nominal, state, now, str(reason)),
+                    reason_data=reason.as_data(),
+                )
                 instance.report_runless_asset_event(changed.event(key, partition))
 
 

@@ -59,7 +59,10 @@ class EvictionEvents:
             verdicts: On those instances.
             at: When, on the falcon clock.
         """
-        shown = tuple(KeptInstance(one.instance.nominal, one.reason) for one in verdicts[:_SHOWN])
+        shown = tuple(
+            KeptInstance(one.instance.nominal, one.reason, one.kept_by.as_data() if one.kept_by else None)
+            for one in verdicts[:_SHOWN]
+        )
         kept = InstancesKept(len(verdicts), shown, at)
         said = f"{feed}: {len(verdicts)} outlived their limit and are kept"
         return observation(names.asset_key(self._cluster, feed), None, kept, description=said)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum
+from typing import Any
 
 
 class InstanceState(str, Enum):
@@ -42,6 +44,7 @@ class InstanceRecord:
         run_id: The run that started it last.
         started: When it was started last.
         ended: When it ended last, or timed out.
+        reason_data: The reason for programs, where a rule says it: ``kind`` and what it is about.
     """
 
     nominal: datetime
@@ -53,6 +56,7 @@ class InstanceRecord:
     run_id: str | None = None
     started: datetime | None = None
     ended: datetime | None = None
+    reason_data: Mapping[str, Any] | None = None
 
     @property
     def in_flight(self) -> bool:

@@ -40,7 +40,7 @@ def reopened(request: RerunRequest, record: InstanceRecord) -> InstanceRecord:
         return _counted_anew(request, record)
     if record.in_flight:
         return record
-    return replace(record, state=InstanceState.WAITING, reason="", failures=0)
+    return replace(record, state=InstanceState.WAITING, reason="", reason_data=None, failures=0)
 
 
 def timeout_of(process: Process) -> timedelta:

@@ -311,6 +311,10 @@ def test_an_instance_whose_inputs_do_not_come_times_out(world: World) -> None:
     row = world.rows("late")[0]
     assert (row["state"], row["reason"], row["attempt"], row["run_id"]) == ("TIMED_OUT", reason, 0, None)
     assert row["ended"] == world.at("00:40").now()
+    assert row["reason_data"]["kind"] == "inputs_timed_out"
+    assert row["reason_data"]["missing"]["inputs"] == [
+        {"input": "rows", "feed": "in-late", "instance": "2013-01-01T00:00Z"}
+    ]
     world.land("late", 0)
     assert world.look("late", "00:41")[0].runs == ()
     assert len(world.observed("late")) == 1
