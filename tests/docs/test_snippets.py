@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 from importlib.util import find_spec
+from pathlib import Path
 
 import click
 import pytest
@@ -85,3 +86,9 @@ def test_the_readme_is_short() -> None:
 @pytest.mark.parametrize("link", re.findall(r"\]\((?!http)([^)#]+)", README.read_text()))
 def test_a_link_of_the_readme_leads_somewhere(link: str) -> None:
     assert (CHECKOUT / link).exists()
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_a_path_of_the_checkout_exists(page: Path) -> None:
+    named = re.findall(r"`((?:falcon_assets|tests|docs|examples|entity_defs)/[^`*<$ ]*)`", page.read_text())
+    assert [path for path in named if not (CHECKOUT / path).exists()] == []
