@@ -14,6 +14,7 @@ from falcon_assets.orchestration.runs.instance_run import InstanceResult, Instan
 from falcon_assets.spark.copying import copy_instance
 from falcon_assets.spark.session import session_for
 from falcon_assets.storage.cluster_store import ClusterStore
+from falcon_assets.storage.data_version import count_files
 from falcon_assets.storage.feed_store import StoresOf
 from tests.builders import SPARK, make_cluster, make_feed, make_process
 from tests.copy_sandbox import CopySandbox, some_files
@@ -51,7 +52,8 @@ def test_whatever_the_home_is_named(tmp_path: Path, name: str) -> None:
     land(home, "a.json", "sub/b.json")
     result = ran(home, make_cluster() if name == EVERYTHING else SHARED)  # its own has the warehouse in the home
     (consumed,) = result.inputs["flights"]
-    assert consumed.version is not None and consumed.version.files == 2
+    there, _ = count_files(ClusterStore(SHARED, home, {}), "/raw/flights/2013/01/01/05", "_SUCCESS")
+    assert (consumed.version, there.files) == (there.version, 2)
     assert [output.records for output in result.outputs] == [2]
     published = home / "data/primary/delays/2013-01-01-05"
     assert (published / "_SUCCESS").is_file()
