@@ -14,11 +14,11 @@ from falcon_assets.cli.quiet import errors_to
 from falcon_assets.cli.run_display import shown_on, tell
 from falcon_assets.errors import count_of
 from falcon_assets.model.instant import parse_instant
+from falcon_assets.operations.foreground import Outcome
+from falcon_assets.operations.foreground_runs import Display
 from falcon_assets.operations.installation import open_installation
 from falcon_assets.operations.machine import require_machine
 from falcon_assets.operations.run import abandon, run_ready
-from falcon_assets.orchestration.coordination.foreground import Outcome
-from falcon_assets.orchestration.coordination.foreground_runs import Display
 
 _INTERRUPTED = "Interrupted: what was finished is recorded, the rest runs the next time."
 

@@ -13,9 +13,9 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextC
 
 from falcon_assets.errors import count_of
 from falcon_assets.model.instant import format_instant
+from falcon_assets.operations.foreground import Outcome
+from falcon_assets.operations.foreground_runs import Display
 from falcon_assets.orchestration.coordination.coordinator import PlannedRun
-from falcon_assets.orchestration.coordination.foreground import Outcome
-from falcon_assets.orchestration.coordination.foreground_runs import Display
 from falcon_assets.orchestration.coordination.tick_messages import further_wait
 from falcon_assets.orchestration.runs.replication_work import in_words
 from falcon_assets.planning.instances.instance_record import InstanceState

@@ -11,11 +11,11 @@ from falcon_assets.engines.computing.programs import kill_programs
 from falcon_assets.errors import SettingsError, UnknownEntityError
 from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.process import Process
+from falcon_assets.operations.foreground import Foreground, Outcome
+from falcon_assets.operations.foreground_runs import Display
 from falcon_assets.operations.installation import Installation
 from falcon_assets.orchestration.code_location import build_definitions
 from falcon_assets.orchestration.coordination.coordinator import pipelines
-from falcon_assets.orchestration.coordination.foreground import Foreground, Outcome
-from falcon_assets.orchestration.coordination.foreground_runs import Display
 from falcon_assets.orchestration.dagster_internals.storage import DATABASE_ERRORS
 from falcon_assets.orchestration.platform.open_ledger import Ledger
 from falcon_assets.orchestration.platform.postgres import database_url, leave_embedded, unreachable

@@ -8,8 +8,8 @@ from datetime import datetime, timezone
 from rich.console import Console
 
 from falcon_assets.cli.run_display import shown_on, tell
+from falcon_assets.operations.foreground import Outcome, Trouble
 from falcon_assets.orchestration.coordination.coordinator import Outlook
-from falcon_assets.orchestration.coordination.foreground import Outcome, Trouble
 from falcon_assets.planning.instances.instance_record import InstanceState
 from falcon_assets.storage.copying.copy_progress import CopyProgress
 

@@ -19,9 +19,9 @@ from falcon_assets.ledger.locks import try_lock, unlock
 from falcon_assets.ledger.queries import Name
 from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.process import Process
+from falcon_assets.operations.foreground_runs import Display, ForegroundRuns
 from falcon_assets.orchestration.coordination.collector import Collector
 from falcon_assets.orchestration.coordination.coordinator import Coordinator, Outlook, coordinator_lock
-from falcon_assets.orchestration.coordination.foreground_runs import Display, ForegroundRuns
 from falcon_assets.orchestration.coordination.late_arrival import LateArrival
 from falcon_assets.orchestration.platform.open_ledger import Ledger
 from falcon_assets.orchestration.runs.dead_runs import DeadRuns
