@@ -103,12 +103,12 @@ class Foreground:
         clusters = self._clusters_of(processes)
         collectors = [Collector(self.store, cluster, self.settings) for cluster in clusters]
         coordinator = Coordinator(self.store, self.settings, processes)
-        late_arrival = LateArrival(self.store, self.settings, processes)
+        late_arrival = LateArrival(self.store, self.settings.now, processes)
         touched: defaultdict[tuple[str, str], set[datetime]] = defaultdict(set)
         runs = ForegroundRuns(self.definitions, self.ledger, self.display, self.prepare)
         with self._alone(sorted({process.pipelines[0] for process in processes})):
             DeadRuns(processes, foreground=True).end_all(self.ledger)
-            free_instances_of_deleted_runs(self.ledger, self.store, self.settings, processes)
+            free_instances_of_deleted_runs(self.ledger, self.store, self.settings.now(), processes)
             # Once: what lands in the past while this goes on is found the next time.
             waited_for = coordinator.waited_for(self.ledger, until)
             while True:

@@ -90,7 +90,7 @@ class Director:
         self.clock.put(world.begin)
         processes = list(store.processes.values())
         self._collectors = [Collector(store, cluster, self.settings) for cluster in store.clusters.values()]
-        self._late_arrival = LateArrival(store, self.settings, processes)
+        self._late_arrival = LateArrival(store, self.settings.now, processes)
         self._coordinator = Coordinator(store, self.settings, processes)
         self._looked: tuple[int, float] = (-1, 0.0)
 

@@ -182,15 +182,15 @@ def test_instances_of_a_deleted_run_are_free(world: World) -> None:
     process = [world.store.process("deleted")]
     run = world.started("deleted")
     world.ledger.catch_up()
-    assert free_instances_of_deleted_runs(world.ledger, world.store, world.settings, process) == 0
+    assert free_instances_of_deleted_runs(world.ledger, world.store, world.settings.now(), process) == 0
     world.instance.delete_run(run.run_id)
     assert world.decide("deleted") == []
-    assert free_instances_of_deleted_runs(world.ledger, world.store, world.settings, process) == 3
+    assert free_instances_of_deleted_runs(world.ledger, world.store, world.settings.now(), process) == 3
     records = world.records("deleted")
     assert [(one.state, one.reason) for one in records] == [(InstanceState.WAITING, "its run was deleted")] * 3
     (again,) = world.decide("deleted")
     assert again.tags[run_tags.ATTEMPTS] == "2 2 2"
-    assert free_instances_of_deleted_runs(world.ledger, world.store, world.settings, process) == 0
+    assert free_instances_of_deleted_runs(world.ledger, world.store, world.settings.now(), process) == 0
 
 
 def messages(world: World, run_id: str) -> list[str]:

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import dagster as dg
 import pytest
-from falcon_assets.operations.foreground_runs import Display
 
 from falcon_assets.catalog.store import load_entities
 from falcon_assets.operations.foreground import Foreground, Outcome
+from falcon_assets.operations.foreground_runs import Display
 from falcon_assets.orchestration.code_location import build_definitions
 from falcon_assets.orchestration.platform.open_ledger import open_ledger
 from falcon_assets.planning.instances.instance_record import InstanceState

@@ -31,7 +31,6 @@ def test_everything_is_opened_once(open_at: OpenAt) -> None:
     with open_at("2013-01-01T00:00Z") as installation:
         assert installation.ledger is installation.ledger
         assert installation.ledger.instance is installation.instance
-        assert installation.ledger.engine is installation.database
         assert installation.entities is installation.entities
 
 

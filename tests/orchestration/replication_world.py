@@ -90,7 +90,7 @@ class ReplicationWorld(LedgerWorld):
         keys: list[str] = []
         while True:
             self.collect(time)
-            LateArrival(self.store, self.at(time), self.chosen(feed, cluster)).decide(self.ledger)
+            LateArrival(self.store, self.at(time).now, self.chosen(feed, cluster)).decide(self.ledger)
             outlook = Coordinator(self.store, self.at(time), self.chosen(feed, cluster)).decide(self.ledger)
             assert outlook.problems == {}
             if not outlook.runs:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from functools import cached_property
+from functools import cached_property, partial
 
 import dagster as dg
 
@@ -60,12 +60,12 @@ class LateArrival:
 
     Attributes:
         store: The entities.
-        settings: The clock.
+        clock: Says what time it is.
         processes: The processes; those without ``late_process`` are passed over.
     """
 
     store: EntityStore
-    settings: Settings
+    clock: Callable[[], datetime]
     processes: Sequence[Process]
     _partitions: dict[tuple[str, str], ProcessPartitions] = field(default_factory=dict, init=False)
 
@@ -88,7 +88,7 @@ class LateArrival:
             return self._decide(ledger, cut_offs)
 
     def _decide(self, ledger: Ledger, cut_offs: Mapping[tuple[str, str, str], timedelta]) -> LateOutlook:
-        now = self.settings.now()
+        now = self.clock()
         asked: dict[ProcessKey, RerunRequest] = {}
         too_late: list[tuple[ProcessKey, LateChange, timedelta]] = []
         waiting: dict[ProcessKey, str] = {}
@@ -186,10 +186,12 @@ def late_arrival_sensors(store: EntityStore, settings: Settings) -> Iterator[dg.
     """A late-arrival sensor for each pipeline that has late inputs."""
     for pipeline, processes in pipelines(store.coordinated).items():
         if late_inputs(store.feeds, store.clusters, processes):
-            yield _sensor(pipeline, LateArrival(store, settings, processes))
+            yield _sensor(pipeline, LateArrival(store, settings.now, processes), partial(open_ledger, settings))
 
 
-def _sensor(pipeline: str, late_arrival: LateArrival) -> dg.SensorDefinition:
+def _sensor(
+    pipeline: str, late_arrival: LateArrival, ledger_of: Callable[[dg.DagsterInstance], Ledger]
+) -> dg.SensorDefinition:
     @dg.sensor(
         name=op_name(pipeline, "late_arrival"),
         description=f"Asks for reruns of the pipeline {pipeline} where inputs changed after they were read",
@@ -197,7 +199,7 @@ def _sensor(pipeline: str, late_arrival: LateArrival) -> dg.SensorDefinition:
         default_status=dg.DefaultSensorStatus.RUNNING,
     )
     def evaluate(context):  # type: ignore[no-untyped-def]  # Dagster cannot resolve postponed annotations
-        found = late_arrival.decide(open_ledger(late_arrival.settings, context.instance))
+        found = late_arrival.decide(ledger_of(context.instance))
         for said in found.too_late:
             context.log.warning(said)
         for (process, cluster, nominal), changes in found.requested.items():

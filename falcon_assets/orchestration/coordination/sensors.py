@@ -109,7 +109,7 @@ def _coordinator(
                     return dg.SkipReason("falcon run is working on this pipeline")
                 try:
                     dead = dead_runs.end(ledger)
-                    free_instances_of_deleted_runs(ledger, store, settings, processes)
+                    free_instances_of_deleted_runs(ledger, store, settings.now(), processes)
                     outlook = coordinator.decide(ledger)
                 finally:
                     unlock(connection, coordinator_lock(pipeline))

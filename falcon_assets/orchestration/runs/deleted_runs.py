@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 
 from falcon_assets.catalog.store import EntityStore
 from falcon_assets.events.process_instances import InstanceChanged
@@ -14,11 +15,10 @@ from falcon_assets.orchestration.mapping.partitions import key_of
 from falcon_assets.orchestration.platform.open_ledger import Ledger
 from falcon_assets.planning.instances.instance_record import InstanceState
 from falcon_assets.planning.instances.process_partitions import process_partitions
-from falcon_assets.settings import Settings
 
 
 def free_instances_of_deleted_runs(
-    ledger: Ledger, store: EntityStore, settings: Settings, processes: Sequence[Process]
+    ledger: Ledger, store: EntityStore, now: datetime, processes: Sequence[Process]
 ) -> int:
     """Records that instances in flight wait again whose run is not there any more; how many.
 
@@ -36,6 +36,6 @@ def free_instances_of_deleted_runs(
         for nominal in nominals:
             partition = key_of(partitions.timeline, partitions.partition_of(nominal))
             waits, reason = InstanceState.WAITING, "its run was deleted"
-            changed = InstanceChanged(process.name, cluster, nominal, waits, settings.now(), reason)
+            changed = InstanceChanged(process.name, cluster, nominal, waits, now, reason)
             ledger.instance.report_runless_asset_event(changed.event(key, partition))
     return sum(map(len, lost.values()))

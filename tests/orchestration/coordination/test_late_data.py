@@ -109,7 +109,7 @@ class World(LedgerWorld):
 
     def late(self, time: str, *processes: str) -> LateOutlook:
         chosen = [self.store.process(name) for name in processes]
-        return LateArrival(self.store, self.at(time), chosen).decide(self.ledger)
+        return LateArrival(self.store, self.at(time).now, chosen).decide(self.ledger)
 
     def decide(self, time: str, *processes: str) -> Outlook:
         chosen = [self.store.process(name) for name in processes]

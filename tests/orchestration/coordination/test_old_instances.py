@@ -8,13 +8,13 @@ from pathlib import Path
 
 import dagster as dg
 import pytest
-from falcon_assets.operations.foreground_runs import Display
 
 from falcon_assets.catalog.store import load_entities
 from falcon_assets.events.feed_instances import FeedInstanceAvailable
 from falcon_assets.ledger.collecting import passes
 from falcon_assets.model.instant import parse_instant
 from falcon_assets.operations.foreground import Foreground, Outcome
+from falcon_assets.operations.foreground_runs import Display
 from falcon_assets.orchestration.code_location import build_definitions
 from falcon_assets.orchestration.coordination.collector import Collection
 from falcon_assets.orchestration.platform.open_ledger import open_ledger

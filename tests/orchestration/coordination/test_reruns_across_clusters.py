@@ -91,7 +91,7 @@ class World(LedgerWorld):
 
     def ask(self) -> list[tuple[str, str]]:
         """What the late-arrival sensors ask to run again."""
-        late = LateArrival(self.store, self.at("02:30"), self.store.coordinated).decide(self.ledger)
+        late = LateArrival(self.store, self.at("02:30").now, self.store.coordinated).decide(self.ledger)
         return [key[:2] for key in late.requested]
 
     def decide(self) -> Outlook:

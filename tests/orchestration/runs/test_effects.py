@@ -93,7 +93,7 @@ class World(LedgerWorld):
         chosen = [self.store.process(name) for name in processes]
         collector = Collector(self.store, self.store.cluster("primary"), self.at(time))
         assert collector.collect(self.ledger, 60).problems == {}
-        LateArrival(self.store, self.at(time), chosen).decide(self.ledger)
+        LateArrival(self.store, self.at(time).now, chosen).decide(self.ledger)
         outlook = Coordinator(self.store, self.at(time), chosen).decide(self.ledger)
         assert outlook.problems == {}
         definitions = build_definitions(self.store, self.at(time))
@@ -218,7 +218,7 @@ def test_an_instance_of_a_deleted_run_waits_again(world: World) -> None:
     world.instance.report_dagster_event(event, made.run_id)
     world.ledger.catch_up()
     world.instance.delete_run(made.run_id)
-    assert free_instances_of_deleted_runs(world.ledger, world.store, settings, [process]) == 1
+    assert free_instances_of_deleted_runs(world.ledger, world.store, settings.now(), [process]) == 1
     world.ledger.catch_up()
     assert world.states("heart-beat")[15] == ("WAITING", "its run was deleted")
     assert world.look("15:00", "heart-beat") == ["heart-beat on primary, 2013-01-01T15:00Z, attempt 2"]

@@ -141,7 +141,7 @@ class World(LedgerWorld):
         collector = Collector(self.store, self.store.cluster("primary"), self.at(time))
         while True:
             assert collector.collect(self.ledger, 60).problems == {}
-            LateArrival(self.store, self.at(time), chosen).decide(self.ledger)
+            LateArrival(self.store, self.at(time).now, chosen).decide(self.ledger)
             outlook = Coordinator(self.store, self.at(time), chosen).decide(self.ledger)
             assert outlook.problems == {}
             if not outlook.runs:
