@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -34,6 +34,6 @@ class LedgerWorld:
         return replace(self.settings, clock=Clock(origin=parse_instant(f"2013-01-01T{time}Z")))
 
 
-def said(reasons: Mapping[datetime, object]) -> dict[datetime, str]:
-    """Why instances wait, in words."""
-    return {nominal: str(reason) for nominal, reason in reasons.items()}
+def said(reasons: Mapping[datetime, object] | Iterable[tuple[datetime, object]]) -> dict[datetime, str]:
+    """Why instances wait, or wait no longer, in words."""
+    return {nominal: str(reason) for nominal, reason in dict(reasons).items()}

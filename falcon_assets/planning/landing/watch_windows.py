@@ -32,7 +32,7 @@ def watch_window(
         From an existing instance to an existing instance, both included; None where there is none to look for.
     """
     first = timeline.start
-    if looked_at is not None:
+    if looked_at is not None and now > timeline.start:
         looked_at = min(looked_at, now - MICROSECOND)
         if looked_at - timeline.start >= horizon:
             first = looked_at - horizon + MICROSECOND

@@ -99,9 +99,9 @@ class World(LedgerWorld):
         assert outlook.problems == {}
         return outlook
 
-    def waiting(self) -> str | None:
+    def waiting(self) -> str:
         """What the report of the last two hours waits for."""
-        return self.decide().decisions["reports", "far"].waiting.get(hour(2))
+        return str(self.decide().decisions["reports", "far"].waiting.get(hour(2)))
 
 
 @pytest.fixture

@@ -59,7 +59,7 @@ def requested():
         yield dg.RunRequest(run_key=request.stem, tags={"name": request.stem})
 
 
-defs = dg.Definitions(jobs=[waits], sensors=[requested])
+defs = dg.Definitions(jobs=[waits], sensors=[requested], executor=dg.in_process_executor)
 '''
 OURS = """
 from falcon_assets.catalog.store import load_entities

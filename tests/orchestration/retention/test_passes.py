@@ -32,6 +32,7 @@ from falcon_assets.orchestration.retention.passes import Passed, RetentionPass
 from falcon_assets.orchestration.retention.plan import plan_retention
 from falcon_assets.orchestration.retention.schedules import cron_for, retention_job
 from falcon_assets.planning.instances.instance_record import FeedState, RerunRequest
+from falcon_assets.planning.retention.keeping import NeededByProcess
 from falcon_assets.settings import Settings
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.eviction.unfinished_archive import UnfinishedArchive
@@ -277,7 +278,8 @@ def test_what_is_needed_stays(world: World) -> None:
     (event,) = [one for one in records if has_record(InstancesKept, one)]
     assert event.event_log_entry.asset_observation.description == "needed: 1 outlived their limit and are kept"
     why = "process reader 2013-01-01T01:00Z needs it: it has yet to run"
-    assert read_record(InstancesKept, event).kept_instances == (KeptInstance(hour(1), why),)
+    data = NeededByProcess("reader", hour(1), "has yet to run").as_data()
+    assert read_record(InstancesKept, event).kept_instances == (KeptInstance(hour(1), why, data),)
 
 
 def test_what_runs_or_is_to_run_again_for_late_data_keeps_what_it_reads(world: World) -> None:
