@@ -295,4 +295,8 @@ class _Decider:
 def _first(rules: Sequence[type[Waiting]], at: Situation, nominal: datetime) -> Waiting | None:
     """The first of the reasons for which an instance waits."""
     record = at.records.get(nominal)
-    return next((found for rule in rules if (found := rule.find(at, nominal, record))), None)
+    for rule in rules:  # a generator would take a fifth longer, and this is asked a thousand times in a tick
+        found = rule.find(at, nominal, record)
+        if found:
+            return found
+    return None

@@ -122,9 +122,10 @@ class InputsMissing(Waiting):
     def find(cls, at: Situation, nominal: datetime, record: InstanceRecord | None) -> InputsMissing | None:
         """See :meth:`Waiting.find`."""
         missing = at.readiness.missing(nominal, at.available)
-        inputs = tuple(islice(missing, _NAMED))
-        if not inputs:
+        first = next(missing, None)
+        if first is None:
             return None
+        inputs = (first, *islice(missing, _NAMED - 1))
         # Its turn has not come: however long those before it take, nothing is wrong with it.
         has_turn = at.chain is None or not at.chain.waits_for_own(nominal, at.available)
         return cls(inputs, sum(1 for _ in missing), gives_up(at, nominal, record) if has_turn else None)
@@ -149,6 +150,8 @@ class RerunPending(Waiting):
     @classmethod
     def find(cls, at: Situation, nominal: datetime, record: InstanceRecord | None) -> RerunPending | None:
         """See :meth:`Waiting.find`."""
+        if not at.holds.by_feed:
+            return None
         readiness = at.readiness
         found = at.holds.awaited(at.process, readiness.cluster_name, readiness.feeds, nominal, at.available)
         return cls(*found) if found else None
