@@ -10,7 +10,8 @@ from falcon_assets.orchestration.dagster_internals.compute_logs import LocalLogs
 
 STEP = ["run", "compute_logs", "step"]
 CAPTURES = """
-import os, sys
+import os, signal, sys
+signal.signal(signal.SIGTERM, signal.SIG_DFL)  # where tests run in the background, Dagster could not end what it starts
 from tests.orchestration.dagster_internals.test_compute_logs import Prepared, STEP
 logs = Prepared.from_config_value(None, {"base_dir": sys.argv[1]})
 with logs.capture_logs(STEP):
