@@ -170,6 +170,8 @@ class Coordinator:
 
     def _record(self, instance: dg.DagsterInstance, member: Member, decision: Decision, now: datetime) -> None:
         """Instances that will not run by themselves any more, as events: the ledger has them from there."""
+        if not (decision.timed_out or decision.skipped):
+            return
         key = names.process_keys(member.process, member.cluster.name)[0]
         ended = [(InstanceState.TIMED_OUT, decision.timed_out), (InstanceState.SKIPPED, decision.skipped)]
         for state, instances in ended:

@@ -87,10 +87,11 @@ class _Decider:
 
     def __post_init__(self) -> None:
         at = self.at
-        pending = ((T, at.records.get(T) or InstanceRecord(T, InstanceState.WAITING)) for T in at.requests)
-        records = {**at.records, **{T: reopened(at.requests[T], record) for T, record in pending}}
         self.available = {feed: InstanceSet.of(there) for feed, there in at.available.items()}
-        self.at = replace(at, records=records, available=self.available)
+        if at.requests or any(self.available[feed] is not there for feed, there in at.available.items()):
+            pending = ((T, at.records.get(T) or InstanceRecord(T, InstanceState.WAITING)) for T in at.requests)
+            records = {**at.records, **{T: reopened(at.requests[T], record) for T, record in pending}}
+            self.at = replace(at, records=records, available=self.available)
 
     @property
     def is_fifo(self) -> bool:
@@ -161,11 +162,13 @@ class _Decider:
 
     def count_further(self, launches: Iterable[Launch], rest: Sequence[range]) -> int:
         """How many pending instances wait of which nothing was said."""
+        if not rest:
+            return 0
         timeline = self.at.timeline
         said = {*self.waiting, *(nominal for launch in launches for nominal in launch.nominals)}
         said.update(nominal for nominal, _ in (*self.timed_out, *self.skipped))
         ends = [(timeline.instance(span.start), timeline.instance(span.stop - 1)) for span in rest]
-        known = said.union(filter(self.is_settled, self.at.records)) if rest else ()
+        known = said.union(filter(self.is_settled, self.at.records))
         inside = sum(1 for T in known if any(first <= T <= last for first, last in ends) and timeline.contains(T))
         return sum(map(len, rest)) - inside
 
