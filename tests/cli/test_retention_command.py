@@ -19,67 +19,9 @@ from falcon_assets.settings import Settings
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.copying.copy_folders import CopyFolders
 from tests.builders import make_cluster
+from tests.operations.entities import RETAINED as ENTITIES
 
-CLUSTER = """
-kind: cluster
-name: {name}
-interfaces: {{write: {{endpoint: data/{name}}}, execute: {{endpoint: "local[1]"}}}}
----
-"""
 WRITE = {"write": {"endpoint": "data/backup"}, "execute": {"endpoint": "local[1]"}}
-ENTITIES = (
-    CLUSTER.format(name="primary")
-    + CLUSTER.format(name="backup")
-    + CLUSTER.format(name="empty")
-    + """
-kind: feed
-name: raw
-frequency: hours(1)
-schedule: true
-locations: {data: "/raw/${YEAR}-${MONTH}-${DAY}/${HOUR}"}
-clusters:
-  - name: primary
-    validity: {start: 2013-01-01T00:00Z, end: 2014-01-01T00:00Z}
-    retention: {limit: hours(3)}
-  - name: backup
-    validity: {start: 2013-01-01T00:00Z, end: 2014-01-01T00:00Z}
-    retention:
-      limit: hours(2)
-      action: archive
-      archive_to: "/old/${YEAR}-${MONTH}-${DAY}-${HOUR}"
-      archive_cluster: empty
----
-kind: feed
-name: kept
-frequency: hours(1)
-locations: {data: "/kept/${YEAR}-${MONTH}-${DAY}/${HOUR}"}
-clusters: [{name: primary, validity: {start: 2013-01-01T00:00Z, end: 2014-01-01T00:00Z}}]
----
-kind: feed
-name: unborn
-frequency: hours(1)
-locations: {data: "/unborn/${YEAR}-${MONTH}-${DAY}/${HOUR}"}
-clusters: [{name: empty, validity: {start: 2013-01-01T00:00Z, end: 2014-01-01T00:00Z}}]
----
-kind: feed
-name: linked
-frequency: hours(1)
-locations: {data: "/linked/${YEAR}-${MONTH}-${DAY}/${HOUR}"}
-clusters:
-  - name: backup
-    validity: {start: 2013-01-01T00:00Z, end: 2014-01-01T00:00Z}
-    retention: {limit: hours(3)}
----
-kind: process
-name: reader
-schedule: true
-clusters: [{name: primary, validity: {start: 2013-01-01T01:00Z, end: 2013-01-01T03:00Z}}]
-frequency: hours(1)
-inputs: [{name: rows, feed: raw, start: "now(0,0)", end: "now(0,0)"}]
-outputs: [{name: out, feed: kept, instance: "now(0,0)"}]
-workflow: {engine: spark-sql, path: a.sql}
-"""
-)
 
 
 @pytest.fixture(scope="module")

@@ -14,48 +14,7 @@ from falcon_assets.operations.collect import CollectedInstances, collect_instanc
 from falcon_assets.operations.installation import Installation
 from falcon_assets.settings import Settings
 from tests.operations.conftest import OpenAt
-
-CLUSTER = """
-kind: cluster
-name: {name}
-interfaces: {{write: {{endpoint: {endpoint}}}, execute: {{endpoint: "local[1]"}}}}
----
-"""
-ENTITIES = (
-    CLUSTER.format(name="primary", endpoint="data/primary")
-    + CLUSTER.format(name="short", endpoint="data/short")
-    + CLUSTER.format(name="away", endpoint='"s3://lake/data"')
-    + """
-kind: feed
-name: raw
-frequency: hours(1)
-availability_flag: _SUCCESS
-locations: {data: "/raw/${YEAR}-${MONTH}-${DAY}/${HOUR}"}
-clusters:
-  - {name: primary, validity: {start: 2012-01-01T00:00Z, end: 2014-01-01T00:00Z}}
-  - {name: short, validity: {start: 2012-06-01T00:00Z, end: 2014-01-01T00:00Z}}
----
-kind: feed
-name: made
-frequency: hours(1)
-locations: {data: "/made/${YEAR}-${MONTH}-${DAY}/${HOUR}"}
-clusters: [{name: primary, validity: {start: 2012-01-01T00:00Z, end: 2014-01-01T00:00Z}}]
----
-kind: feed
-name: remote
-frequency: hours(1)
-locations: {data: "/remote/${YEAR}-${MONTH}-${DAY}/${HOUR}"}
-clusters: [{name: away, validity: {start: 2012-01-01T00:00Z, end: 2014-01-01T00:00Z}}]
----
-kind: process
-name: make
-clusters: [{name: primary, validity: {start: 2012-01-01T00:00Z, end: 2014-01-01T00:00Z}}]
-frequency: hours(1)
-inputs: [{name: rows, feed: raw, start: "now(0,0)", end: "now(0,0)"}]
-outputs: [{name: out, feed: made, instance: "now(0,0)"}]
-workflow: {engine: spark-sql, path: all.sql}
-"""
-)
+from tests.operations.entities import COLLECTED as ENTITIES
 
 
 @pytest.fixture

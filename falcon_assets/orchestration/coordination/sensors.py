@@ -17,7 +17,7 @@ from falcon_assets.orchestration.coordination.coordinator import Coordinator, co
 from falcon_assets.orchestration.coordination.guarded_ticks import INTERVAL_SECONDS, looks
 from falcon_assets.orchestration.coordination.late_arrival import late_arrival_sensors
 from falcon_assets.orchestration.coordination.old_instances import OldInstances
-from falcon_assets.orchestration.coordination.tick_messages import Waiting, done, nothing_started
+from falcon_assets.orchestration.coordination.tick_messages import WaitingNews, done, nothing_started
 from falcon_assets.orchestration.platform.open_ledger import open_ledger
 from falcon_assets.orchestration.runs.dead_runs import DeadRuns
 from falcon_assets.orchestration.runs.deleted_runs import free_instances_of_deleted_runs
@@ -85,7 +85,7 @@ def _coordinator(
     definitions: WatchedDefinitions,
 ) -> dg.SensorDefinition:
     coordinator = Coordinator(store, settings, processes)
-    dead_runs, waiting = DeadRuns(processes), Waiting()
+    dead_runs, waiting = DeadRuns(processes), WaitingNews()
     own = {
         job_name(cluster.name, work_name(process))
         for process in processes

@@ -60,7 +60,7 @@ def further_wait(others: int, process: str, cluster: str) -> str:
 
 
 @dataclass
-class Waiting:
+class WaitingNews:
     """What waits for what, said when it is new: a tick every five seconds would say the same all day."""
 
     _before: set[str] = field(default_factory=set)

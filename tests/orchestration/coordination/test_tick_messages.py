@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta, timezone
 
 from falcon_assets.orchestration.coordination.coordinator import Outlook
-from falcon_assets.orchestration.coordination.tick_messages import Waiting, done, nothing_started
+from falcon_assets.orchestration.coordination.tick_messages import WaitingNews, done, nothing_started
 from falcon_assets.planning.instances.reason import Reason
 from falcon_assets.planning.rules.readiness import MissingInput
 from falcon_assets.planning.rules.situation import Decision
@@ -64,7 +64,7 @@ def test_what_gives_up_is_in_the_log_with_its_reason() -> None:
 
 
 def test_what_waits_is_logged_when_it_is_new() -> None:
-    waiting = Waiting()
+    waiting = WaitingNews()
     first = {("p", "primary"): decision(dict.fromkeys(range(22), lacks(0)))}
     said = waiting.news(first)
     assert said[0] == "p on primary 2013-01-01T00:00Z waits for raw: raw 2013-01-01T00:00Z"
