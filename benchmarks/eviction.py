@@ -20,7 +20,7 @@ from falcon_assets.planning.retention.eviction import StoredInstance, StoredLoca
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.eviction.evicting import evict
 from falcon_assets.storage.eviction.instance_tree import stored_instances
-from falcon_assets.storage.eviction.rename_removal import purge
+from falcon_assets.storage.kinds.kind_of import kind_of
 
 PLANNED, DELETED = 100_000, 10_000
 PLAN_BAR_SECONDS = 2
@@ -96,7 +96,7 @@ def _evict(folder: Path) -> Steps:
     planned = time.perf_counter()
     gone = [one for one in evict(store, verdicts, feed.availability_flag) if not one.error]
     evicted = time.perf_counter()
-    purge(store, patience=0)
+    kind_of(store).purge(patience=0)
     purged = time.perf_counter()
     assert len(gone) == DELETED
     subprocess.run(["rm", "-rf", root], check=True)

@@ -27,8 +27,8 @@ from falcon_assets.spark.session import session_for, stop_sessions
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.copying.copy_publication import publish_copies
 from falcon_assets.storage.copying.instance_copy import InstanceCopy
-from falcon_assets.storage.file_reading import SMALL
-from falcon_assets.storage.publication.output_target import OutputTarget
+from falcon_assets.storage.files.local_files import SMALL
+from falcon_assets.storage.kinds.publishing import OutputTarget
 
 BAR = 1 / 0.8
 ROUNDS = 5

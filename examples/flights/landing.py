@@ -29,7 +29,8 @@ from falcon_assets.planning.time.timeline import feed_timeline
 from falcon_assets.settings import Settings
 from falcon_assets.storage.availability import is_available
 from falcon_assets.storage.cluster_store import ClusterStore
-from falcon_assets.storage.publication.publishing import OutputTarget, publish_instance
+from falcon_assets.storage.kinds.kind_of import kind_of
+from falcon_assets.storage.kinds.publishing import OutputTarget
 
 _FLIGHT_COLUMNS = [
     *("flight", "carrier", "tailnum", "origin", "dest"),
@@ -163,7 +164,7 @@ def _land_feed(
         if coming is not None:
             contents = coming.second if coming.second_at <= now else coming.first
         target = OutputTarget(path, feed.availability_flag)
-        with publish_instance(files, f"{feed.name} {format_instant(instance)}", {feed.name: target}) as publication:
+        with kind_of(files).publish(f"{feed.name} {format_instant(instance)}", {feed.name: target}) as publication:
             folder = Path(publication.staging(feed.name))
             folder.mkdir(parents=True)
             for name, content in contents.items():

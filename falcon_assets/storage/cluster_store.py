@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -10,10 +9,11 @@ from urllib.parse import urlsplit
 
 import fsspec
 from fsspec import AbstractFileSystem
-from fsspec.implementations.local import LocalFileSystem
 
 from falcon_assets.errors import StorageError
 from falcon_assets.model.cluster import Cluster, ClusterLocations, StorageOption
+from falcon_assets.storage.files.files_on import files_on
+from falcon_assets.storage.files.local_files import LocalFiles
 from falcon_assets.storage.store_options import ATTEMPTS, OBJECT_STORES, resolved_options
 
 
@@ -61,8 +61,10 @@ class ClusterStore:
         self.fs, root_path = _open(
             cluster.name, what, url, self._shown, resolved_options(cluster.name, url, own, environ)
         )
+        self.files = files_on(self.fs)
+        """What is done to its files, as its kind of file system does it."""
         # A root that is itself a link is the operator's choice (a bigger disk); links below it must not leave it.
-        self._root = os.path.realpath(root_path) if self.is_local else root_path.rstrip("/")
+        self._root = self.files.real(root_path) if self.is_local else root_path.rstrip("/")
 
     fs: AbstractFileSystem
     """The fsspec file system; its paths are what :meth:`path` returns."""
@@ -70,7 +72,7 @@ class ClusterStore:
     @property
     def is_local(self) -> bool:
         """Whether the store is a mounted file system, with atomic renames."""
-        return isinstance(self.fs, LocalFileSystem)
+        return isinstance(self.files, LocalFiles)
 
     def path(self, relative: str) -> str:
         """The absolute path (as :attr:`fs` takes it) of ``relative`` below the root, with or without a leading slash.
@@ -82,7 +84,7 @@ class ClusterStore:
         if ".." in steps or "\0" in relative:
             raise StorageError(f"cluster {self.cluster.name!r}: {relative!r} leaves the root {self._shown}")
         path = "/".join([self._root.rstrip("/"), *steps]) or "/"
-        if self.is_local and not self._contains(os.path.realpath(path)):
+        if not self._contains(self.files.real(path)):
             raise StorageError(
                 f"cluster {self.cluster.name!r}: {relative!r} leaves the root {self._shown} by a symbolic link"
             )

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from falcon_assets.errors import StorageError
-from falcon_assets.storage.checksum import checksum
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.explain import explained
+from falcon_assets.storage.files.checksum import checksum
 from falcon_assets.storage.instance_files import InstanceFiles
 from falcon_assets.storage.listing import files_of
 

@@ -15,15 +15,14 @@ from falcon_assets.model.instant import format_instant, parse_instant
 from falcon_assets.planning.instances.instance_paths import InstancePaths
 from falcon_assets.planning.retention.eviction import StoredInstance, StoredLocation, Verdict, plan_eviction
 from falcon_assets.storage.cluster_store import ClusterStore
-from falcon_assets.storage.copying.copy_folders import copies_folder
 from falcon_assets.storage.data_version import fingerprint
 from falcon_assets.storage.eviction.evicting import Evicted, evict
 from falcon_assets.storage.eviction.instance_tree import stored_instances
-from falcon_assets.storage.eviction.rename_removal import RenameRemoval, is_purged, purge
 from falcon_assets.storage.eviction.unfinished_archive import UnfinishedArchive
+from falcon_assets.storage.kinds.kind_of import kind_of
+from falcon_assets.storage.kinds.publishing import OutputTarget
 from falcon_assets.storage.path_lock import path_lock
-from falcon_assets.storage.publication.output_swap import place_key
-from falcon_assets.storage.publication.publishing import OutputTarget, publish_instance
+from falcon_assets.storage.staging import copies_folder, place_key
 from tests.builders import VALIDITY, make_cluster, make_feed
 from tests.full_disk import on_a_full_disk
 
@@ -80,7 +79,7 @@ def verdicts_of(store: ClusterStore, feed: Feed) -> list[Verdict]:
 
 def evicted(store: ClusterStore, feed: Feed, target: ClusterStore | None = None) -> list[Evicted]:
     gone = list(evict(store, verdicts_of(store, feed), feed.availability_flag, target))
-    purge(store, patience=0)
+    kind_of(store).purge(patience=0)
     return gone
 
 
@@ -276,7 +275,7 @@ def test_statistics_and_metadata_in_one_file_and_inside_of_the_data(store: Clust
 
 def test_what_is_being_evicted_is_not_written(store: ClusterStore) -> None:
     feed = feed_with()
-    removal = RenameRemoval(store, "_SUCCESS")
+    removal = kind_of(store).removal("_SUCCESS")
     for instance in (OLD, YOUNG):
         path = land_instance(store, feed, instance)
         lock = Path(store.staging, f"{place_key(path.strip('/'))}.lock")
@@ -294,14 +293,14 @@ def test_what_is_being_evicted_is_not_written(store: ClusterStore) -> None:
 def test_what_a_run_is_writing_stays_until_it_ended(store: ClusterStore) -> None:
     feed = feed_with()
     path = land_instance(store, feed, OLD)
-    with publish_instance(store, "hourly-delays", {"out": OutputTarget(path, "_SUCCESS")}):
+    with kind_of(store).publish("hourly-delays", {"out": OutputTarget(path, "_SUCCESS")}):
         (gone,) = evict(store, verdicts_of(store, feed), "_SUCCESS")
         assert str(gone.error) == (
             f"cluster 'primary': cannot evict {path}: it is being written by a run; it goes when that has ended"
         )
         assert Path(store.path(path), "_SUCCESS").exists()
-        purge(store, patience=99999)  # there is nothing that anybody could be reading
-        assert is_purged(store)
+        kind_of(store).purge(patience=99999)  # there is nothing that anybody could be reading
+        assert kind_of(store).is_purged()
     assert [one.error for one in evicted(store, feed)] == [None]
     assert left(store) == []
 
@@ -333,7 +332,7 @@ def test_what_a_killed_publication_put_away_does_not_come_back(store: ClusterSto
     (attempt / "ready").mkdir(parents=True)
     Path(store.path(path)).rename(attempt / "old")
     assert [gone.error for gone in evict(store, decided, "_SUCCESS")] == [None]
-    with publish_instance(store, "hourly-delays", {"out": OutputTarget(path, "_SUCCESS")}):
+    with kind_of(store).publish("hourly-delays", {"out": OutputTarget(path, "_SUCCESS")}):
         pass
     assert not Path(store.path(path)).exists()
 
@@ -360,10 +359,10 @@ def test_space_is_freed_when_no_reader_can_be_listing_any_more(store: ClusterSto
     list(evict(store, verdicts_of(store, feed), "_SUCCESS"))
     assert len([path for path in left(store) if not path.endswith("/lock")]) == 5
     started = time.monotonic()
-    purge(store, patience=0.3)
+    kind_of(store).purge(patience=0.3)
     assert time.monotonic() - started > 0.2
     assert left(store) == []
-    purge(store)
+    kind_of(store).purge()
 
 
 ARCHIVE = {"limit": "days(3)", "action": "archive", "archive_to": "/old/${YEAR}/${MONTH}${DAY}${HOUR}"}
@@ -470,7 +469,7 @@ def test_a_full_disk_can_be_freed(store: ClusterStore) -> None:
     for instance in (OLDER, OLD, YOUNG):
         land_instance(store, feed, instance)
     evicted(store, feed_with(cluster="primary", retention={"limit": "days(300)"}))
-    RenameRemoval(store, None)  # a pass was here before
+    kind_of(store).removal(None)  # a pass was here before
     listing = Path(store.path(InstancePaths(feed, store.cluster).data(OLD)))
     os.utime(listing, (0, 0))
     descriptor = os.open(listing, os.O_RDONLY)
@@ -484,9 +483,9 @@ def test_a_full_disk_can_be_freed(store: ClusterStore) -> None:
         assert not listing.exists()
         assert {entry.name for entry in os.scandir(descriptor)} == {"_SUCCESS", "carrier=US", "part-0"}
         assert os.fstat(descriptor).st_mtime > 0  # from when on the patience counts
-        purge(store, patience=0)
+        kind_of(store).purge(patience=0)
         assert not list(os.scandir(descriptor))
     finally:
         os.close(descriptor)
-    assert is_purged(store)
+    assert kind_of(store).is_purged()
     assert all("09" in name for name in left(store))

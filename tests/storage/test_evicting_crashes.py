@@ -16,10 +16,10 @@ from falcon_assets.model.instant import parse_instant
 from falcon_assets.planning.instances.instance_paths import InstancePaths
 from falcon_assets.planning.retention.eviction import Verdict, plan_eviction
 from falcon_assets.storage.cluster_store import ClusterStore
-from falcon_assets.storage.copying.copy_folders import copies_folder
 from falcon_assets.storage.eviction.evicting import evict
 from falcon_assets.storage.eviction.instance_tree import stored_instances
-from falcon_assets.storage.eviction.rename_removal import purge
+from falcon_assets.storage.kinds.kind_of import kind_of
+from falcon_assets.storage.staging import copies_folder
 from tests.builders import VALIDITY, make_cluster, make_feed
 from tests.processes import killed_before
 
@@ -85,7 +85,7 @@ class Feed:
         target = self.backup if self.action == "archive elsewhere" else None
         errors = [gone.error for gone in evict(self.store, self.verdicts, "_SUCCESS", target)]
         assert errors == [None, None]
-        purge(self.store, patience=0)
+        kind_of(self.store).purge(patience=0)
 
     def copied(self) -> set[int]:
         """The inodes of what lies copied in the archive's staging location, as far as it is all there."""

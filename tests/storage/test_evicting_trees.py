@@ -21,7 +21,7 @@ from falcon_assets.planning.retention.eviction import plan_eviction
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.eviction.evicting import evict
 from falcon_assets.storage.eviction.instance_tree import stored_instances
-from falcon_assets.storage.eviction.rename_removal import purge
+from falcon_assets.storage.kinds.kind_of import kind_of
 from tests.builders import make_cluster, make_feed
 
 MEMORY = "/dev/shm" if Path("/dev/shm").is_dir() else None
@@ -254,7 +254,7 @@ def test_what_goes_is_what_the_oracle_says(tree: tuple[Layout, list[tuple[str, s
         verdicts = plan_eviction(InstancePaths(feed, store.cluster), found, NOW)
         refused = [one.error for one in evict(store, verdicts, "_SUCCESS", target) if one.error]
         assert action != "delete" or refused == []
-        purge(store, patience=0)
+        kind_of(store).purge(patience=0)
         here = {name for name in snapshot(root) if not f"{name}/".startswith("archive/")}
         assert (before - here, here - before) == (goes, set())
         assert snapshot(outside) == before_outside

@@ -14,7 +14,8 @@ from falcon_assets.errors import StorageError
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.data_version import DataVersion, fingerprint
 from falcon_assets.storage.explain import explained
-from falcon_assets.storage.publication.publishing import InstancePublication, OutputTarget, publish_instance
+from falcon_assets.storage.kinds.kind_of import kind_of
+from falcon_assets.storage.kinds.publishing import InstancePublication, OutputTarget
 from tests.builders import make_cluster
 from tests.full_disk import on_a_full_disk
 from tests.processes import forked
@@ -37,7 +38,7 @@ def write(publication: InstancePublication, name: str, files: dict[str, str]) ->
 
 
 def publish(store: ClusterStore, files: dict[str, str], target: OutputTarget = TARGET) -> DataVersion:
-    with publish_instance(store, KEY, {"delays": target}) as publication:
+    with kind_of(store).publish(KEY, {"delays": target}) as publication:
         write(publication, "delays", files)
         return publication.commit("delays")
 
@@ -89,7 +90,7 @@ def test_what_spark_leaves_beside_the_data_is_not_published(store: ClusterStore)
 def test_staging_is_new_each_time_and_on_the_store(store: ClusterStore) -> None:
     seen = set()
     for _ in range(2):
-        with publish_instance(store, KEY, {"delays": TARGET}) as publication:
+        with kind_of(store).publish(KEY, {"delays": TARGET}) as publication:
             path = Path(publication.staging("delays"))
             assert not path.exists()
             assert path.is_relative_to(store.staging)
@@ -100,7 +101,7 @@ def test_staging_is_new_each_time_and_on_the_store(store: ClusterStore) -> None:
 def test_an_exception_changes_nothing(store: ClusterStore) -> None:
     publish(store, {"part-0": "old"})
     before = Path(store.path(PATH)).stat().st_ino
-    with pytest.raises(ZeroDivisionError), publish_instance(store, KEY, {"delays": TARGET}) as publication:
+    with pytest.raises(ZeroDivisionError), kind_of(store).publish(KEY, {"delays": TARGET}) as publication:
         write(publication, "delays", {"part-0": "new"})
         raise ZeroDivisionError
     assert contents(store) == {"part-0": "old", "_SUCCESS": ""}
@@ -110,7 +111,7 @@ def test_an_exception_changes_nothing(store: ClusterStore) -> None:
 
 def test_outputs_are_committed_one_by_one(store: ClusterStore) -> None:
     outputs = {"delays": TARGET, "summary": OutputTarget("/summary/2013", None)}
-    with publish_instance(store, KEY, outputs) as publication:
+    with kind_of(store).publish(KEY, outputs) as publication:
         for name in outputs:
             write(publication, name, {"part-0": name})
         publication.commit("summary")
@@ -123,7 +124,7 @@ def test_outputs_are_committed_one_by_one(store: ClusterStore) -> None:
 def test_a_single_file_can_be_an_instance(store: ClusterStore) -> None:
     target = OutputTarget("/daily/2013-01-01.csv", None)
     for text in ("one", "two!"):
-        with publish_instance(store, KEY, {"csv": target}) as publication:
+        with kind_of(store).publish(KEY, {"csv": target}) as publication:
             Path(publication.staging("csv")).write_text(text)
             version = publication.commit("csv")
         assert Path(store.path(target.path)).read_text() == text
@@ -142,7 +143,7 @@ def test_a_single_file_can_be_an_instance(store: ClusterStore) -> None:
 def test_the_permission_of_the_acl_is_applied(
     store: ClusterStore, permission: str | None, folder: int, file: int
 ) -> None:
-    with publish_instance(store, KEY, {"delays": OutputTarget(PATH, "_SUCCESS", permission)}) as publication:
+    with kind_of(store).publish(KEY, {"delays": OutputTarget(PATH, "_SUCCESS", permission)}) as publication:
         write(publication, "delays", {"d=1/part-0": "a", "_SUCCESS": ""})
         for path in [staged := Path(publication.staging("delays")), *staged.rglob("*")]:
             path.chmod(0o711 if path.is_dir() else 0o600)
@@ -156,7 +157,7 @@ def test_the_permission_of_the_acl_is_applied(
 def refused(store: ClusterStore, *targets: OutputTarget, files: dict[str, str] | None = None) -> str:
     """The error of a publication that is refused; nothing may stay behind."""
     outputs = {f"out{number}": target for number, target in enumerate(targets)}
-    with pytest.raises(StorageError) as raised, publish_instance(store, KEY, outputs) as publication:
+    with pytest.raises(StorageError) as raised, kind_of(store).publish(KEY, outputs) as publication:
         for name in outputs:
             write(publication, name, files or {})
             publication.commit(name)
@@ -192,7 +193,7 @@ def test_what_is_in_the_way_is_named(store: ClusterStore) -> None:
     assert refused(store, OutputTarget("a/file/x/y", None)) == f"{head}prepare a/file/x/y: {in_the_way} ({root}/a/file)"
     with (
         pytest.raises(StorageError) as raised,
-        publish_instance(store, KEY, {"one": OutputTarget("a/folder", None)}) as publication,
+        kind_of(store).publish(KEY, {"one": OutputTarget("a/folder", None)}) as publication,
     ):
         Path(publication.staging("one")).write_text("x")
         publication.commit("one")
@@ -201,7 +202,7 @@ def test_what_is_in_the_way_is_named(store: ClusterStore) -> None:
     )
     with (
         pytest.raises(StorageError) as raised,
-        publish_instance(store, KEY, {"one": OutputTarget("a/new", "_SUCCESS")}) as publication,
+        kind_of(store).publish(KEY, {"one": OutputTarget("a/new", "_SUCCESS")}) as publication,
     ):
         Path(publication.staging("one")).write_text("x")
         publication.commit("one")
@@ -215,7 +216,7 @@ def test_a_file_in_place_of_the_staging_location_is_named(store: ClusterStore) -
     staging = Path(store.staging)
     staging.parent.mkdir(parents=True)
     staging.write_text("")
-    with pytest.raises(StorageError) as raised, publish_instance(store, KEY, {"delays": TARGET}):
+    with pytest.raises(StorageError) as raised, kind_of(store).publish(KEY, {"delays": TARGET}):
         pass
     assert str(raised.value) == (
         f"cluster 'primary': cannot prepare {PATH}: something that is not a folder is where a folder is needed: "
@@ -230,7 +231,7 @@ def test_outputs_stay_inside_the_root(store: ClusterStore, tmp_path: Path) -> No
         f"cluster 'primary': '/out' leaves the root file://{tmp_path}/data/primary by a symbolic link"
     )
     with pytest.raises(StorageError, match=r"^cluster 'primary': '/a/\.\./\.\./b' leaves the root file://"):
-        publish_instance(store, KEY, {"delays": OutputTarget("/a/../../b", None)})
+        kind_of(store).publish(KEY, {"delays": OutputTarget("/a/../../b", None)})
 
 
 @pytest.mark.parametrize(
@@ -264,7 +265,7 @@ def test_another_run_is_kept_out_until_it_is_killed(store: ClusterStore) -> None
     ready, told = os.pipe()
 
     def hold() -> None:
-        with publish_instance(store, "the other", {"delays": TARGET}) as publication:
+        with kind_of(store).publish("the other", {"delays": TARGET}) as publication:
             write(publication, "delays", {"part-0": "half"})
             os.write(told, b"x")
             signal.pause()
@@ -273,7 +274,7 @@ def test_another_run_is_kept_out_until_it_is_killed(store: ClusterStore) -> None
     os.read(ready, 1)
     try:
         outputs = {"same": TARGET, "more": OutputTarget("/x", None)}
-        with pytest.raises(StorageError) as raised, publish_instance(store, KEY, outputs):
+        with pytest.raises(StorageError) as raised, kind_of(store).publish(KEY, outputs):
             pass
         publish(store, {"part-0": "other hour"}, OutputTarget("/delays/2013/01/01/01", "_SUCCESS"))
         assert len(left_in_staging(store)) == 2  # the other run's attempt and lock
@@ -292,17 +293,17 @@ def test_the_lock_is_of_the_instance_however_its_path_is_spelt(store: ClusterSto
     Path(store.path("delays")).mkdir(parents=True)
     Path(store.path("alias")).symlink_to("delays")
     with (
-        publish_instance(store, "the other", {"delays": OutputTarget("/delays/x", None)}),
+        kind_of(store).publish("the other", {"delays": OutputTarget("/delays/x", None)}),
         pytest.raises(StorageError, match=r"alias/x on cluster 'primary' is being written by another run"),
-        publish_instance(store, KEY, {"delays": OutputTarget("alias/x", None)}),
+        kind_of(store).publish(KEY, {"delays": OutputTarget("alias/x", None)}),
     ):
         pytest.fail("entered")
 
 
 def test_late_tasks_of_a_killed_run_do_not_reach_the_next_one(store: ClusterStore) -> None:
-    with publish_instance(store, KEY, {"delays": TARGET}) as publication:
+    with kind_of(store).publish(KEY, {"delays": TARGET}) as publication:
         killed = Path(publication.staging("delays"))
-    with publish_instance(store, KEY, {"delays": TARGET}) as publication:
+    with kind_of(store).publish(KEY, {"delays": TARGET}) as publication:
         killed.mkdir(parents=True)
         (killed / "part-9").write_text("late")
         write(publication, "delays", {"part-0": "new"})
@@ -312,7 +313,7 @@ def test_late_tasks_of_a_killed_run_do_not_reach_the_next_one(store: ClusterStor
 
 
 def test_what_is_written_after_the_commit_is_not_published(store: ClusterStore) -> None:
-    with publish_instance(store, KEY, {"delays": TARGET}) as publication:
+    with kind_of(store).publish(KEY, {"delays": TARGET}) as publication:
         write(publication, "delays", {"part-0": "new"})
         publication.commit("delays")
         write(publication, "delays", {"part-9": "late"})
@@ -330,7 +331,7 @@ def test_staging_on_another_file_system_is_found_out_before_anything_is_computed
         store = whole_machine(staging=f"{elsewhere}/staging", working=f"{elsewhere}/working")
         with (
             pytest.raises(StorageError) as raised,
-            publish_instance(store, KEY, {"delays": OutputTarget(f"{tmp_path}/a/b", None)}),
+            kind_of(store).publish(KEY, {"delays": OutputTarget(f"{tmp_path}/a/b", None)}),
         ):
             pytest.fail("entered")
         assert str(raised.value).startswith(
@@ -364,7 +365,7 @@ def test_what_is_written_when_the_disk_gets_full_is_published_and_the_old_instan
     """Else it would be in its place and recorded as failed, and what it replaced would never be removed."""
 
     def publish_text(text: str, around: Callable[[Callable[[], object]], object]) -> None:
-        with publish_instance(store, KEY, {"delays": target}) as publication:
+        with kind_of(store).publish(KEY, {"delays": target}) as publication:
             staged = Path(publication.staging("delays"))
             if target.flag:
                 staged.mkdir()
@@ -380,7 +381,7 @@ def test_what_is_written_when_the_disk_gets_full_is_published_and_the_old_instan
     [minute] = Path(store.staging, "replaced").iterdir()
     assert [path.read_text() for path in minute.rglob("*") if path.is_file() and path.name != "_SUCCESS"] == ["old"]
     minute.rename(minute.with_name(str(int(minute.name) - 2)))
-    with pytest.raises(ZeroDivisionError), publish_instance(store, KEY, {"delays": OutputTarget("/other", None)}):
+    with pytest.raises(ZeroDivisionError), kind_of(store).publish(KEY, {"delays": OutputTarget("/other", None)}):
         assert list(Path(store.staging, "replaced").iterdir()) == []  # before it needs space
         raise ZeroDivisionError
 
@@ -389,7 +390,7 @@ def test_an_output_on_an_object_store_needs_a_flag() -> None:
     interfaces: dict[str, Any] = {"write": {"endpoint": "memory://lake"}, "execute": {"endpoint": "local[2]"}}
     store = ClusterStore(make_cluster(interfaces=interfaces), Path("/nowhere"), {})
     with pytest.raises(StorageError) as raised:
-        publish_instance(store, KEY, {"delays": OutputTarget("/delays", None)})
+        kind_of(store).publish(KEY, {"delays": OutputTarget("/delays", None)})
     assert str(raised.value) == (
         f"{KEY}: output 'delays' goes to an object store (ClusterStore('primary', memory://lake)), where the flag says "
         "what is complete: declare availability_flag for its feed"

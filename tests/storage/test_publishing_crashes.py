@@ -19,7 +19,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from falcon_assets.storage.cluster_store import ClusterStore
-from falcon_assets.storage.publication.publishing import OutputTarget, publish_instance
+from falcon_assets.storage.kinds.kind_of import kind_of
+from falcon_assets.storage.kinds.publishing import OutputTarget
 from tests.builders import make_cluster
 from tests.processes import forked, killed_before
 
@@ -62,7 +63,7 @@ def write(folder: Path, generation: int) -> None:
 
 
 def publish(store: ClusterStore, generation: int, fail: bool = False) -> None:
-    with publish_instance(store, f"generation {generation}", OUTPUTS) as publication:
+    with kind_of(store).publish(f"generation {generation}", OUTPUTS) as publication:
         for name in OUTPUTS:
             write(Path(publication.staging(name)), generation)
         if fail:

@@ -16,12 +16,12 @@ from falcon_assets.model.instant import parse_instant
 from falcon_assets.planning.instances.instance_paths import InstancePaths
 from falcon_assets.planning.retention.eviction import StoredInstance, Verdict, plan_eviction
 from falcon_assets.storage.cluster_store import ClusterStore
-from falcon_assets.storage.copying.copy_folders import copies_folder
 from falcon_assets.storage.data_version import fingerprint
 from falcon_assets.storage.eviction.evicting import Evicted, evict, is_untouched
 from falcon_assets.storage.eviction.instance_tree import stored_instances
-from falcon_assets.storage.eviction.rename_removal import purge
 from falcon_assets.storage.eviction.unfinished_archive import UnfinishedArchive
+from falcon_assets.storage.kinds.kind_of import kind_of
+from falcon_assets.storage.staging import copies_folder
 from tests.builders import VALIDITY, make_cluster, make_feed
 from tests.s3_server import ENVIRON, SECRET, lake, s3_server
 
@@ -111,7 +111,7 @@ def verdicts_of(store: ClusterStore, feed: Feed) -> list[Verdict]:
 
 def evicted(store: ClusterStore, feed: Feed, target: ClusterStore | None = None) -> list[Evicted]:
     gone = list(evict(store, verdicts_of(store, feed), feed.availability_flag, target))
-    purge(store, patience=0)
+    kind_of(store).purge(patience=0)
     return gone
 
 
@@ -187,7 +187,7 @@ def test_cut_off_before_every_request_and_completed(url: str, tmp_path: Path, mo
         assert SECRET not in str(outcome.error)
         (completed,) = evict(source, decided, "_SUCCESS", target)
         assert completed.error is None
-        purge(source, patience=0)
+        kind_of(source).purge(patience=0)
         old = {f"old/2013/010205{end}" for end in ("/_SUCCESS", "/part-0", "/carrier=US/part-1", ".stats")}
         mine = {*near, *keys_of("2013/01/09/05")}
         if source is archive:

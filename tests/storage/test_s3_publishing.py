@@ -11,8 +11,8 @@ import pytest
 from falcon_assets.errors import StorageError
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.data_version import fingerprint
-from falcon_assets.storage.publication.publishing import OutputTarget, publish_instance
-from falcon_assets.storage.removing import remove_tree
+from falcon_assets.storage.kinds.kind_of import kind_of
+from falcon_assets.storage.kinds.publishing import OutputTarget
 from tests.builders import make_cluster
 from tests.s3_server import ENVIRON, lake, s3_server
 
@@ -44,7 +44,7 @@ def found(store: ClusterStore) -> list[str]:
 
 
 def publish(store: ClusterStore, *names: str) -> Any:
-    with publish_instance(store, "hourly", {"delays": TARGET}) as publication:
+    with kind_of(store).publish("hourly", {"delays": TARGET}) as publication:
         write(store, publication.staging("delays"), *names)
         return publication.commit("delays")
 
@@ -65,17 +65,17 @@ def test_names_are_no_patterns(store: ClusterStore) -> None:
         store.fs.pipe_file(path, b"")
     final = store.path(target.path)
     for names in (("a[1]", "a1", "b*"), ("a1",), ()):
-        with publish_instance(store, "hourly", {"delays": target}) as publication:
+        with kind_of(store).publish("hourly", {"delays": target}) as publication:
             write(store, publication.staging("delays"), *names, "b")
             assert publication.commit("delays").files == len(names) + 1
         assert {str(name)[len(final) + 1 :] for name in store.fs.find(final)} == {*names, "b", "_SUCCESS"}
-    remove_tree(store.fs, final)
+    store.files.remove_tree(final)
     assert sorted(map(str, store.fs.find(store.path("")))) == sorted(kept)
 
 
 def test_what_is_not_committed_is_dropped(store: ClusterStore) -> None:
     publish(store, "a")
-    with pytest.raises(InterruptedError), publish_instance(store, "hourly", {"delays": TARGET}) as publication:
+    with pytest.raises(InterruptedError), kind_of(store).publish("hourly", {"delays": TARGET}) as publication:
         write(store, publication.staging("delays"), "b")
         raise InterruptedError
     assert found(store) == ["_SUCCESS", "a"]
@@ -84,14 +84,14 @@ def test_what_is_not_committed_is_dropped(store: ClusterStore) -> None:
 
 def test_nothing_was_written(store: ClusterStore) -> None:
     with (
-        publish_instance(store, "hourly", {"delays": TARGET}) as publication,
+        kind_of(store).publish("hourly", {"delays": TARGET}) as publication,
         pytest.raises(StorageError, match="cannot publish /delays/2013/01/01/00: nothing was written to "),
     ):
         publication.commit("delays")
 
 
 def test_a_run_that_was_overtaken_stops(store: ClusterStore) -> None:
-    with publish_instance(store, "first", {"delays": TARGET}) as slow:
+    with kind_of(store).publish("first", {"delays": TARGET}) as slow:
         write(store, slow.staging("delays"), "a")
         publish(store, "b")
         with pytest.raises(StorageError, match="nothing was written"):

@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 from falcon_assets.errors import StorageError
-from falcon_assets.storage.copying.copy_folders import copies_folder, unfinished_mark
 from falcon_assets.storage.copying.copy_task import run_task
-from falcon_assets.storage.eviction.rename_removal import purge
 from falcon_assets.storage.eviction.unfinished_copies import UnfinishedCopy, remove_unfinished, unfinished_copies
+from falcon_assets.storage.kinds.kind_of import kind_of
 from falcon_assets.storage.path_lock import path_lock
+from falcon_assets.storage.staging import copies_folder, unfinished_mark
 from tests.copy_sandbox import FLAG, PATH, CopySandbox, some_files
 from tests.processes import killed_before
 
@@ -46,7 +46,7 @@ def staged(copies: CopySandbox) -> set[str]:
 
 def remove_all(copies: CopySandbox) -> list[bool]:
     outcomes = [remove_unfinished(copies.store(), one, FLAG) for one in unfinished_copies(copies.store())]
-    purge(copies.store(), 0)
+    kind_of(copies.store()).purge(0)
     return outcomes
 
 

@@ -32,8 +32,9 @@ from falcon_assets.planning.retention.limits import cadence
 from falcon_assets.settings import Settings
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.eviction.evicting import evict, is_untouched, measure
-from falcon_assets.storage.eviction.rename_removal import READERS_SECONDS, is_purged, purge
 from falcon_assets.storage.feed_store import StoresOf
+from falcon_assets.storage.kinds.kind_of import kind_of
+from falcon_assets.storage.kinds.storage_kind import READERS_SECONDS
 
 _AT_ONCE = 100
 """So many instances are removed before they are written down as done."""
@@ -111,14 +112,14 @@ class RetentionPass:
                 except FalconError as refusal:
                     problems.append(f"{name}: {refusal}")
         for files in self._areas():
-            purge(files, self.patience)
+            kind_of(files).purge(self.patience)
         return Passed(instances, size, tuple(problems), copies)
 
     def has_leftovers(self, ledger: Ledger) -> bool:
         """Whether a pass was killed before it had removed or withdrawn all that it decided on, or freed its space."""
         with ledger.engine.connect() as connection:
             decided = evictions.undone_feeds(connection, self.cluster.name)
-        return bool(decided) or not all(map(is_purged, self._areas()))
+        return bool(decided) or not all(kind_of(files).is_purged() for files in self._areas())
 
     def _left_behind(self, ledger: Ledger) -> list[str]:
         """The feeds that a killed pass was evicting, and that no pass over this cluster looks at any more."""

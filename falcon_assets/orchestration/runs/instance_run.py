@@ -34,7 +34,9 @@ from falcon_assets.storage.availability import AvailableInstances, is_available
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.data_version import DataVersion, count_files
 from falcon_assets.storage.instance_files import InstanceFiles
-from falcon_assets.storage.publication.publishing import InstancePublication, OutputTarget, publish_instance
+from falcon_assets.storage.kinds.kind_of import kind_of
+from falcon_assets.storage.kinds.publishing import InstancePublication, OutputTarget
+from falcon_assets.storage.kinds.storage_kind import Ability
 
 Evicted: TypeAlias = Callable[[str, Sequence[datetime]], Mapping[datetime, datetime]]
 """Says which of the instances of a feed were evicted, and when."""
@@ -172,7 +174,7 @@ class InstanceRunner:
                         self._input_data(one, ready.available[one.name], counted[one.name]) for one in plan.inputs
                     ),
                     outputs=tuple(
-                        OutputData(output.name, output.feed, f"file://{publications[output.name].staging(output.name)}")
+                        OutputData(output.name, output.feed, publications[output.name].staging_url(output.name))
                         for output in plan.outputs
                     ),
                     properties=plan.properties,
@@ -202,10 +204,11 @@ class InstanceRunner:
         with ExitStack() as held:
             for _, store in sorted(stores.items()):  # in the same order for all runs, as within a publication
                 ours = [output for output in plan.outputs if self.store_of(output.feed).root == store.root]
-                if not store.is_local:
+                kind = kind_of(store)
+                if Ability.SPARK_OUTPUT in kind.cannot:
                     lies = f"output {ours[0].name!r} lies at {store.shown(ours[0].path)}"
                     raise StorageError(f"{key}: {lies}, and outputs of processes are published on file:// stores only")
-                publication = held.enter_context(publish_instance(store, key, {one.name: _target(one) for one in ours}))
+                publication = held.enter_context(kind.publish(key, {one.name: _target(one) for one in ours}))
                 found |= dict.fromkeys((output.name for output in ours), publication)
             yield found
 

@@ -34,7 +34,9 @@ from falcon_assets.storage.copying.complete_copies import publish_if_complete
 from falcon_assets.storage.copying.copy_progress import CopyProgress
 from falcon_assets.storage.copying.instance_copy import CopyResult, InstanceCopy
 from falcon_assets.storage.data_version import DataVersion, fingerprint
-from falcon_assets.storage.publication.output_target import OutputTarget
+from falcon_assets.storage.kinds.kind_of import kind_of
+from falcon_assets.storage.kinds.publishing import OutputTarget
+from falcon_assets.storage.kinds.storage_kind import Ability
 
 Copying: TypeAlias = Callable[[str, CopyProgress], object]
 """Told about once a second how far the copy of an instance is."""
@@ -142,9 +144,9 @@ class _Copy:
 
     @contextmanager
     def _alone(self) -> Iterator[None]:
-        """On object stores sources change one instance in its place, so they take turns."""
+        """Without rename, sources change one instance in its place, so they take turns."""
         route, hold = self.work.route, self.work.fence.hold
-        if route.target.is_local:
+        if Ability.RENAME not in kind_of(route.target).cannot:
             yield
             return
         lock = f"falcon copy {route.feed.name} {route.replication.target} {format_instant(self.nominal)}"

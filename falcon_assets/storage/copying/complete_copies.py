@@ -10,8 +10,8 @@ from falcon_assets.storage.copying.copy_folders import CopyFolders
 from falcon_assets.storage.copying.copy_publication import publish_copies
 from falcon_assets.storage.copying.instance_copy import is_published
 from falcon_assets.storage.data_version import DataVersion, fingerprint
-from falcon_assets.storage.publication.output_target import OutputTarget
-from falcon_assets.storage.publication.rename_publication import RenamePublication
+from falcon_assets.storage.kinds.kind_of import kind_of
+from falcon_assets.storage.kinds.publishing import OutputTarget
 
 
 def publish_if_complete(
@@ -31,8 +31,7 @@ def publish_if_complete(
     Raises:
         StorageError: as :func:`publish_copies`.
     """
-    if store.is_local:
-        RenamePublication.recover(store, key, output)
+    kind_of(store).recover(key, output)
     ready = [one for one in sources if CopyFolders(store, output.path, one).finished() is not None]
     ready.sort(key=source.__ne__)
     published = is_published(store, output)

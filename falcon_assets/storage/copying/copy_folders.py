@@ -29,32 +29,8 @@ from falcon_assets.planning.replication.copy_plan import CopyRecord, FileStep, L
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.copying.copy_records import from_lines, read_records, to_lines
 from falcon_assets.storage.copying.file_marks import list_files
-from falcon_assets.storage.publication.output_swap import place_key
-from falcon_assets.storage.removing import remove_files, remove_tree
-
-
-def copies_folder(store: ClusterStore, path: str) -> str:
-    """The folder that holds those of all sources of an instance.
-
-    Args:
-        store: The target's.
-        path: The target's instance, below the root.
-    """
-    return f"{store.staging}/copies/{_key(path)}"
-
-
-def unfinished_folder(store: ClusterStore) -> str:
-    """The folder of the marks of all copies that have not come to an end; its name is that of no instance."""
-    return f"{store.staging}/copies/unfinished"
-
-
-def unfinished_mark(store: ClusterStore, path: str, source: str) -> str:
-    """The file that says that the copy of an instance from a source has not come to an end; it holds ``path``."""
-    return f"{unfinished_folder(store)}/{_key(path)}.{source}"
-
-
-def _key(path: str) -> str:
-    return place_key("/".join(step for step in path.split("/") if step))
+from falcon_assets.storage.files.files_on import files_on
+from falcon_assets.storage.staging import copies_folder, unfinished_mark
 
 
 class CopyFolders:
@@ -111,7 +87,7 @@ class CopyFolders:
             logs = []
         if len(logs) > 1:
             self._fs.pipe_file(f"{folder}/{uuid.uuid4().hex}.jsonl", to_lines(records))
-            remove_files(self._fs, logs)
+            files_on(self._fs).remove(logs)
 
     def staged_files(self) -> dict[str, ListedFile]:
         """The files in staging, on stores that can rename."""
@@ -152,7 +128,7 @@ class CopyFolders:
             Path(self.folder).mkdir(parents=True, exist_ok=True)
         self._fs.pipe_file(self._published, to_lines(records))
         if self._fs.exists(self.attempt):
-            remove_tree(self._fs, self.attempt)
+            files_on(self._fs).remove_tree(self.attempt)
         with suppress(FileNotFoundError):
             self._fs.rm_file(self._mark)
 

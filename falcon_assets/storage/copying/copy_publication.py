@@ -19,9 +19,8 @@ from falcon_assets.storage.copying.file_marks import list_files
 from falcon_assets.storage.copying.instance_copy import part_lock
 from falcon_assets.storage.data_version import DataVersion, fingerprint, version_of
 from falcon_assets.storage.drivers import driver_explained
-from falcon_assets.storage.publication.output_target import OutputTarget
-from falcon_assets.storage.publication.rename_publication import RenamePublication
-from falcon_assets.storage.removing import remove_files
+from falcon_assets.storage.kinds.publishing import OutputTarget
+from falcon_assets.storage.kinds.renaming.publication import RenamePublication
 
 _OUTPUT = "copy"
 
@@ -123,7 +122,7 @@ def _switch(store: ClusterStore, output: OutputTarget, parts: Sequence[_Part]) -
     """On an object store, where the files are in their place: removes what is to go, and sets the flag."""
     final = store.path(output.path)
     gone = sorted({f"{final}/{name}" for part in parts for name in part.delete})
-    remove_files(store.fs, gone)
+    store.files.remove(gone)
     store.fs.pipe_file(f"{final}/{output.flag}", b"")
     store.fs.invalidate_cache()
     return fingerprint(store, output.path, output.flag)

@@ -19,7 +19,8 @@ from falcon_assets.planning.replication.copy_plan import CopyRecord, FileStep, S
 from falcon_assets.storage.copying.copy_records import RecordLog
 from falcon_assets.storage.copying.file_copy import Attributes, FileCopy
 from falcon_assets.storage.copying.throttle import Throttle
-from falcon_assets.storage.file_reading import content_of, is_local
+from falcon_assets.storage.file_reading import is_local
+from falcon_assets.storage.files.files_on import files_on
 
 _REQUESTS = 16
 """How many requests to an object store are under way at once in a task; local files gain nothing from threads."""
@@ -181,7 +182,7 @@ class _Worker:
 
     def _holds(self, path: str, size: int, checksum: str) -> bool:
         try:
-            return content_of(self._job.target, path, size) == (size, checksum)
+            return files_on(self._job.target).content(path, size) == (size, checksum)
         except FileNotFoundError:
             return False
 

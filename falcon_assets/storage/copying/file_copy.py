@@ -12,12 +12,13 @@ from typing import NamedTuple
 from fsspec import AbstractFileSystem
 
 from falcon_assets.errors import StorageError
-from falcon_assets.storage.checksum import checksum, checksum_of
 from falcon_assets.storage.copying.bulk_sync import start_writing
 from falcon_assets.storage.copying.s3_etag import Etag, part_size
 from falcon_assets.storage.copying.throttle import Throttle
-from falcon_assets.storage.file_reading import LOCAL_BLOCK, SMALL, blocks, content_of, is_local, read_small
-from falcon_assets.storage.marks import local_mark, mark_of
+from falcon_assets.storage.file_reading import is_local
+from falcon_assets.storage.files.checksum import checksum, checksum_of
+from falcon_assets.storage.files.files_on import files_on
+from falcon_assets.storage.files.local_files import LOCAL_BLOCK, SMALL, local_mark, read_small
 
 _WRITTEN_AT_ONCE = 16 << 20
 """How much of a file the disk is given while the rest is copied: publishing then has little to wait for."""
@@ -102,7 +103,7 @@ class FileCopy:
         verified = self._proof(target, size, digest, etag)
         if verified is None:
             raise StorageError(_DIFFERS)
-        return CopiedFile(digest, verified, mark_of(self._target, target))
+        return CopiedFile(digest, verified, files_on(self._target).mark(target))
 
     def compare(self, source: str, target: str, size: int) -> CopiedFile | None:
         """Reads the source, and the target where it does not say what it holds; None where they differ.
@@ -121,12 +122,12 @@ class FileCopy:
             verified = self._proof(target, size, digest.hexdigest(), etag.hexdigest() if etag else None)
         except FileNotFoundError:
             return None
-        return CopiedFile(digest.hexdigest(), verified, mark_of(self._target, target)) if verified else None
+        return CopiedFile(digest.hexdigest(), verified, files_on(self._target).mark(target)) if verified else None
 
     def _read(self, source: str, size: int) -> Iterator[bytes | memoryview]:
         """The blocks of the source, at the rate that is allowed."""
         total = 0
-        for block in blocks(self._source, source, size, self._throttle.block):
+        for block in files_on(self._source).blocks(source, size, self._throttle.block):
             total += len(block)
             if total > size:
                 break
@@ -238,7 +239,7 @@ class FileCopy:
             told = str(info.get("ETag", "")).strip('"')
             if info["size"] == size and told == etag:
                 return "etag"
-        return "checksum" if content_of(self._target, target, size) == (size, digest) else None
+        return "checksum" if files_on(self._target).content(target, size) == (size, digest) else None
 
 
 def _read_back(descriptor: int, start: int, size: int, buffer: memoryview) -> Iterator[memoryview]:

@@ -10,8 +10,9 @@ from falcon_assets.planning.replication.copy_plan import ListedFile
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.data_files import is_data, is_hidden
 from falcon_assets.storage.explain import explained
+from falcon_assets.storage.files.local_files import local_mark
+from falcon_assets.storage.files.remote_files import entry_mark
 from falcon_assets.storage.listing import files_of
-from falcon_assets.storage.marks import entry_mark, local_mark, mark_of
 
 
 def list_files(store: ClusterStore, path: str, flag: str | None) -> dict[str, ListedFile]:
@@ -36,7 +37,7 @@ def list_files(store: ClusterStore, path: str, flag: str | None) -> dict[str, Li
             found = _scanned(base, flag)
             if found is None:  # there are links: whether they may be followed takes longer to say
                 found = {
-                    name: ListedFile(entry["size"], mark_of(store.fs, entry["name"]))
+                    name: ListedFile(entry["size"], store.files.mark(entry["name"]))
                     for name, entry in files_of(store, base, flag)
                 }
         except FileNotFoundError:

@@ -21,9 +21,9 @@ from falcon_assets.storage.copying.copy_task import CopyJob, TaskSummary, run_ta
 from falcon_assets.storage.copying.file_copy import Attributes
 from falcon_assets.storage.copying.file_marks import list_files
 from falcon_assets.storage.drivers import driver_explained
+from falcon_assets.storage.kinds.kind_of import kind_of
+from falcon_assets.storage.kinds.publishing import OutputTarget
 from falcon_assets.storage.path_lock import path_lock
-from falcon_assets.storage.publication.output_target import OutputTarget
-from falcon_assets.storage.publication.rename_publication import RenamePublication
 
 _LOCK_SECONDS = 3.0
 _SHOWN_FAILURES = 5
@@ -94,7 +94,7 @@ class InstanceCopy:
             self._check_stores()
             if self._target.is_local:
                 held.enter_context(part_lock(self._folders, self._where))
-                RenamePublication.recover(self._target, self._where, self._output)
+            kind_of(self._target).recover(self._where, self._output)
             self._folders.begin()
             self.started = time.monotonic()
             self._listed = self._source_files()

@@ -14,7 +14,6 @@ from falcon_assets.storage.copying.file_copy import Attributes, FileCopy
 from falcon_assets.storage.copying.throttle import Throttle
 from falcon_assets.storage.durable import make_folders, sync, sync_tree
 from falcon_assets.storage.eviction.unfinished_archive import UnfinishedArchive
-from falcon_assets.storage.file_reading import content_of
 from falcon_assets.storage.listing import all_files_of, list_instance
 
 _Files: TypeAlias = Mapping[str, Mapping[str, Any]]
@@ -123,7 +122,7 @@ def _is_same(source: ClusterStore, entry: Mapping[str, Any], target: ClusterStor
         size = source.fs.size(original)
         if not target.fs.isfile(name) or target.fs.size(name) != size:
             return False
-        return content_of(source.fs, original, size) == content_of(target.fs, name, size)
+        return source.files.content(original, size) == target.files.content(name, size)
     except FileNotFoundError:
         return False
 

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Iterator
-from contextlib import AbstractContextManager
 from datetime import datetime
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from falcon_assets.errors import StorageError
 from falcon_assets.planning.retention.eviction import StoredInstance, StoredLocation, Verdict
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.eviction.archiving import archive
-from falcon_assets.storage.eviction.plain_removal import PlainRemoval
-from falcon_assets.storage.eviction.rename_removal import RenameRemoval
 from falcon_assets.storage.explain import explained, explanation
+from falcon_assets.storage.kinds.kind_of import kind_of
+from falcon_assets.storage.kinds.removing import Removal
 
 
 class Evicted(NamedTuple):
@@ -29,23 +27,6 @@ class Evicted(NamedTuple):
     """Why something of it is still there: the same call again goes on with it."""
 
 
-class Removal(Protocol):
-    """How a location leaves a store of some kind."""
-
-    def held(self, location: StoredLocation) -> AbstractContextManager[str]:
-        """Gives the absolute path, and keeps others from writing there meanwhile.
-
-        Raises:
-            StorageError: somebody does, or the location is not one that may be touched.
-        """
-
-    def measure(self, place: str) -> tuple[int, int]:
-        """How many files are at that absolute path, and their total size; nothing where it went already."""
-
-    def remove(self, location: StoredLocation, place: str) -> None:
-        """Removes the location, flag first or all at once, and the folders that it leaves empty."""
-
-
 def evict(
     store: ClusterStore, verdicts: Iterable[Verdict], flag: str | None, archive_store: ClusterStore | None = None
 ) -> Iterator[Evicted]:
@@ -53,7 +34,7 @@ def evict(
 
     Verdicts to keep are passed over. Nothing is touched but the locations of the others and the folders between them
     and their fixed prefix. On file systems what goes is moved aside in one step, so that nobody sees a part of it:
-    call :func:`falcon_assets.storage.eviction.rename_removal.purge` at the end.
+    call :meth:`falcon_assets.storage.kinds.storage_kind.StorageKind.purge` at the end.
 
     Args:
         store: One of the stores where the instances lie: locations say which of its roots they are below.
@@ -110,13 +91,8 @@ def is_untouched(store: ClusterStore, instance: StoredInstance, flag: str | None
         StorageError: the store cannot be asked.
     """
     first = instance.locations[0]
-    own = store.at(first.root)
-    place = own.path(first.path)
     with explained(store.cluster.name, f"look at {first.place}"):
-        if own.is_local:
-            return os.path.lexists(place)
-        own.fs.invalidate_cache()
-        return first.kind == "data" and flag is not None and bool(own.fs.exists(f"{place}/{flag}"))
+        return kind_of(store.at(first.root)).is_untouched(first, flag)
 
 
 class _Removals:
@@ -129,6 +105,5 @@ class _Removals:
     def of(self, location: StoredLocation) -> tuple[ClusterStore, Removal]:
         if location.root not in self._by_root:
             own = self._store.at(location.root)
-            removal = RenameRemoval(own, self._flag) if own.is_local else PlainRemoval(own, self._flag)
-            self._by_root[location.root] = own, removal
+            self._by_root[location.root] = own, kind_of(own).removal(self._flag)
         return self._by_root[location.root]

@@ -13,8 +13,7 @@ from collections.abc import Collection
 from contextlib import suppress
 
 from falcon_assets.storage.cluster_store import ClusterStore
-from falcon_assets.storage.publication.output_swap import place_key
-from falcon_assets.storage.removing import remove_tree
+from falcon_assets.storage.staging import place_key
 
 
 class UnfinishedArchive:
@@ -70,13 +69,13 @@ class UnfinishedArchive:
         """
         if self.store.is_local:
             with suppress(FileNotFoundError):
-                remove_tree(self.store.fs, self._own)
+                self.store.files.remove_tree(self._own)
             return
         noted = self._noted()
         self._drop(noted)
         if noted and not self._there():
             with suppress(FileNotFoundError):  # the folders, where the store has such
-                remove_tree(self.store.fs, self._place)
+                self.store.files.remove_tree(self._place)
         self.end()
 
     def _noted(self) -> set[str]:

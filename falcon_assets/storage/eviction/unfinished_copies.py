@@ -18,13 +18,12 @@ from typing import NamedTuple
 
 from falcon_assets.errors import StorageError
 from falcon_assets.storage.cluster_store import ClusterStore
-from falcon_assets.storage.copying.copy_folders import CopyFolders, unfinished_folder, unfinished_mark
+from falcon_assets.storage.copying.copy_folders import CopyFolders
 from falcon_assets.storage.drivers import driver_explained
-from falcon_assets.storage.eviction.rename_removal import RenameRemoval
+from falcon_assets.storage.kinds.kind_of import kind_of
+from falcon_assets.storage.kinds.publishing import OutputTarget
 from falcon_assets.storage.path_lock import path_lock
-from falcon_assets.storage.publication.output_target import OutputTarget
-from falcon_assets.storage.publication.rename_publication import RenamePublication
-from falcon_assets.storage.removing import remove_tree
+from falcon_assets.storage.staging import unfinished_folder, unfinished_mark
 
 
 class UnfinishedCopy(NamedTuple):
@@ -54,8 +53,8 @@ def unfinished_copies(store: ClusterStore) -> list[UnfinishedCopy]:
 def remove_unfinished(store: ClusterStore, copy: UnfinishedCopy, flag: str | None) -> bool:
     """Removes what was staged for an instance that never came; False, and nothing removed, where something is there.
 
-    On file systems it is moved aside: call :func:`falcon_assets.storage.eviction.rename_removal.purge` at the end. The
-    mark goes last, so that the same call again completes this one.
+    On file systems it is moved aside: call :meth:`falcon_assets.storage.kinds.storage_kind.StorageKind.purge` at the
+    end. The mark goes last, so that the same call again completes this one.
 
     Args:
         store: The target's.
@@ -85,13 +84,14 @@ def _removed_aside(store: ClusterStore, copy: UnfinishedCopy, flag: str | None) 
     copies, key = os.path.realpath(parts[0].parent.parent), parts[0].parent.name
     if os.path.realpath(parts[0].parent) != f"{copies}/{key}":
         raise StorageError(f"{where}: {parts[0].parent} is a symbolic link, and those are not followed: move it away")
-    removal = RenameRemoval(store, flag)
+    kind = kind_of(store)
+    removal = kind.removal(flag)
     with ExitStack() as held:
         for part in parts:
             part.mkdir(parents=True, exist_ok=True)  # the lock of a part that went already lies beside it
             if not held.enter_context(path_lock(f"{part}.lock", 0)):
                 raise StorageError(f"{where}: it is being copied by a run; it goes when that has ended")
-        RenamePublication.recover(store, where, OutputTarget(copy.path, flag))
+        kind.recover(where, OutputTarget(copy.path, flag))
         if os.path.lexists(store.path(copy.path)):
             return False
         for source, part in zip(copy.sources, parts, strict=True):
@@ -109,7 +109,7 @@ def _removed(store: ClusterStore, copy: UnfinishedCopy) -> bool:
         return False
     for source in copy.sources:
         with suppress(FileNotFoundError):
-            remove_tree(store.fs, CopyFolders(store, copy.path, source).folder)
+            store.files.remove_tree(CopyFolders(store, copy.path, source).folder)
         with suppress(FileNotFoundError):
             store.fs.rm_file(unfinished_mark(store, copy.path, source))
     return True

@@ -26,8 +26,8 @@ from falcon_assets.settings import Settings
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.copying.copy_task import run_task
 from falcon_assets.storage.copying.instance_copy import InstanceCopy
-from falcon_assets.storage.publication.output_target import OutputTarget
-from falcon_assets.storage.publication.publishing import publish_instance
+from falcon_assets.storage.kinds.kind_of import kind_of
+from falcon_assets.storage.kinds.publishing import OutputTarget
 from tests.orchestration.replication_world import ReplicationWorld, feed, hour, on
 
 CLUSTERS = "".join(
@@ -165,7 +165,7 @@ def test_what_is_there_speaks_for_itself(world: World) -> None:
     world.lose("come", 0)
     files = ClusterStore(world.store.cluster("backup"), world.settings.home, {})
     path = InstancePaths(world.store.feed("come"), files.cluster).data(hour(0))
-    with publish_instance(files, "by hand", {"out": OutputTarget(path, "_SUCCESS")}) as publication:
+    with kind_of(files).publish("by hand", {"out": OutputTarget(path, "_SUCCESS")}) as publication:
         Path(publication.staging("out")).mkdir(parents=True)
         publication.commit("out")
     assert world.plan("come", "21:01").copies == ()

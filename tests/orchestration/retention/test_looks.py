@@ -19,7 +19,8 @@ from falcon_assets.orchestration.retention.passes import Passed, RetentionPass
 from falcon_assets.orchestration.retention.plan import FeedPlan, RetentionLook, plan_retention
 from falcon_assets.settings import Settings
 from falcon_assets.storage.cluster_store import ClusterStore
-from falcon_assets.storage.copying.copy_folders import CopyFolders, unfinished_folder
+from falcon_assets.storage.copying.copy_folders import CopyFolders
+from falcon_assets.storage.staging import unfinished_folder
 from tests.orchestration.replication_world import ReplicationWorld, feed, hour, on
 
 CLUSTERS = "".join(

@@ -36,7 +36,8 @@ from falcon_assets.planning.retention.keeping import NeededByProcess
 from falcon_assets.settings import Settings
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.eviction.unfinished_archive import UnfinishedArchive
-from falcon_assets.storage.publication.publishing import OutputTarget, publish_instance
+from falcon_assets.storage.kinds.kind_of import kind_of
+from falcon_assets.storage.kinds.publishing import OutputTarget
 from tests.orchestration.ledger_world import LedgerWorld
 from tests.records import has_record, read_record
 
@@ -467,7 +468,7 @@ def test_a_feed_that_is_not_retained_any_more(world: World, now_declared: str) -
 def test_what_cannot_be_removed_is_said_and_tried_again(world: World) -> None:
     world.land("busy", 0, 1)
     files = ClusterStore(world.store.cluster("primary"), world.settings.home, {})
-    with publish_instance(files, "late rerun", {"out": OutputTarget("/busy/2013-01-01/01", "_SUCCESS")}):
+    with kind_of(files).publish("late rerun", {"out": OutputTarget("/busy/2013-01-01/01", "_SUCCESS")}):
         passed = world.run("busy", "04:00")
     problem = (
         "busy 2013-01-01T01:00Z: cluster 'primary': cannot evict /busy/2013-01-01/01: "

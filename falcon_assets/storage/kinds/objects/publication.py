@@ -16,10 +16,9 @@ from falcon_assets.errors import StorageError
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.data_version import DataVersion, fingerprint
 from falcon_assets.storage.drivers import driver_explained
-from falcon_assets.storage.publication.output_swap import place_key
-from falcon_assets.storage.publication.output_target import OutputTarget
-from falcon_assets.storage.removing import remove_files
+from falcon_assets.storage.kinds.publishing import OutputTarget
 from falcon_assets.storage.side_files import is_side_file
+from falcon_assets.storage.staging import place_key
 
 _REQUESTS = 16
 """How many objects are copied at once."""
@@ -70,6 +69,10 @@ class ObjectPublication:
         """Absolute path that output ``name`` is to be written to; nothing is there yet."""
         return f"{self._folder(name)}/{self._run}/written"
 
+    def staging_url(self, name: str) -> str:
+        """The same as a URL for Spark."""
+        return str(self._fs.unstrip_protocol(self.staging(name)))
+
     def commit(self, name: str) -> DataVersion:
         """Puts what was written for output ``name`` in place of its old instance, complete and with its flag.
 
@@ -115,4 +118,4 @@ class ObjectPublication:
             return False
 
     def _remove(self, paths: Iterable[str]) -> None:
-        remove_files(self._fs, paths)
+        self._store.files.remove(paths)

@@ -14,9 +14,7 @@ Attempts have unique names because the Spark tasks of a killed run may go on wri
 from __future__ import annotations
 
 import errno
-import hashlib
 import os
-import re
 import shutil
 import uuid
 from contextlib import suppress
@@ -26,10 +24,11 @@ from falcon_assets.errors import StorageError
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.data_version import DataVersion, fingerprint
 from falcon_assets.storage.durable import make_folders, sync, sync_tree
+from falcon_assets.storage.kinds.publishing import OutputTarget
+from falcon_assets.storage.kinds.renaming.replaced import set_aside
 from falcon_assets.storage.permissions import apply_permission
-from falcon_assets.storage.publication.output_target import OutputTarget
-from falcon_assets.storage.publication.replaced import set_aside
 from falcon_assets.storage.side_files import remove_side_files
+from falcon_assets.storage.staging import place_key
 
 _REMOVE_ATTEMPTS = 3
 
@@ -147,12 +146,6 @@ class OutputSwap:
 
     def _error(self, why: str) -> StorageError:
         return StorageError(f"cluster {self._store.cluster.name!r}: cannot publish {self.target.path}: {why}")
-
-
-def place_key(path: str) -> str:
-    """A file name for ``path``: readable at the end of the path, unique by a hash of all of it."""
-    readable = re.sub(r"[^A-Za-z0-9-]+", "-", path).strip("-")[-60:]
-    return f"{readable}.{hashlib.blake2b(os.fsencode(path), digest_size=16).hexdigest()}"
 
 
 def _remove(path: Path) -> None:

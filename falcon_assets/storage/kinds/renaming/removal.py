@@ -1,8 +1,8 @@
 """Removing on file systems whose rename is atomic: out of the place at once, flag and all; off the disk a while later.
 
 A reader that opened the folder just before still lists all of it (see
-:mod:`falcon_assets.storage.publication.replaced`). What goes waits in an area of its own, so that no publication has to
-remove what retention evicted.
+:mod:`falcon_assets.storage.kinds.renaming.replaced`). What goes waits in an area of its own, so that no publication has
+to remove what retention evicted.
 """
 
 from __future__ import annotations
@@ -22,16 +22,13 @@ from filelock import lock_descriptor
 from falcon_assets.errors import StorageError
 from falcon_assets.planning.retention.eviction import StoredLocation
 from falcon_assets.storage.cluster_store import ClusterStore
-from falcon_assets.storage.copying.copy_folders import copies_folder
-from falcon_assets.storage.eviction.plain_removal import parent_and_name
 from falcon_assets.storage.explain import DISK_FULL
+from falcon_assets.storage.kinds.publishing import OutputTarget
+from falcon_assets.storage.kinds.removing import parent_and_name
+from falcon_assets.storage.kinds.renaming.output_swap import OutputSwap
 from falcon_assets.storage.path_lock import acquire, path_lock, release
-from falcon_assets.storage.publication.output_swap import OutputSwap, place_key
-from falcon_assets.storage.publication.output_target import OutputTarget
 from falcon_assets.storage.side_files import is_side_file
-
-READERS_SECONDS = 60.0
-"""How long a reader may take to list one folder."""
+from falcon_assets.storage.staging import copies_folder, place_key
 
 _LINKS_OF_EMPTY = 2
 """How many links a folder without folders in it has, where the file system counts them: a look at that takes a quarter
@@ -199,14 +196,14 @@ class RenameRemoval:
         return StorageError(f"cluster {self._store.cluster.name!r}: cannot evict {location.place}: {why}")
 
 
-def purge(store: ClusterStore, patience: float = READERS_SECONDS) -> None:
+def purge(store: ClusterStore, patience: float) -> None:
     """Frees the space of everything that was evicted so far, by this pass or one that was killed.
 
-    Waits until the last of it has been out of its place for ``patience`` seconds. Where nothing was moved, as stores
-    without rename never do, there is nothing to wait for. What cannot be removed is left to the next pass.
+    Waits until the last of it has been out of its place for ``patience`` seconds. Where nothing was moved there is
+    nothing to wait for. What cannot be removed is left to the next pass.
     """
-    area = _area(store) if store.is_local else None
-    for batch in sorted(area.iterdir()) if area is not None and area.exists() else ():
+    area = _area(store)
+    for batch in sorted(area.iterdir()) if area.exists() else ():
         with suppress(FileNotFoundError):  # another pass was faster
             is_folder = batch.is_dir()  # or a file that a full disk had no room to put into one
             places = _entries(batch) if is_folder else []  # what comes later waits for a purge of its own
@@ -220,8 +217,6 @@ def purge(store: ClusterStore, patience: float = READERS_SECONDS) -> None:
 
 def is_purged(store: ClusterStore) -> bool:
     """Whether there is nothing that :func:`purge` could free."""
-    if not store.is_local:
-        return True
     area = _area(store)
     return not area.exists() or next(area.iterdir(), None) is None
 

@@ -12,10 +12,10 @@ from falcon_assets.errors import StorageError
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.data_version import DataVersion
 from falcon_assets.storage.explain import explained
+from falcon_assets.storage.kinds.publishing import OutputTarget
+from falcon_assets.storage.kinds.renaming.output_swap import OutputSwap
+from falcon_assets.storage.kinds.renaming.replaced import make_ready, sweep
 from falcon_assets.storage.path_lock import path_lock
-from falcon_assets.storage.publication.output_swap import OutputSwap
-from falcon_assets.storage.publication.output_target import OutputTarget
-from falcon_assets.storage.publication.replaced import make_ready, sweep
 
 _LOCK_SECONDS = 3.0
 
@@ -76,6 +76,10 @@ class RenamePublication:
     def staging(self, name: str) -> str:
         """Absolute path that output ``name`` is to be written to; nothing is there yet."""
         return str(self._swaps[name].written)
+
+    def staging_url(self, name: str) -> str:
+        """The same as a URL for Spark."""
+        return f"file://{self.staging(name)}"
 
     def commit(self, name: str, version: DataVersion | None = None) -> DataVersion:
         """Puts what was written for output ``name`` in place of its old instance, complete and with its flag.

@@ -6,18 +6,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from functools import cached_property
 
-from falcon_assets.errors import StorageError
 from falcon_assets.planning.retention.eviction import StoredLocation
 from falcon_assets.storage.cluster_store import ClusterStore
-from falcon_assets.storage.copying.copy_folders import copies_folder
-from falcon_assets.storage.removing import remove_tree
+from falcon_assets.storage.kinds.removing import parent_and_name
 from falcon_assets.storage.side_files import is_side_file
-
-_STEPS = frozenset(("", ".", ".."))
-"""What leads nowhere, or up."""
+from falcon_assets.storage.staging import copies_folder
 
 
-class PlainRemoval:
+class ObjectRemoval:
     """Removes locations of one store.
 
     Args:
@@ -36,7 +32,7 @@ class PlainRemoval:
             StorageError: the location is not below its prefix.
         """
         parent_and_name(self._store, location)
-        self._fs.invalidate_cache()
+        self._store.files.refresh()
         yield self._store.path(location.path)
 
     def measure(self, place: str) -> tuple[int, int]:
@@ -57,11 +53,9 @@ class PlainRemoval:
         if self._flag and location.kind == "data":
             with suppress(FileNotFoundError):
                 self._fs.rm_file(f"{place}/{self._flag}")
-        with suppress(FileNotFoundError):
-            remove_tree(self._fs, place)
+        self.set_aside(place)
         if location.kind == "data" and self._has_copies:
-            with suppress(FileNotFoundError):
-                remove_tree(self._fs, copies_folder(self._store, location.path))
+            self.set_aside(copies_folder(self._store, location.path))
         folder = place.rpartition("/")[0]
         for _ in range(location.path[len(location.prefix) :].count("/") - 1):
             with suppress(FileNotFoundError):
@@ -70,21 +64,12 @@ class PlainRemoval:
                 self._fs.rmdir(folder)
             folder = folder.rpartition("/")[0]
 
+    def set_aside(self, place: str) -> None:
+        """Removes it at once: nothing can be moved here."""
+        with suppress(FileNotFoundError):
+            self._store.files.remove_tree(place)
+
     @cached_property
     def _has_copies(self) -> bool:
         """Whether anything was ever replicated to this store: asked once, not for each instance."""
         return bool(self._fs.exists(f"{self._store.staging}/copies"))
-
-
-def parent_and_name(store: ClusterStore, location: StoredLocation) -> tuple[str, str]:
-    """The folder that holds the location, below the root as the location is, and its name there.
-
-    Raises:
-        StorageError: the location is not strictly below its prefix; a bad record must never cost anybody's data.
-    """
-    parent, _, name = location.path.rpartition("/")
-    below = location.path[len(location.prefix) :].split("/")
-    if not parent.startswith(location.prefix) or below[0] or len(below) < 2 or not _STEPS.isdisjoint(below[1:]):
-        where = f"cluster {store.cluster.name!r}: cannot evict {location.place!r}"
-        raise StorageError(f"{where}: it is not below {location.prefix or '/'}")
-    return parent, name

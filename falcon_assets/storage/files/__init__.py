@@ -1,0 +1,1 @@
+"""What a file system can do with files, where file systems differ."""

@@ -1,0 +1,86 @@
+"""What file systems do in different ways; what they all do alike, fsspec does."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator
+
+from fsspec import AbstractFileSystem
+
+from falcon_assets.storage.files.checksum import checksum
+
+
+class FileAccess(ABC):
+    """The files of a file system; paths are as fsspec takes them. It can be pickled, and shipped to where tasks run.
+
+    Args:
+        fs: The file system.
+    """
+
+    def __init__(self, fs: AbstractFileSystem) -> None:
+        self.fs = fs
+        """The file system."""
+
+    @abstractmethod
+    def refresh(self) -> None:
+        """Forgets what was listed: others write there too."""
+
+    @abstractmethod
+    def real(self, path: str) -> str:
+        """The path without symbolic links in it."""
+
+    @abstractmethod
+    def blocks(self, path: str, size: int, at_most: Callable[[int], int] = int) -> Iterator[bytes | memoryview]:
+        """The content of the file in blocks, each of which is good until the next one is asked for.
+
+        Args:
+            path: Its path.
+            size: How large it is said to be; one that turns out larger gives more than that, so that it is noticed.
+            at_most: Makes the size of blocks smaller.
+
+        Raises:
+            OSError: as the store says.
+        """
+
+    def content(self, path: str, size: int) -> tuple[int, str]:
+        """Size and checksum of the content of a file.
+
+        Args:
+            path: Its path.
+            size: How large it is said to be.
+
+        Raises:
+            OSError: as the store says.
+        """
+        digest, total = checksum(), 0
+        for block in self.blocks(path, size):
+            digest.update(block)
+            total += len(block)
+        return total, digest.hexdigest()
+
+    @abstractmethod
+    def mark(self, path: str) -> str:
+        """What shows, without reading it, that a file was written anew.
+
+        Raises:
+            StorageError: the store tells nothing that could.
+            OSError: as the store says.
+        """
+
+    @abstractmethod
+    def remove(self, paths: Iterable[str]) -> None:
+        """Removes those files, and no others; many by one request, where the store can.
+
+        Raises:
+            FileNotFoundError: none of them is there.
+            OSError: as the store says.
+        """
+
+    @abstractmethod
+    def remove_tree(self, path: str) -> None:
+        """Removes what is at ``path`` and below, and nothing else.
+
+        Raises:
+            FileNotFoundError: nothing is there.
+            OSError: as the store says.
+        """

@@ -1,0 +1,15 @@
+"""How the files of a file system are handled: the one place where that is decided."""
+
+from __future__ import annotations
+
+from fsspec import AbstractFileSystem
+from fsspec.implementations.local import LocalFileSystem
+
+from falcon_assets.storage.files.file_access import FileAccess
+from falcon_assets.storage.files.local_files import LocalFiles
+from falcon_assets.storage.files.remote_files import RemoteFiles
+
+
+def files_on(fs: AbstractFileSystem) -> FileAccess:
+    """The files on ``fs``."""
+    return LocalFiles(fs) if isinstance(fs, LocalFileSystem) else RemoteFiles(fs)

@@ -1,0 +1,14 @@
+"""Which kind of storage a store is: the one place where that is decided."""
+
+from __future__ import annotations
+
+from falcon_assets.storage.cluster_store import ClusterStore
+from falcon_assets.storage.files.local_files import LocalFiles
+from falcon_assets.storage.kinds.objects.object_storage import ObjectStorage
+from falcon_assets.storage.kinds.renaming.renaming_storage import RenamingStorage
+from falcon_assets.storage.kinds.storage_kind import StorageKind
+
+
+def kind_of(store: ClusterStore) -> StorageKind:
+    """The instances of ``store``, by the protocol of its kind."""
+    return RenamingStorage(store) if isinstance(store.files, LocalFiles) else ObjectStorage(store)

@@ -1,0 +1,1 @@
+"""Stores without rename, as S3: the availability flag is the switch."""

@@ -1,0 +1,44 @@
+"""Instances on object stores, which have neither rename nor locks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
+
+from falcon_assets.planning.retention.eviction import StoredLocation
+from falcon_assets.storage.kinds.file_storage import FileStorage
+from falcon_assets.storage.kinds.objects.publication import ObjectPublication
+from falcon_assets.storage.kinds.objects.removal import ObjectRemoval
+from falcon_assets.storage.kinds.publishing import InstancePublication, OutputTarget
+from falcon_assets.storage.kinds.removing import Removal
+from falcon_assets.storage.kinds.storage_kind import READERS_SECONDS, Ability
+
+
+class ObjectStorage(FileStorage):
+    """The availability flag is the switch: it goes before anything of an instance does, and comes last."""
+
+    cannot = frozenset(Ability)
+
+    def publish(self, key: str, outputs: Mapping[str, OutputTarget]) -> AbstractContextManager[InstancePublication]:
+        return ObjectPublication(self.store, key, outputs)
+
+    def recover(self, key: str, output: OutputTarget) -> None:
+        pass  # the flag is gone then, and the next publication does all of it again
+
+    def removal(self, flag: str | None) -> Removal:
+        return ObjectRemoval(self.store, flag)
+
+    def is_untouched(self, location: StoredLocation, flag: str | None) -> bool:
+        # Without a flag the whole cannot be told from a part.
+        self.store.files.refresh()
+        return (
+            location.kind == "data"
+            and flag is not None
+            and bool(self.store.fs.exists(f"{self.store.path(location.path)}/{flag}"))
+        )
+
+    def purge(self, patience: float = READERS_SECONDS) -> None:
+        pass  # what goes is removed at once
+
+    def is_purged(self) -> bool:
+        return True

@@ -1,0 +1,42 @@
+"""Instances on file systems whose rename is atomic."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
+
+from falcon_assets.planning.retention.eviction import StoredLocation
+from falcon_assets.storage.kinds.file_storage import FileStorage
+from falcon_assets.storage.kinds.publishing import InstancePublication, OutputTarget
+from falcon_assets.storage.kinds.removing import Removal
+from falcon_assets.storage.kinds.renaming.publication import RenamePublication
+from falcon_assets.storage.kinds.renaming.removal import RenameRemoval, is_purged, purge
+from falcon_assets.storage.kinds.storage_kind import READERS_SECONDS
+
+
+class RenamingStorage(FileStorage):
+    """What comes and what goes is renamed, with locks that die with their holder.
+
+    What went stays aside for a minute or two, for the sake of those who are reading it.
+    """
+
+    cannot = frozenset()
+
+    def publish(self, key: str, outputs: Mapping[str, OutputTarget]) -> AbstractContextManager[InstancePublication]:
+        return RenamePublication(self.store, key, outputs)
+
+    def recover(self, key: str, output: OutputTarget) -> None:
+        RenamePublication.recover(self.store, key, output)
+
+    def removal(self, flag: str | None) -> Removal:
+        return RenameRemoval(self.store, flag)
+
+    def is_untouched(self, location: StoredLocation, flag: str | None) -> bool:
+        return os.path.lexists(self.store.path(location.path))  # it goes in one step
+
+    def purge(self, patience: float = READERS_SECONDS) -> None:
+        purge(self.store, patience)
+
+    def is_purged(self) -> bool:
+        return is_purged(self.store)

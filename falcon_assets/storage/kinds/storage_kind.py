@@ -1,0 +1,128 @@
+"""What a store can do for the instances that lie on it: the protocol that each kind of storage fulfils."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from datetime import datetime
+from enum import Enum
+from typing import ClassVar
+
+from falcon_assets.model.feed import Feed
+from falcon_assets.planning.retention.eviction import StoredLocation
+from falcon_assets.storage.cluster_store import ClusterStore
+from falcon_assets.storage.data_version import DataVersion
+from falcon_assets.storage.kinds.publishing import InstancePublication, OutputTarget
+from falcon_assets.storage.kinds.removing import Removal
+
+READERS_SECONDS = 60.0
+"""How long a reader may take to list one folder."""
+
+
+class Ability(Enum):
+    """What not every kind of storage can do."""
+
+    RENAME = "rename"
+    """To exchange an instance in one step: without it, what is written in several steps is written in its place."""
+    LOCK = "lock"
+    """To keep others away, until the holder ends in whatever way."""
+    MODES = "modes"
+    """To keep owners and permissions."""
+    TIMES = "times"
+    """To keep the times of files."""
+    SPARK_OUTPUT = "outputs of workflows"
+    """To be written to by Spark."""
+
+
+class StorageKind(ABC):
+    """The instances on a store; each is named by its path below the store's root, whatever lies there.
+
+    Nothing outside of :mod:`falcon_assets.storage.kinds` asks which kind it is: it calls these methods, or asks for an
+    ability by name.
+    """
+
+    cannot: ClassVar[frozenset[Ability]]
+    """What it cannot do."""
+
+    def __init__(self, store: ClusterStore) -> None:
+        self.store = store
+        """The store."""
+
+    @abstractmethod
+    def instances(self, feed: Feed, spans: Sequence[tuple[datetime, datetime]]) -> Iterator[tuple[datetime, str]]:
+        """The instances of ``feed`` that have something in the store, complete or not, each with its path.
+
+        Args:
+            feed: The feed.
+            spans: Spans of nominal times, both ends included.
+
+        Raises:
+            StorageError: the store cannot be read.
+            ExpressionError: the path template names an unknown variable.
+            UnknownEntityError: the feed is not on the store's cluster.
+        """
+
+    @abstractmethod
+    def is_available(self, feed: Feed, path: str) -> bool:
+        """Whether the instance at ``path`` is complete.
+
+        Raises:
+            StorageError: the store refuses to say, so that nobody knows.
+        """
+
+    @abstractmethod
+    def version(self, path: str, flag: str | None) -> DataVersion:
+        """What the instance at ``path`` holds; ``flag`` is the name of the feed's availability flag.
+
+        Raises:
+            StorageError: nothing is there, it cannot be read, or it keeps changing.
+        """
+
+    @abstractmethod
+    def publish(self, key: str, outputs: Mapping[str, OutputTarget]) -> AbstractContextManager[InstancePublication]:
+        """A publication of ``outputs`` (by output name): readers see the whole old instance, the whole new one or none.
+
+        On entering, what a crashed run left at each output is repaired, and other runs are kept away or overtaken. On
+        leaving, what was not committed is dropped.
+
+        Args:
+            key: The process instance, for messages.
+            outputs: Where they go, none within another.
+
+        Raises:
+            StorageError: the outputs cannot be published here; on entering: one is being written by another run, is not
+                fit to be written, or the store refuses.
+        """
+
+    @abstractmethod
+    def recover(self, key: str, output: OutputTarget) -> None:
+        """Puts an output in order that a crash left between its old and its new instance; mostly there is nothing.
+
+        Raises:
+            StorageError: somebody is publishing it.
+        """
+
+    @abstractmethod
+    def removal(self, flag: str | None) -> Removal:
+        """How locations of a feed go, whose availability flag has that name; :meth:`purge` frees their space."""
+
+    @abstractmethod
+    def is_untouched(self, location: StoredLocation, flag: str | None) -> bool:
+        """Whether nothing was removed yet of an instance whose first location this is; False where nobody can tell.
+
+        Raises:
+            OSError: as the store says.
+        """
+
+    @abstractmethod
+    def purge(self, patience: float = READERS_SECONDS) -> None:
+        """Frees the space of everything that was set aside so far, by this pass or one that was killed.
+
+        Waits until the last of it has been out of its place for ``patience`` seconds; not at all where nothing was set
+        aside. What cannot be removed is left to the next pass.
+        """
+
+    @abstractmethod
+    def is_purged(self) -> bool:
+        """Whether there is nothing that :meth:`purge` could free."""
