@@ -19,7 +19,7 @@ from falcon_assets.planning.instances.instance_paths import InstancePaths
 from falcon_assets.planning.retention.eviction import StoredInstance, StoredLocation, plan_eviction
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.eviction.evicting import evict
-from falcon_assets.storage.eviction.instance_tree import stored_instances
+from falcon_assets.storage.instances.stored_instances import stored_instances
 from falcon_assets.storage.kinds.kind_of import kind_of
 
 PLANNED, DELETED = 100_000, 10_000

@@ -15,7 +15,7 @@ from falcon_assets.storage.copying.complete_copies import publish_if_complete
 from falcon_assets.storage.copying.copy_publication import publish_copies
 from falcon_assets.storage.copying.copy_task import FileReport, TaskSummary, run_task
 from falcon_assets.storage.copying.instance_copy import CopyResult, InstanceCopy
-from falcon_assets.storage.data_version import DataVersion
+from falcon_assets.storage.instances.data_version import DataVersion
 from falcon_assets.storage.kinds.publishing import OutputTarget
 from tests.builders import VALIDITY, make_cluster, make_feed
 

@@ -40,7 +40,7 @@ ROOMS = [
 INSIDE = PACKAGE / "orchestration" / "dagster_internals"
 PARTS = {
     "engines": ["computing", ""],
-    "storage": ["files", "", "kinds", "copying", "eviction"],
+    "storage": ["files", "", "instances", "kinds", "copying", "eviction"],
     "planning": ["time", "windows", "replication", "instances", "rules", "landing", "retention"],
     "orchestration": ["dagster_internals", "mapping", "platform", "runs", "assets", "coordination", "retention", ""],
 }

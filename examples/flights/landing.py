@@ -27,8 +27,8 @@ from falcon_assets.model.instant import format_instant
 from falcon_assets.planning.instances.instance_paths import InstancePaths
 from falcon_assets.planning.time.timeline import feed_timeline
 from falcon_assets.settings import Settings
-from falcon_assets.storage.availability import is_available
 from falcon_assets.storage.cluster_store import ClusterStore
+from falcon_assets.storage.instances.availability import is_available
 from falcon_assets.storage.kinds.kind_of import kind_of
 from falcon_assets.storage.kinds.publishing import OutputTarget
 

@@ -18,8 +18,8 @@ from falcon_assets.orchestration.coordination.landing_events import Landings
 from falcon_assets.orchestration.coordination.pushes import not_from_outside
 from falcon_assets.planning.instances.instance_paths import InstancePaths
 from falcon_assets.planning.time.timeline import feed_timeline
-from falcon_assets.storage.collecting import Collected, collect, why_unavailable
 from falcon_assets.storage.feed_store import store_of
+from falcon_assets.storage.instances.landing import Collected, collect, why_unavailable
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from falcon_assets.model.feed import Feed
-from falcon_assets.storage.instance_files import InstanceFiles
+from falcon_assets.storage.instances.instance_files import InstanceFiles
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from fnmatch import fnmatchcase
 
 from falcon_assets.errors import WorkflowError
 from falcon_assets.model.feed import Feed
-from falcon_assets.storage.data_files import is_hidden
+from falcon_assets.storage.instances.data_files import is_hidden
 
 _GLOB_OPTION = "pathGlobFilter"
 

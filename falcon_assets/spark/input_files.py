@@ -13,7 +13,7 @@ from falcon_assets.errors import WorkflowError
 from falcon_assets.spark.dataset import InputData
 from falcon_assets.spark.flags import flag_options
 from falcon_assets.spark.paths import literal, path_of, path_of_file
-from falcon_assets.storage.data_files import is_hidden, shown
+from falcon_assets.storage.instances.data_files import is_hidden, shown
 
 _SHOWN = 5
 _FILTERS = ("pathglobfilter", "modifiedbefore", "modifiedafter")

@@ -7,7 +7,7 @@ from itertools import dropwhile, takewhile
 
 from falcon_assets.errors import WorkflowError
 from falcon_assets.spark.dataset import InputData
-from falcon_assets.storage.data_files import is_data, shown
+from falcon_assets.storage.instances.data_files import is_data, shown
 
 _RECURSIVE = "recursiveFileLookup"
 _LAYOUT_OPTIONS = (_RECURSIVE.lower(), "basepath")

@@ -7,7 +7,7 @@ import re
 from urllib.parse import unquote
 
 from falcon_assets.errors import WorkflowError
-from falcon_assets.storage.data_files import shown
+from falcon_assets.storage.instances.data_files import shown
 
 _PATTERN = re.compile(r"[{}\[\]*?\\]")
 _SCHEME = re.compile(r"^[A-Za-z][A-Za-z0-9+.-]*:(//[^/]*)?")

@@ -23,7 +23,7 @@ from falcon_assets.spark.connect import CREDENTIAL_VARIABLE, OF_THE_DATABASE, is
 from falcon_assets.spark.java import require_java
 from falcon_assets.spark.jvm_environ import utf8_locale
 from falcon_assets.spark.server_state import ServerFiles, ServerProcess
-from falcon_assets.storage.path_lock import path_lock
+from falcon_assets.storage.files.path_lock import path_lock
 
 START_SECONDS = 90.0
 """How long a server may take to listen; it takes 6 seconds on an idle machine."""

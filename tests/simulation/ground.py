@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 from falcon_assets.catalog.store import EntityStore
 from falcon_assets.settings import Settings
 from falcon_assets.storage.cluster_store import ClusterStore
-from falcon_assets.storage.data_version import fingerprint
+from falcon_assets.storage.instances.data_version import fingerprint
 from tests.simulation.world import Arrival, World
 
 

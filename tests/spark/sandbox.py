@@ -16,7 +16,7 @@ from falcon_assets.model.workflow import Workflow
 from falcon_assets.spark.dataset import InputData, OutputData
 from falcon_assets.spark.session import session_for
 from falcon_assets.storage.cluster_store import ClusterStore
-from falcon_assets.storage.data_version import count_files
+from falcon_assets.storage.instances.data_version import count_files
 from tests.builders import make_cluster, make_feed
 
 CONFS = {

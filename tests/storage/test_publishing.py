@@ -12,8 +12,8 @@ import pytest
 
 from falcon_assets.errors import StorageError
 from falcon_assets.storage.cluster_store import ClusterStore
-from falcon_assets.storage.data_version import DataVersion, fingerprint
-from falcon_assets.storage.explain import explained
+from falcon_assets.storage.errors import explained
+from falcon_assets.storage.instances.data_version import DataVersion, fingerprint
 from falcon_assets.storage.kinds.kind_of import kind_of
 from falcon_assets.storage.kinds.publishing import InstancePublication, OutputTarget
 from tests.builders import make_cluster

@@ -14,11 +14,11 @@ from pathlib import Path
 import pytest
 
 from falcon_assets.errors import StorageError
-from falcon_assets.storage.availability import is_available
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.copying.copy_task import TaskSummary, run_task
-from falcon_assets.storage.data_version import fingerprint
 from falcon_assets.storage.eviction.unfinished_copies import UnfinishedCopy, remove_unfinished, unfinished_copies
+from falcon_assets.storage.instances.availability import is_available
+from falcon_assets.storage.instances.data_version import fingerprint
 from tests.builders import make_cluster, make_feed
 from tests.copy_sandbox import FLAG, PATH, CopySandbox, some_files
 from tests.s3_server import ENVIRON, KEY, SECRET, lake, s3_server

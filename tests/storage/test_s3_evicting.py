@@ -16,10 +16,10 @@ from falcon_assets.model.instant import parse_instant
 from falcon_assets.planning.instances.instance_paths import InstancePaths
 from falcon_assets.planning.retention.eviction import StoredInstance, Verdict, plan_eviction
 from falcon_assets.storage.cluster_store import ClusterStore
-from falcon_assets.storage.data_version import fingerprint
 from falcon_assets.storage.eviction.evicting import Evicted, evict, is_untouched
-from falcon_assets.storage.eviction.instance_tree import stored_instances
 from falcon_assets.storage.eviction.unfinished_archive import UnfinishedArchive
+from falcon_assets.storage.instances.data_version import fingerprint
+from falcon_assets.storage.instances.stored_instances import stored_instances
 from falcon_assets.storage.kinds.kind_of import kind_of
 from falcon_assets.storage.staging import copies_folder
 from tests.builders import VALIDITY, make_cluster, make_feed

@@ -13,8 +13,8 @@ import pytest
 from falcon_assets.errors import StorageError
 from falcon_assets.storage.copying.copy_task import run_task
 from falcon_assets.storage.eviction.unfinished_copies import UnfinishedCopy, remove_unfinished, unfinished_copies
+from falcon_assets.storage.files.path_lock import path_lock
 from falcon_assets.storage.kinds.kind_of import kind_of
-from falcon_assets.storage.path_lock import path_lock
 from falcon_assets.storage.staging import copies_folder, unfinished_mark
 from tests.copy_sandbox import FLAG, PATH, CopySandbox, some_files
 from tests.processes import killed_before

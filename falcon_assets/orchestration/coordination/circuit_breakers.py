@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from falcon_assets.errors import StorageError
 from falcon_assets.planning.landing.circuit_breaker import Breaker
-from falcon_assets.storage.explain import is_about_path
+from falcon_assets.storage.errors import is_about_path
 
 
 @dataclass(frozen=True)

@@ -25,8 +25,8 @@ from falcon_assets.planning.replication.replication_process import delay_of
 from falcon_assets.planning.rules.retries import timeout_of
 from falcon_assets.planning.time.timeline import feed_timeline
 from falcon_assets.settings import Settings
-from falcon_assets.storage.collecting import collect, require_root
 from falcon_assets.storage.feed_store import StoresOf
+from falcon_assets.storage.instances.landing import collect, require_root
 
 _Window = tuple[datetime, datetime]
 

@@ -18,9 +18,9 @@ from falcon_assets.orchestration.coordination.landing_events import Landings
 from falcon_assets.orchestration.platform.open_ledger import Ledger
 from falcon_assets.planning.instances.instance_paths import InstancePaths
 from falcon_assets.planning.landing.old_folders import Patrol
-from falcon_assets.storage.collecting import read, why_unavailable
-from falcon_assets.storage.explain import is_about_path
-from falcon_assets.storage.old_folders import AFTER_ALL, tells_changes, visits
+from falcon_assets.storage.errors import is_about_path
+from falcon_assets.storage.instances.landing import read, why_unavailable
+from falcon_assets.storage.instances.old_folders import AFTER_ALL, tells_changes, visits
 
 REQUESTS = 100
 """How many requests one look makes to a store at most, reading what is found not counted."""

@@ -22,8 +22,8 @@ from falcon_assets.orchestration.platform.open_ledger import Ledger
 from falcon_assets.planning.instances.instance_paths import InstancePaths
 from falcon_assets.planning.time.timeline import feed_timeline
 from falcon_assets.storage.cluster_store import ClusterStore
-from falcon_assets.storage.collecting import read, why_unavailable
-from falcon_assets.storage.explain import is_about_path
+from falcon_assets.storage.errors import is_about_path
+from falcon_assets.storage.instances.landing import read, why_unavailable
 
 AT_ONCE = 500
 """How many pushes one look answers at most."""

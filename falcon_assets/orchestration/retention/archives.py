@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from falcon_assets.errors import FalconError
 from falcon_assets.ledger.evictions import Eviction
 from falcon_assets.storage.cluster_store import ClusterStore
-from falcon_assets.storage.drivers import driver_explained
+from falcon_assets.storage.errors import driver_explained
 from falcon_assets.storage.eviction.unfinished_archive import UnfinishedArchive
 
 

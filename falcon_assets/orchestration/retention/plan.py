@@ -26,9 +26,9 @@ from falcon_assets.planning.instances.instance_paths import InstancePaths
 from falcon_assets.planning.retention.eviction import Verdict, plan_eviction
 from falcon_assets.planning.retention.limits import before
 from falcon_assets.storage.cluster_store import ClusterStore
-from falcon_assets.storage.eviction.instance_tree import stored_instances
 from falcon_assets.storage.eviction.unfinished_copies import UnfinishedCopy, unfinished_copies
 from falcon_assets.storage.feed_store import StoresOf
+from falcon_assets.storage.instances.stored_instances import stored_instances
 
 _AT_A_LOOK = 50
 """A look reads what has come to the targets of so many feeds: for more of them that would be much to keep in mind."""

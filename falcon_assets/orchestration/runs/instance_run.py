@@ -30,10 +30,10 @@ from falcon_assets.planning.instances.process_instance import (
 )
 from falcon_assets.planning.rules.lateness import late_workflow
 from falcon_assets.spark.dataset import InputData, OutputData
-from falcon_assets.storage.availability import AvailableInstances, is_available
 from falcon_assets.storage.cluster_store import ClusterStore
-from falcon_assets.storage.data_version import DataVersion, count_files
-from falcon_assets.storage.instance_files import InstanceFiles
+from falcon_assets.storage.instances.availability import AvailableInstances, is_available
+from falcon_assets.storage.instances.data_version import DataVersion, count_files
+from falcon_assets.storage.instances.instance_files import InstanceFiles
 from falcon_assets.storage.kinds.kind_of import kind_of
 from falcon_assets.storage.kinds.publishing import InstancePublication, OutputTarget
 from falcon_assets.storage.kinds.storage_kind import Ability

@@ -28,12 +28,12 @@ from falcon_assets.planning.replication.options import replication_options
 from falcon_assets.planning.replication.replication_process import Replication, replication_name
 from falcon_assets.planning.replication.targets import Contribution, sources_of
 from falcon_assets.spark.copying import copy_instance
-from falcon_assets.storage.availability import is_available
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.copying.complete_copies import publish_if_complete
 from falcon_assets.storage.copying.copy_progress import CopyProgress
 from falcon_assets.storage.copying.instance_copy import CopyResult, InstanceCopy
-from falcon_assets.storage.data_version import DataVersion, fingerprint
+from falcon_assets.storage.instances.availability import is_available
+from falcon_assets.storage.instances.data_version import DataVersion, fingerprint
 from falcon_assets.storage.kinds.kind_of import kind_of
 from falcon_assets.storage.kinds.publishing import OutputTarget
 from falcon_assets.storage.kinds.storage_kind import Ability

@@ -9,7 +9,7 @@ from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.copying.copy_folders import CopyFolders
 from falcon_assets.storage.copying.copy_publication import publish_copies
 from falcon_assets.storage.copying.instance_copy import is_published
-from falcon_assets.storage.data_version import DataVersion, fingerprint
+from falcon_assets.storage.instances.data_version import DataVersion, fingerprint
 from falcon_assets.storage.kinds.kind_of import kind_of
 from falcon_assets.storage.kinds.publishing import OutputTarget
 

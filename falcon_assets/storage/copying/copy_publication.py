@@ -17,8 +17,8 @@ from falcon_assets.storage.copying.copy_folders import CopyFolders
 from falcon_assets.storage.copying.copy_records import true_records
 from falcon_assets.storage.copying.file_marks import list_files
 from falcon_assets.storage.copying.instance_copy import part_lock
-from falcon_assets.storage.data_version import DataVersion, fingerprint, version_of
-from falcon_assets.storage.drivers import driver_explained
+from falcon_assets.storage.errors import driver_explained
+from falcon_assets.storage.instances.data_version import DataVersion, fingerprint, version_of
 from falcon_assets.storage.kinds.publishing import OutputTarget
 from falcon_assets.storage.kinds.renaming.publication import RenamePublication
 

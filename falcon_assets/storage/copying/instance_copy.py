@@ -20,10 +20,10 @@ from falcon_assets.storage.copying.copy_records import true_records
 from falcon_assets.storage.copying.copy_task import CopyJob, TaskSummary, run_task
 from falcon_assets.storage.copying.file_copy import Attributes
 from falcon_assets.storage.copying.file_marks import list_files
-from falcon_assets.storage.drivers import driver_explained
+from falcon_assets.storage.errors import driver_explained
+from falcon_assets.storage.files.path_lock import path_lock
 from falcon_assets.storage.kinds.kind_of import kind_of
 from falcon_assets.storage.kinds.publishing import OutputTarget
-from falcon_assets.storage.path_lock import path_lock
 
 _LOCK_SECONDS = 3.0
 _SHOWN_FAILURES = 5

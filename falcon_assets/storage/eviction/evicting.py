@@ -9,8 +9,8 @@ from typing import NamedTuple
 from falcon_assets.errors import StorageError
 from falcon_assets.planning.retention.eviction import StoredInstance, StoredLocation, Verdict
 from falcon_assets.storage.cluster_store import ClusterStore
+from falcon_assets.storage.errors import explained, explanation
 from falcon_assets.storage.eviction.archiving import archive
-from falcon_assets.storage.explain import explained, explanation
 from falcon_assets.storage.kinds.kind_of import kind_of
 from falcon_assets.storage.kinds.removing import Removal
 

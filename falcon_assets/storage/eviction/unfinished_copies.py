@@ -19,10 +19,10 @@ from typing import NamedTuple
 from falcon_assets.errors import StorageError
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.copying.copy_folders import CopyFolders
-from falcon_assets.storage.drivers import driver_explained
+from falcon_assets.storage.errors import driver_explained
+from falcon_assets.storage.files.path_lock import path_lock
 from falcon_assets.storage.kinds.kind_of import kind_of
 from falcon_assets.storage.kinds.publishing import OutputTarget
-from falcon_assets.storage.path_lock import path_lock
 from falcon_assets.storage.staging import unfinished_folder, unfinished_mark
 
 

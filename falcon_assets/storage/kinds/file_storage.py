@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 
 from falcon_assets.model.feed import Feed
-from falcon_assets.storage.availability import is_available, listed_instances
-from falcon_assets.storage.data_version import DataVersion, fingerprint
+from falcon_assets.storage.instances.availability import is_available, listed_instances
+from falcon_assets.storage.instances.data_version import DataVersion, fingerprint
 from falcon_assets.storage.kinds.storage_kind import StorageKind
 
 

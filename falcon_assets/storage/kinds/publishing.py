@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
-from falcon_assets.storage.data_version import DataVersion
+from falcon_assets.storage.instances.data_version import DataVersion
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from typing import ClassVar
 from falcon_assets.model.feed import Feed
 from falcon_assets.planning.retention.eviction import StoredLocation
 from falcon_assets.storage.cluster_store import ClusterStore
-from falcon_assets.storage.data_version import DataVersion
+from falcon_assets.storage.instances.data_version import DataVersion
 from falcon_assets.storage.kinds.publishing import InstancePublication, OutputTarget
 from falcon_assets.storage.kinds.removing import Removal
 

@@ -14,8 +14,8 @@ from falcon_assets.orchestration.runs.instance_run import InstanceResult, Instan
 from falcon_assets.spark.copying import copy_instance
 from falcon_assets.spark.session import session_for
 from falcon_assets.storage.cluster_store import ClusterStore
-from falcon_assets.storage.data_version import count_files
 from falcon_assets.storage.feed_store import StoresOf
+from falcon_assets.storage.instances.data_version import count_files
 from tests.builders import SPARK, make_cluster, make_feed, make_process
 from tests.copy_sandbox import CopySandbox, some_files
 

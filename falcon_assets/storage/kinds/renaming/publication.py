@@ -10,12 +10,12 @@ from types import TracebackType
 
 from falcon_assets.errors import StorageError
 from falcon_assets.storage.cluster_store import ClusterStore
-from falcon_assets.storage.data_version import DataVersion
-from falcon_assets.storage.explain import explained
+from falcon_assets.storage.errors import explained
+from falcon_assets.storage.files.path_lock import path_lock
+from falcon_assets.storage.instances.data_version import DataVersion
 from falcon_assets.storage.kinds.publishing import OutputTarget
 from falcon_assets.storage.kinds.renaming.output_swap import OutputSwap
 from falcon_assets.storage.kinds.renaming.replaced import make_ready, sweep
-from falcon_assets.storage.path_lock import path_lock
 
 _LOCK_SECONDS = 3.0
 

@@ -13,7 +13,7 @@ import time
 import uuid
 from pathlib import Path
 
-from falcon_assets.storage.explain import DISK_FULL
+from falcon_assets.storage.errors import DISK_FULL
 
 _FOLDER = "replaced"
 _MINUTE = 60

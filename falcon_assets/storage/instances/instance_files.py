@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from falcon_assets.storage.cluster_store import ClusterStore
-from falcon_assets.storage.explain import explained
-from falcon_assets.storage.listing import files_of
+from falcon_assets.storage.errors import explained
+from falcon_assets.storage.instances.listing import files_of
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""What the operating system refuses, said so that a person can mend it."""
+"""What the operating system and drivers of stores refuse, said so that a person can mend it, and without secrets."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import errno
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from falcon_assets.errors import StorageError, UnreachableError
+from falcon_assets.errors import FalconError, StorageError, UnreachableError
 
 DISK_FULL = (errno.ENOSPC, errno.EDQUOT)
 _REASONS = {
@@ -43,6 +43,29 @@ def explained(cluster: str, doing: str) -> Iterator[None]:
         yield
     except OSError as error:
         raise explanation(cluster, doing, error) from error
+
+
+@contextmanager
+def driver_explained(cluster: str, doing: str) -> Iterator[None]:
+    """As :func:`explained`, for stores whose drivers raise anything: their other exceptions are named, never quoted.
+
+    Args:
+        cluster: Name of the cluster.
+        doing: What is being done, after "cannot".
+
+    Raises:
+        StorageError: instead of every exception that is not one of ours.
+    """
+    try:
+        with explained(cluster, doing):
+            yield
+    except FalconError:
+        raise
+    except Exception as error:
+        raise StorageError(
+            f"cluster {cluster!r}: cannot {doing} ({type(error).__name__}): "
+            "check the endpoints and their storage_options"
+        ) from None
 
 
 def explanation(cluster: str, doing: str, error: OSError) -> StorageError:

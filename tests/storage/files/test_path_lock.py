@@ -3,7 +3,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from falcon_assets.storage.path_lock import path_lock
+from falcon_assets.storage.files.path_lock import path_lock
 from tests.processes import forked
 
 

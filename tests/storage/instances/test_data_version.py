@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from falcon_assets.errors import StorageError
 from falcon_assets.storage.cluster_store import ClusterStore
-from falcon_assets.storage.data_version import DataVersion, fingerprint
+from falcon_assets.storage.instances.data_version import DataVersion, fingerprint
 from tests.builders import make_cluster
 
 Files = dict[str, bytes]

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from falcon_assets.errors import StorageError
 from falcon_assets.model.feed import Feed
 from falcon_assets.planning.instances.instance_paths import InstancePaths
-from falcon_assets.storage.availability import AvailableInstances, available_instances, is_available
 from falcon_assets.storage.cluster_store import ClusterStore
+from falcon_assets.storage.instances.availability import AvailableInstances, available_instances, is_available
 from tests.builders import make_cluster, make_feed
 
 CLUSTER = make_cluster()

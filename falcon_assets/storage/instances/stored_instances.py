@@ -14,7 +14,7 @@ from falcon_assets.model.path_template import PathTemplate
 from falcon_assets.planning.instances.instance_paths import InstancePaths, Place
 from falcon_assets.planning.retention.eviction import LocationKind, StoredInstance, StoredLocation
 from falcon_assets.storage.cluster_store import ClusterStore
-from falcon_assets.storage.explain import explained
+from falcon_assets.storage.errors import explained
 
 
 def stored_instances(store: ClusterStore, feed: Feed, cluster: Cluster) -> list[StoredInstance]:

@@ -12,9 +12,9 @@ from typing import Any
 
 from falcon_assets.errors import StorageError
 from falcon_assets.storage.cluster_store import ClusterStore
-from falcon_assets.storage.data_files import is_hidden
-from falcon_assets.storage.explain import explained
-from falcon_assets.storage.side_files import is_side_file
+from falcon_assets.storage.errors import explained
+from falcon_assets.storage.instances.data_files import is_hidden
+from falcon_assets.storage.instances.side_files import is_side_file
 
 _MODIFIED = ("mtime", "LastModified", "last_modified", "updated", "modified", "modificationTime")
 """What fsspec's file systems call the modification time: local, sftp, hdfs; s3; abfs; gs; ftp; webhdfs."""
@@ -36,7 +36,7 @@ def signature(store: ClusterStore, path: str, flag: str | None) -> str:
     """A cheap fingerprint of the listing of the instance at ``path``: names, sizes, modification times and etags.
 
     Another signature says that the data version may be another one; the same files copied anew have another signature.
-    Only data counts, as in a data version: see :mod:`falcon_assets.storage.data_files`.
+    Only data counts, as in a data version: see :mod:`falcon_assets.storage.instances.data_files`.
 
     Args:
         store: Where it lies.

@@ -17,7 +17,7 @@ from falcon_assets.errors import StorageError
 from falcon_assets.model.feed import Feed
 from falcon_assets.planning.landing.old_folders import SLACK, Patrol
 from falcon_assets.storage.cluster_store import ClusterStore
-from falcon_assets.storage.old_folders import AFTER_ALL, Visit, tells_changes, visits
+from falcon_assets.storage.instances.old_folders import AFTER_ALL, Visit, tells_changes, visits
 from tests.builders import make_cluster, make_feed
 from tests.s3_server import ENVIRON, lake, s3_server
 

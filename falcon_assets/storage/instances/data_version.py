@@ -10,10 +10,10 @@ from typing import Any
 
 from falcon_assets.errors import StorageError
 from falcon_assets.storage.cluster_store import ClusterStore
-from falcon_assets.storage.explain import explained
+from falcon_assets.storage.errors import explained
 from falcon_assets.storage.files.checksum import checksum
-from falcon_assets.storage.instance_files import InstanceFiles
-from falcon_assets.storage.listing import files_of
+from falcon_assets.storage.instances.instance_files import InstanceFiles
+from falcon_assets.storage.instances.listing import files_of
 
 _BLOCK = 1 << 20
 _ATTEMPTS = 5
@@ -34,9 +34,9 @@ class DataVersion:
 def fingerprint(store: ClusterStore, path: str, flag: str | None) -> DataVersion:
     """The version of the instance at ``path``: hashed over the sorted (relative name, size, content checksum).
 
-    The files are those of :mod:`falcon_assets.storage.data_files`. Modification times, the order of directories and
-    empty folders do not matter. An instance that is replaced while it is read is read again, so that the version is
-    never one of a mixture.
+    The files are those of :mod:`falcon_assets.storage.instances.data_files`. Modification times, the order of
+    directories and empty folders do not matter. An instance that is replaced while it is read is read again, so that
+    the version is never one of a mixture.
 
     Args:
         store: Where it lies.

@@ -14,7 +14,7 @@ from falcon_assets.model.feed import Feed
 from falcon_assets.model.path_template import TIME_VARIABLES, PathTemplate
 from falcon_assets.planning.instances.instance_paths import InstancePaths
 from falcon_assets.storage.cluster_store import ClusterStore
-from falcon_assets.storage.explain import explained
+from falcon_assets.storage.errors import explained
 
 _NO_PLACE = (errno.ELOOP, errno.ENAMETOOLONG)
 _SPAN = {

@@ -10,11 +10,11 @@ from typing import NamedTuple
 from falcon_assets.errors import FalconError, StorageError, UnreachableError
 from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.feed import Feed
-from falcon_assets.storage.availability import is_available, listed_instances
 from falcon_assets.storage.cluster_store import ClusterStore
-from falcon_assets.storage.data_version import DataVersion, fingerprint
-from falcon_assets.storage.explain import explained
-from falcon_assets.storage.listing import list_instance
+from falcon_assets.storage.errors import explained
+from falcon_assets.storage.instances.availability import is_available, listed_instances
+from falcon_assets.storage.instances.data_version import DataVersion, fingerprint
+from falcon_assets.storage.instances.listing import list_instance
 
 
 class Collected(NamedTuple):
