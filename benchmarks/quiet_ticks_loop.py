@@ -27,7 +27,7 @@ from falcon_assets.orchestration.platform.dagster_instance import open_instance
 from falcon_assets.orchestration.platform.open_ledger import open_ledger
 from falcon_assets.settings import Settings, load_settings
 from falcon_assets.storage.cluster_store import ClusterStore
-from falcon_assets.storage.instances.listing import signature
+from falcon_assets.storage.instances.instance_files import signature
 
 TICKS = 5
 _EACH = "FROM generate_series(0, :processes - 1) n, generate_series(CAST(:first AS timestamptz), :last, '1 hour') t"

@@ -12,7 +12,7 @@ from falcon_assets.storage.errors import explained
 from falcon_assets.storage.files.local_files import local_mark
 from falcon_assets.storage.files.remote_files import entry_mark
 from falcon_assets.storage.instances.data_files import is_data, is_hidden
-from falcon_assets.storage.instances.listing import files_of
+from falcon_assets.storage.instances.instance_files import files_of
 
 
 def list_files(store: ClusterStore, path: str, flag: str | None) -> dict[str, ListedFile]:

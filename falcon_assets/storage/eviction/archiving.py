@@ -14,7 +14,7 @@ from falcon_assets.storage.copying.file_copy import Attributes, FileCopy
 from falcon_assets.storage.copying.throttle import Throttle
 from falcon_assets.storage.eviction.unfinished_archive import UnfinishedArchive
 from falcon_assets.storage.files.durable import make_folders, sync, sync_tree
-from falcon_assets.storage.instances.listing import all_files_of, list_instance
+from falcon_assets.storage.instances.instance_files import all_files_of, list_instance
 
 _Files: TypeAlias = Mapping[str, Mapping[str, Any]]
 """fsspec's entry of each file, by its name relative to the instance; "" for an instance that is a single file."""

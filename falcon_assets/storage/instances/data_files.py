@@ -1,12 +1,15 @@
 """The rule that says which files below an instance's path are its data.
 
 Versions, signatures, collectors, copies and Spark follow it: every regular file at any depth, except the feed's flag at
-the top, and what has a hidden name or lies in a folder that has one.
+the top, and what has a hidden name or lies in a folder that has one. What Hadoop's committers leave beside it goes when
+an instance is published.
 """
 
 from __future__ import annotations
 
 import os
+import shutil
+from pathlib import Path
 
 
 def is_hidden(name: str) -> bool:
@@ -32,3 +35,26 @@ def shown(name: str) -> str:
     r"""A file's name as a person can read it, and every log can hold it: what is not UTF-8 is shown as ``\xff``."""
     text = os.fsencode(name).decode("utf-8", "backslashreplace")
     return "".join(each if each.isprintable() else each.encode("unicode_escape").decode("ascii") for each in text)
+
+
+def is_side_file(name: str) -> bool:
+    """Whether a file or folder of that base name is Hadoop's: checksums, the job's success marker, its scratch folder.
+
+    Source: ``ChecksumFileSystem`` (``.NAME.crc``) and ``FileOutputCommitter`` (``_SUCCESS``, ``_temporary``).
+    """
+    return name in ("_SUCCESS", "_temporary") or (name.startswith(".") and name.endswith(".crc"))
+
+
+def remove_side_files(folder: Path, keep: str | None) -> None:
+    """Removes all side files below ``folder``, except the file ``keep`` directly in it.
+
+    Raises:
+        OSError: as the operating system says.
+    """
+    for parent, folders, files in os.walk(folder):
+        for name in list(filter(is_side_file, folders)):
+            folders.remove(name)
+            shutil.rmtree(Path(parent, name))
+        for name in filter(is_side_file, files):
+            if not (name == keep and Path(parent) == folder):
+                Path(parent, name).unlink()

@@ -12,8 +12,7 @@ from falcon_assets.errors import StorageError
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.errors import explained
 from falcon_assets.storage.files.checksum import checksum
-from falcon_assets.storage.instances.instance_files import InstanceFiles
-from falcon_assets.storage.instances.listing import files_of
+from falcon_assets.storage.instances.instance_files import InstanceFiles, files_of
 
 _BLOCK = 1 << 20
 _ATTEMPTS = 5

@@ -1,13 +1,34 @@
-"""The files of an instance that were counted, for whoever reads them and must read them all."""
+"""The files of an instance as their folders list them: no content is read."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import hashlib
+import os
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from datetime import datetime, timezone
+from operator import itemgetter
+from typing import Any
 
+from falcon_assets.errors import StorageError
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.errors import explained
-from falcon_assets.storage.instances.listing import files_of
+from falcon_assets.storage.instances.data_files import is_hidden, is_side_file
+
+_MODIFIED = ("mtime", "LastModified", "last_modified", "updated", "modified", "modificationTime")
+"""What fsspec's file systems call the modification time: local, sftp, hdfs; s3; abfs; gs; ftp; webhdfs."""
+_MARKS = (*_MODIFIED, "ETag", "etag", "md5Hash", "generation", "created", "ino")
+"""What else shows that a file was written anew. Where ``rsync`` keeps size and time, inode and change time differ."""
+
+
+@dataclass(frozen=True)
+class Listing:
+    """What the folders of an instance said about its files."""
+
+    signature: str
+    """128 bits, hexadecimal: while it stays the same, so does the data version."""
+    modified: datetime | None
+    """The newest modification time of a file, UTC; None where there is no file or the store tells none."""
 
 
 @dataclass(frozen=True)
@@ -39,3 +60,114 @@ class InstanceFiles:
                 return {name: int(entry["size"]) for name, entry in listed}
             except FileNotFoundError:
                 return {}
+
+
+def signature(store: ClusterStore, path: str, flag: str | None) -> str:
+    """A cheap fingerprint of the listing of the instance at ``path``: names, sizes, modification times and etags.
+
+    Another signature says that the data version may be another one; the same files copied anew have another signature.
+    Only data counts, as in a data version: see :mod:`falcon_assets.storage.instances.data_files`.
+
+    Args:
+        store: Where it lies.
+        path: Its path below the root; a folder or a single file.
+        flag: Name of the feed's availability flag.
+
+    Raises:
+        StorageError: nothing is there, it cannot be listed, or a link in it leaves the root.
+    """
+    return list_instance(store, path, flag).signature
+
+
+def list_instance(store: ClusterStore, path: str, flag: str | None) -> Listing:
+    """The listing of the instance at ``path``, fresh from the store; arguments and errors as :func:`signature`."""
+    base = store.path(path)
+    store.fs.invalidate_cache()  # object stores' drivers would answer with the listing of the last look
+    with explained(store.cluster.name, f"list {path}"):
+        try:
+            files = sorted(
+                ((os.fsencode(name), _followed(store, entry)) for name, entry in files_of(store, base, flag)),
+                key=itemgetter(0),
+            )
+        except FileNotFoundError:
+            raise StorageError(f"cluster {store.cluster.name!r}: there is nothing at {path}") from None
+    digest = hashlib.blake2b(digest_size=16)
+    for name, entry in files:
+        marks = repr([entry.get("size"), *(str(entry.get(mark)) for mark in _MARKS)]).encode()
+        digest.update(len(name).to_bytes(8, "big") + name + len(marks).to_bytes(8, "big") + marks)
+    return Listing(digest.hexdigest(), max(filter(None, (modified_at(entry) for _, entry in files)), default=None))
+
+
+def files_of(store: ClusterStore, base: str, flag: str | None) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """(relative name, fsspec's entry) of each file that is data of the instance at ``base``, in no particular order.
+
+    Args:
+        store: Where it lies.
+        base: Its absolute path, as :meth:`ClusterStore.path` gives it. A single file has the relative name "".
+        flag: Name of the feed's availability flag, which is no data.
+
+    Raises:
+        StorageError: a link in it leaves the root or leads to a folder that it lies in.
+        OSError: as the store says.
+    """
+    return _files_but(is_hidden, store, base, flag)
+
+
+def all_files_of(store: ClusterStore, base: str, flag: str | None) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """As :func:`files_of`, with hidden files: all but the flag and what Hadoop's committers leave."""
+    return _files_but(is_side_file, store, base, flag)
+
+
+def _files_but(
+    left_out: Callable[[str], bool], store: ClusterStore, base: str, flag: str | None
+) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    if store.fs.isfile(base):
+        yield "", store.fs.info(base)
+        return
+    for entry in _files(left_out, store, base, ()):
+        relative = str(entry["name"])[len(base) + 1 :]
+        if relative != flag:
+            yield relative, entry
+
+
+def _files(
+    left_out: Callable[[str], bool], store: ClusterStore, folder: str, above: tuple[str, ...]
+) -> Iterator[Mapping[str, Any]]:
+    real = os.path.realpath(folder) if store.is_local else folder
+    if real in above:
+        raise StorageError(f"cluster {store.cluster.name!r}: {folder} is a symbolic link to a folder that it lies in")
+    for entry in store.fs.ls(folder, detail=True):
+        name, kind = str(entry["name"]).rstrip("/"), entry["type"]
+        if name == folder or left_out(name.rpartition("/")[2]):
+            continue
+        if entry.get("islink"):
+            kind = _kind_behind_link(store, name)
+        if kind == "directory":
+            yield from _files(left_out, store, name, (*above, real))
+        elif kind == "file":
+            yield {**entry, "name": name}
+
+
+def _kind_behind_link(store: ClusterStore, name: str) -> str:
+    store.path(name[len(store.path("")) :])  # raises where the link leaves the root
+    return "directory" if store.fs.isdir(name) else "file" if store.fs.isfile(name) else "other"
+
+
+def _followed(store: ClusterStore, entry: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A folder lists the time of a link itself; what counts is the file behind it."""
+    return store.fs.info(entry["name"]) if entry.get("islink") else entry
+
+
+def modified_at(entry: Mapping[str, Any]) -> datetime | None:
+    """When a listing says that what it lists was modified, UTC; None where it does not say."""
+    value = next((entry[key] for key in _MODIFIED if entry.get(key) is not None), None)
+    try:
+        if isinstance(value, int | float):
+            seconds = value / 1000 if "modificationTime" in entry else value
+            return datetime.fromtimestamp(seconds, timezone.utc)
+        moment = datetime.fromisoformat(value.replace("Z", "+00:00")) if isinstance(value, str) else value
+    except (ValueError, OverflowError, OSError):
+        return None  # a driver's own way to write times, or a time that no calendar has
+    if not isinstance(moment, datetime):
+        return None
+    return moment.replace(tzinfo=moment.tzinfo or timezone.utc).astimezone(timezone.utc)

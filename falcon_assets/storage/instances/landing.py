@@ -14,7 +14,7 @@ from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.errors import explained
 from falcon_assets.storage.instances.availability import is_available, listed_instances
 from falcon_assets.storage.instances.data_version import DataVersion, fingerprint
-from falcon_assets.storage.instances.listing import list_instance
+from falcon_assets.storage.instances.instance_files import list_instance
 
 
 class Collected(NamedTuple):

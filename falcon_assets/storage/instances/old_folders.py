@@ -16,7 +16,7 @@ from falcon_assets.planning.landing.old_folders import Patrol
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.errors import explained, is_about_path
 from falcon_assets.storage.instances.availability import CLOCKS_APART, may_hold, utc_wall
-from falcon_assets.storage.instances.listing import modified_at
+from falcon_assets.storage.instances.instance_files import modified_at
 
 _TELL_CHANGES = {"file", "local", "hdfs", "arrow_hdfs", "webhdfs", "webHDFS", "sftp", "ssh", "smb"}
 """File systems (fsspec's names) whose folders have a modification time that says when an entry came or went."""

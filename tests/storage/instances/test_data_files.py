@@ -13,7 +13,7 @@ from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.copying.file_marks import list_files
 from falcon_assets.storage.instances.data_files import is_data, is_hidden, shown
 from falcon_assets.storage.instances.data_version import count_files
-from falcon_assets.storage.instances.listing import list_instance
+from falcon_assets.storage.instances.instance_files import list_instance
 from tests.builders import make_cluster
 
 DATA = [

@@ -16,8 +16,8 @@ from falcon_assets.errors import StorageError
 from falcon_assets.model.feed import Feed
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.instances.data_version import fingerprint
+from falcon_assets.storage.instances.instance_files import signature
 from falcon_assets.storage.instances.landing import Collected, collect
-from falcon_assets.storage.instances.listing import signature
 from tests.builders import make_cluster, make_feed
 
 CLUSTER = make_cluster()

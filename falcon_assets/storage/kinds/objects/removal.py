@@ -8,7 +8,7 @@ from functools import cached_property
 
 from falcon_assets.planning.retention.eviction import StoredLocation
 from falcon_assets.storage.cluster_store import ClusterStore
-from falcon_assets.storage.instances.side_files import is_side_file
+from falcon_assets.storage.instances.data_files import is_side_file
 from falcon_assets.storage.kinds.removing import parent_and_name
 from falcon_assets.storage.staging import copies_folder
 

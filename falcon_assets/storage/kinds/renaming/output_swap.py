@@ -24,8 +24,8 @@ from falcon_assets.errors import StorageError
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.files.durable import make_folders, sync, sync_tree
 from falcon_assets.storage.files.permissions import apply_permission
+from falcon_assets.storage.instances.data_files import remove_side_files
 from falcon_assets.storage.instances.data_version import DataVersion, fingerprint
-from falcon_assets.storage.instances.side_files import remove_side_files
 from falcon_assets.storage.kinds.publishing import OutputTarget
 from falcon_assets.storage.kinds.renaming.replaced import set_aside
 from falcon_assets.storage.staging import place_key

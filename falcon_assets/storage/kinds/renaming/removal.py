@@ -24,7 +24,7 @@ from falcon_assets.planning.retention.eviction import StoredLocation
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.errors import DISK_FULL
 from falcon_assets.storage.files.path_lock import acquire, path_lock, release
-from falcon_assets.storage.instances.side_files import is_side_file
+from falcon_assets.storage.instances.data_files import is_side_file
 from falcon_assets.storage.kinds.publishing import OutputTarget
 from falcon_assets.storage.kinds.removing import parent_and_name
 from falcon_assets.storage.kinds.renaming.output_swap import OutputSwap

@@ -8,7 +8,7 @@ import pytest
 
 from falcon_assets.errors import StorageError
 from falcon_assets.storage.cluster_store import ClusterStore
-from falcon_assets.storage.instances.listing import list_instance, signature
+from falcon_assets.storage.instances.instance_files import list_instance, signature
 from tests.builders import make_cluster
 
 
