@@ -26,7 +26,7 @@ def measure() -> list[Line]:
         environ = {**os.environ, "FALCON_HOME": f"{folder}/home", "FALCON_ENTITY_DEFS": f"{folder}/entities"}
         environ.pop("FALCON_COLO", None)
         write_entities(Path(folder, "entities"), FEEDS, PROCESSES)
-        _require_the_same(environ)
+        require_the_same(environ)
         rounds = list(alternate(ROUNDS, lambda: _seconds(DECLARED, environ), lambda: _seconds(BY_HAND, environ)))
     return [
         line_of(f"load {FEEDS:,} feeds and {PROCESSES:,} processes", rounds, ["total"], BAR),
@@ -50,7 +50,8 @@ def _command(module: str, *options: str) -> list[str]:
     return [sys.executable, "-m", "benchmarks.load_location", module, *options]
 
 
-def _require_the_same(environ: Mapping[str, str]) -> None:
+def require_the_same(environ: Mapping[str, str]) -> None:
+    """Ends with a sentence where an asset that is written by hand is not as the declared one."""
     ours, plain = (_assets(module, environ) for module in (DECLARED, BY_HAND))
     for key in ours["assets"].keys() | plain["assets"].keys():
         both = ours["assets"].get(key), plain["assets"].get(key)

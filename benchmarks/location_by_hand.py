@@ -59,7 +59,7 @@ def landing_feed(number: int, cluster: int) -> dg.AssetSpec:
             "falcon/colo": "east",
         },
         owners=["team:etl"],
-        kinds={"json", "file"},
+        kinds={"json", f"cluster-{cluster}"},
         partitions_def=HOURS_OF_2013,
         metadata=metadata_of_feed(number),
     )
@@ -87,7 +87,7 @@ def process(number: int) -> dg.AssetsDefinition:
                     "falcon/pipeline": f"pipeline-{number % 20}",
                 },
                 owners=["team:etl"],
-                kinds={"json", "spark", "sql"},
+                kinds={"json", "spark", f"cluster-{cluster}"},
                 partitions_def=HOURS_OF_2013,
                 metadata={
                     **metadata_of_feed(written),

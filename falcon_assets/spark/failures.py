@@ -43,6 +43,14 @@ _HINTS = (
 )
 
 
+def is_of_spark(error: BaseException) -> bool:
+    """Whether PySpark raised it; Py4J asks a dead JVM a second time, and then says only that nobody listens."""
+    return isinstance(error, SPARK_ERRORS) or (
+        isinstance(error, ConnectionError)
+        and any("/py4j/" in frame.filename for frame in traceback.extract_tb(error.__traceback__))
+    )
+
+
 def condition_of(error: BaseException) -> str:
     """Spark's error condition (``PATH_NOT_FOUND``), "" where it has none."""
     return (error.getCondition() or "") if isinstance(error, PySparkException) else ""

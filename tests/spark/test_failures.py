@@ -93,6 +93,36 @@ def test_the_jvm_ends_meanwhile(sandbox: Sandbox, spark: SparkSession) -> None:
     assert sandbox.session().range(3).count() == 3
 
 
+DEAD_AND_ASKED_AGAIN = """
+def run(spark, inputs, instance):
+    spark.sparkContext._gateway.proc.kill()
+    spark.sparkContext._gateway.proc.wait()
+    for _ in range(2):  # at the latest the second call opens a connection
+        try:
+            spark.range(3)
+        except Exception as error:
+            raised = error
+    raise raised
+"""
+NOBODY_LISTENS = """
+import socket
+def run(spark, inputs, instance):
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        socket.create_connection(taken.getsockname())
+"""
+
+
+def test_a_connection_that_is_refused_is_of_the_jvm_or_of_the_program(sandbox: Sandbox, spark: SparkSession) -> None:
+    for text, said in (
+        (NOBODY_LISTENS, "ConnectionRefusedError: [Errno 111] Connection refused"),
+        (DEAD_AND_ASKED_AGAIN, "Spark's JVM ended meanwhile: the log of the run may say why"),
+    ):
+        sandbox.file("w.py", text)
+        with pytest.raises(WorkflowError, match=re.escape(said)):
+            run_workflow(sandbox.task(sandbox.workflow(engine="pyspark", path="w.py")))
+
+
 @pytest.mark.parametrize(
     ("message", "said"),
     [

@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame, SparkSession
 from falcon_assets.engines.computing.function import load_function
 from falcon_assets.engines.computing.task import WorkflowTask
 from falcon_assets.errors import FalconError, WorkflowError
-from falcon_assets.spark.failures import SPARK_ERRORS, explain, own_line
+from falcon_assets.spark.failures import explain, is_of_spark, own_line
 
 
 def compute_python(
@@ -28,7 +28,7 @@ def compute_python(
     except FalconError:
         raise
     except (Exception, SystemExit) as error:  # exit() would end one thread of the run, which waits for it
-        said = explain(error) if isinstance(error, SPARK_ERRORS) else f"{type(error).__name__}: {error}"
+        said = explain(error) if is_of_spark(error) else f"{type(error).__name__}: {error}"
         raise WorkflowError(f"{own_line(error, file)}: {said}") from error
     return _by_output(returned, task, f"{file}: {function.__name__}()")
 
