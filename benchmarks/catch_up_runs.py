@@ -15,7 +15,7 @@ from falcon_assets.model.instant import format_instant
 from falcon_assets.orchestration.code_location import build_definitions
 from falcon_assets.orchestration.platform.dagster_instance import open_instance
 from falcon_assets.settings import load_settings
-from falcon_assets.spark.session import session_for, stop_sessions
+from falcon_assets.spark.session.sessions import session_for, stop_sessions
 from falcon_assets.storage.cluster_store import ClusterStore
 
 _RANGE = 100

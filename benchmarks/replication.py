@@ -23,7 +23,7 @@ from falcon_assets.planning.instances.instance_paths import InstancePaths
 from falcon_assets.planning.replication.options import ReplicationOptions
 from falcon_assets.planning.replication.targets import contributions
 from falcon_assets.spark.copying import copy_instance
-from falcon_assets.spark.session import session_for, stop_sessions
+from falcon_assets.spark.session.sessions import session_for, stop_sessions
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.copying.copy_publication import publish_copies
 from falcon_assets.storage.copying.instance_copy import InstanceCopy

@@ -16,7 +16,7 @@ from pyspark.find_spark_home import _find_spark_home
 from pyspark.sql import SparkSession
 
 from falcon_assets.model.cluster import Cluster
-from falcon_assets.spark.session import session_for, stop_sessions
+from falcon_assets.spark.session.sessions import session_for, stop_sessions
 from tests.processes import free_port, listens
 from tests.spark.sandbox import CONFS, Sandbox, cluster_on
 from tests.waiting import wait_until

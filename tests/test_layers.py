@@ -40,6 +40,7 @@ ROOMS = [
 INSIDE = PACKAGE / "orchestration" / "dagster_internals"
 PARTS = {
     "engines": ["computing", ""],
+    "spark": ["", "jvm", "endpoints", "connect_server", "session", "data"],
     "storage": ["files", "", "instances", "kinds", "copying", "eviction"],
     "planning": ["time", "windows", "replication", "instances", "rules", "landing", "retention"],
     "orchestration": ["dagster_internals", "mapping", "platform", "runs", "assets", "coordination", "retention", ""],
@@ -153,7 +154,8 @@ def test_the_environment_is_read_in_one_module() -> None:
     # PySpark keeps its mode in a variable of the process, which has to be taken back, hands all of them to its JVM, and
     # has the settings of programs in variables.
     own = [
-        PACKAGE / name for name in ("engines/computing/connect_client.py", "spark/connect.py", "spark/jvm_environ.py")
+        PACKAGE / name
+        for name in ("engines/computing/connect_client.py", "spark/endpoints/connect.py", "spark/jvm/environ.py")
     ]
     assert users == sorted([PACKAGE / "settings.py", *own])
 

@@ -29,8 +29,8 @@ from falcon_assets.operations.run import run_processes
 from falcon_assets.orchestration.coordination.coordinator import Outlook
 from falcon_assets.planning.time.clock import Clock
 from falcon_assets.settings import load_settings
-from falcon_assets.spark.own_server import own_server
-from falcon_assets.spark.session import stop_sessions
+from falcon_assets.spark.connect_server.own_server import own_server
+from falcon_assets.spark.session.sessions import stop_sessions
 
 _BEFORE_LATE_FLIGHTS = timedelta(minutes=119)
 """At 22:00 of the last day the flights of 20:00 are computed, without those that come late."""

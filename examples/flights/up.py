@@ -31,7 +31,7 @@ from falcon_assets.operations.installation import Installation, open_installatio
 from falcon_assets.operations.machine import require_machine
 from falcon_assets.settings import Settings, load_settings
 from falcon_assets.shared_clock import start_anew
-from falcon_assets.spark.own_server import own_server
+from falcon_assets.spark.connect_server.own_server import own_server
 from falcon_assets.storage.files.path_lock import path_lock
 
 _SPEED = "120x"

@@ -7,9 +7,9 @@ import sys
 import click
 
 from falcon_assets.settings import load_settings
-from falcon_assets.spark import server
-from falcon_assets.spark.connect_endpoint import DEFAULT_PORT
-from falcon_assets.spark.server_state import ServerFiles
+from falcon_assets.spark.connect_server import server
+from falcon_assets.spark.connect_server.server_state import ServerFiles
+from falcon_assets.spark.endpoints.connect_endpoint import DEFAULT_PORT
 
 _NOT_RUNNING = 3
 """What init scripts answer for a service that does not run (source: Linux Standard Base)."""

@@ -12,7 +12,7 @@ from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.process import Process
 from falcon_assets.operations.installation import Installation
 from falcon_assets.planning.instances.process_instance import plan_process_instance
-from falcon_assets.spark.confs import is_secret
+from falcon_assets.spark.endpoints.confs import is_secret
 from falcon_assets.storage.feed_store import StoresOf
 from falcon_assets.storage.instances.availability import AvailableInstances, is_available
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from falcon_assets.orchestration.platform.postgres import require_space
-from falcon_assets.spark.java import require_java
+from falcon_assets.spark.jvm.java import require_java
 
 
 def require_machine(environ: Mapping[str, str], home: Path) -> None:

@@ -20,8 +20,8 @@ from falcon_assets.orchestration.dagster_internals.storage import DATABASE_ERROR
 from falcon_assets.orchestration.platform.open_ledger import Ledger
 from falcon_assets.orchestration.platform.postgres import database_url, leave_embedded, unreachable
 from falcon_assets.orchestration.platform.reconnecting import in_the_foreground
-from falcon_assets.spark.reach import require_reachable
-from falcon_assets.spark.session import interrupt_sessions, stop_sessions
+from falcon_assets.spark.endpoints.reachable import require_reachable
+from falcon_assets.spark.session.sessions import interrupt_sessions, stop_sessions
 
 
 def run_ready(

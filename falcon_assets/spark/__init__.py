@@ -1,1 +1,1 @@
-"""Spark sessions for a cluster's execute interface and the workflow engines that run on them."""
+"""Spark: sessions for a cluster's execute interface, and how data is read, written and copied there."""

@@ -10,7 +10,7 @@ import pytest
 from falcon_assets.engines.computing.run import run_workflow
 from falcon_assets.errors import WorkflowError
 from falcon_assets.model.cluster import Cluster
-from falcon_assets.spark.session import application_id, isolated, session_for
+from falcon_assets.spark.session.sessions import application_id, isolated, session_for
 from tests.spark.sandbox import Sandbox
 
 SQL = "SELECT carrier, avg(delay) AS delay, :nominal_time AS at FROM flights WHERE delay > :threshold GROUP BY carrier"

@@ -15,7 +15,7 @@ from falcon_assets.orchestration.code_location import build_definitions
 from falcon_assets.orchestration.platform.open_ledger import open_ledger
 from falcon_assets.planning.instances.instance_record import InstanceState
 from falcon_assets.settings import Settings
-from falcon_assets.spark.session import stop_sessions
+from falcon_assets.spark.session.sessions import stop_sessions
 
 ENTITIES = """
 kind: cluster

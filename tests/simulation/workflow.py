@@ -6,7 +6,7 @@ from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
 
-from falcon_assets.spark.instance import Instance
+from falcon_assets.engines.computing.instance import Instance
 
 
 def normal(spark: SparkSession, inputs: dict[str, DataFrame], instance: Instance) -> DataFrame:

@@ -13,8 +13,8 @@ from falcon_assets.engines.computing.task import WorkflowTask
 from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.process import Process
 from falcon_assets.model.workflow import Workflow
-from falcon_assets.spark.dataset import InputData, OutputData
-from falcon_assets.spark.session import session_for
+from falcon_assets.spark.data.dataset import InputData, OutputData
+from falcon_assets.spark.session.sessions import session_for
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.instances.data_version import count_files
 from tests.builders import make_cluster, make_feed

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from falcon_assets.spark.jvm_environ import jvm_starts, utf8_locale
+from falcon_assets.spark.jvm.environ import jvm_starts, utf8_locale
 from tests.processes import CHECKOUT, environ_with
 
 PROGRAM = """
 import os, sys
 from pathlib import Path
 from tests.spark.sandbox import Sandbox, cluster_on
-from falcon_assets.spark.session import stop_sessions
+from falcon_assets.spark.session.sessions import stop_sessions
 from tests.spark.test_input_files import copied, planted
 
 box = Sandbox(Path(sys.argv[1]), cluster_on("local[1]"))

@@ -11,8 +11,8 @@ import psutil
 import pytest
 
 from falcon_assets.engines.computing.run import run_workflow
-from falcon_assets.spark.confs import is_secret
-from falcon_assets.spark.session import session_for
+from falcon_assets.spark.endpoints.confs import is_secret
+from falcon_assets.spark.session.sessions import session_for
 from tests.spark.sandbox import Sandbox, cluster_on
 
 KEY, SECRET = "spark.hadoop.fs.s3a.secret.key", "hush: hush=ü\\"

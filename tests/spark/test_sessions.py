@@ -9,8 +9,8 @@ from pyspark.sql import functions as sf
 
 from falcon_assets.errors import WorkflowError
 from falcon_assets.model.cluster import Cluster
-from falcon_assets.spark.confs import session_confs, without_secrets
-from falcon_assets.spark.session import application_id, session_for, stop_sessions
+from falcon_assets.spark.endpoints.confs import session_confs, without_secrets
+from falcon_assets.spark.session.sessions import application_id, session_for, stop_sessions
 from tests.builders import make_cluster
 from tests.spark.sandbox import cluster_on
 

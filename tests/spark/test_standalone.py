@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from falcon_assets.errors import WorkflowError
-from falcon_assets.spark.session import isolated, session_for, stop_sessions
+from falcon_assets.spark.session.sessions import isolated, session_for, stop_sessions
 from tests.processes import free_port
 from tests.spark_servers import standalone
 

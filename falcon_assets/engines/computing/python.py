@@ -15,7 +15,7 @@ from falcon_assets.spark.failures import explain, is_of_spark, own_line
 def compute_python(
     spark: SparkSession, inputs: Mapping[str, DataFrame], task: WorkflowTask, path: str | None, name: str | None
 ) -> dict[str, DataFrame]:
-    """Calls the function with the session, the inputs by name and an :class:`~falcon_assets.spark.instance.Instance`.
+    """Calls the function with the session, the inputs by name and an :class:`.Instance`.
 
     It returns the DataFrame of the one output, or a dict with one per output; nothing where there are no outputs.
 

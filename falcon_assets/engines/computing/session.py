@@ -7,11 +7,11 @@ from collections.abc import Callable, Mapping
 from pyspark.sql import DataFrame, SparkSession
 
 from falcon_assets.engines.computing.task import WorkflowResult, WorkflowTask
-from falcon_assets.spark.libs import add_libs, libs_of
-from falcon_assets.spark.reading import read_input
-from falcon_assets.spark.session import application_id, isolated
-from falcon_assets.spark.settings import apply_settings
-from falcon_assets.spark.writing import write_output
+from falcon_assets.spark.data.reading import read_input
+from falcon_assets.spark.data.writing import write_output
+from falcon_assets.spark.session.libs import add_libs, libs_of
+from falcon_assets.spark.session.process_settings import apply_settings
+from falcon_assets.spark.session.sessions import application_id, isolated
 
 
 def compute_in_session(

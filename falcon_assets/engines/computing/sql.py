@@ -10,10 +10,10 @@ from pathlib import Path
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
+from falcon_assets.engines.computing.statements import Statement, split_statements
 from falcon_assets.engines.computing.task import WorkflowTask
 from falcon_assets.errors import WorkflowError
 from falcon_assets.spark.failures import SPARK_ERRORS, condition_of, explain
-from falcon_assets.spark.statements import Statement, split_statements
 
 _PARAMETER = re.compile(r":([A-Za-z_]\w*)")
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*")

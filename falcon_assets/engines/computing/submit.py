@@ -18,17 +18,17 @@ from falcon_assets.engines.computing.task import WorkflowResult, WorkflowTask
 from falcon_assets.errors import ExpressionError, WorkflowError
 from falcon_assets.model.instant import format_instant
 from falcon_assets.planning.windows.interpolate import interpolate
-from falcon_assets.spark.confs import cluster_confs, executor_environ, is_connect, is_secret
-from falcon_assets.spark.connect import child_environ, token_of
-from falcon_assets.spark.connect_endpoint import without_token
-from falcon_assets.spark.dataset import InputData, OutputData
+from falcon_assets.spark.data.dataset import InputData, OutputData
+from falcon_assets.spark.data.input_files import require_names, require_visible
+from falcon_assets.spark.data.paths import literal, utf8
+from falcon_assets.spark.data.writing import count_records
+from falcon_assets.spark.endpoints.confs import cluster_confs, executor_environ, is_connect, is_secret
+from falcon_assets.spark.endpoints.connect import child_environ, token_of
+from falcon_assets.spark.endpoints.connect_endpoint import without_token
+from falcon_assets.spark.endpoints.reachable import require_reachable
 from falcon_assets.spark.failures import SPARK_ERRORS, condition_of, explain
-from falcon_assets.spark.input_files import require_names, require_visible
-from falcon_assets.spark.libs import libs_of
-from falcon_assets.spark.paths import literal, utf8
-from falcon_assets.spark.reach import require_reachable
-from falcon_assets.spark.session import application_id
-from falcon_assets.spark.writing import count_records
+from falcon_assets.spark.session.libs import libs_of
+from falcon_assets.spark.session.sessions import application_id
 
 _TAIL_BYTES = 1 << 20
 _NOTHING_WRITTEN = ("PATH_NOT_FOUND", "UNABLE_TO_INFER_SCHEMA")

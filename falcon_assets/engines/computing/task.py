@@ -9,10 +9,10 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
+from falcon_assets.engines.computing.instance import Instance
 from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.workflow import Workflow
-from falcon_assets.spark.dataset import InputData, OutputData
-from falcon_assets.spark.instance import Instance
+from falcon_assets.spark.data.dataset import InputData, OutputData
 
 
 @dataclass(frozen=True)

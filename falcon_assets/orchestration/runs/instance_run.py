@@ -29,7 +29,7 @@ from falcon_assets.planning.instances.process_instance import (
     plan_process_instance,
 )
 from falcon_assets.planning.rules.lateness import late_workflow
-from falcon_assets.spark.dataset import InputData, OutputData
+from falcon_assets.spark.data.dataset import InputData, OutputData
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.instances.availability import AvailableInstances, is_available
 from falcon_assets.storage.instances.data_version import DataVersion, count_files

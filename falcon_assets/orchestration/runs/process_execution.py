@@ -32,7 +32,7 @@ from falcon_assets.planning.instances.dependencies import own_feeds
 from falcon_assets.planning.instances.instance_record import InstanceState, LateChange
 from falcon_assets.planning.instances.process_partitions import ProcessPartitions
 from falcon_assets.planning.replication.replication_process import Replication, input_cluster
-from falcon_assets.spark.session import interrupt_sessions
+from falcon_assets.spark.session.sessions import interrupt_sessions
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from falcon_assets.errors import StorageError, WorkflowError
 from falcon_assets.model.cluster import Cluster
 from falcon_assets.orchestration.runs.instance_run import InstanceResult, InstanceRunner
 from falcon_assets.spark.copying import copy_instance
-from falcon_assets.spark.session import session_for
+from falcon_assets.spark.session.sessions import session_for
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.feed_store import StoresOf
 from falcon_assets.storage.instances.data_version import count_files

@@ -11,8 +11,8 @@ from typing import Any
 from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 
+from falcon_assets.spark.endpoints.server_watch import ServerWatch
 from falcon_assets.spark.failures import SPARK_ERRORS
-from falcon_assets.spark.server_watch import ServerWatch
 
 
 def is_standalone(endpoint: str) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from urllib.parse import urlsplit
 
-from falcon_assets.spark.confs import is_connect
+from falcon_assets.spark.endpoints.confs import is_connect
 
 DEFAULT_PORT = 15002
 """Where a Spark Connect server listens, and where clients look for it, unless they are told otherwise."""

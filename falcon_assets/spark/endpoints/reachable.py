@@ -6,10 +6,10 @@ import socket
 from urllib.parse import urlsplit
 
 from falcon_assets.errors import WorkflowError
-from falcon_assets.spark.confs import is_connect, without_secrets
-from falcon_assets.spark.connect import is_ready
-from falcon_assets.spark.connect_endpoint import DEFAULT_PORT, served_port
-from falcon_assets.spark.standalone import is_standalone, silence_of_masters
+from falcon_assets.spark.endpoints.confs import is_connect, without_secrets
+from falcon_assets.spark.endpoints.connect import is_ready
+from falcon_assets.spark.endpoints.connect_endpoint import DEFAULT_PORT, served_port
+from falcon_assets.spark.endpoints.standalone import is_standalone, silence_of_masters
 
 REACH_SECONDS = 5.0
 """How long a master or a server may take to accept a connection."""

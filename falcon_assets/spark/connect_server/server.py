@@ -19,10 +19,10 @@ from pyspark.find_spark_home import _find_spark_home
 
 from falcon_assets.errors import SettingsError
 from falcon_assets.held_signals import held_signals
-from falcon_assets.spark.connect import CREDENTIAL_VARIABLE, OF_THE_DATABASE, is_ready
-from falcon_assets.spark.java import require_java
-from falcon_assets.spark.jvm_environ import utf8_locale
-from falcon_assets.spark.server_state import ServerFiles, ServerProcess
+from falcon_assets.spark.connect_server.server_state import ServerFiles, ServerProcess
+from falcon_assets.spark.endpoints.connect import CREDENTIAL_VARIABLE, OF_THE_DATABASE, is_ready
+from falcon_assets.spark.jvm.environ import utf8_locale
+from falcon_assets.spark.jvm.java import require_java
 from falcon_assets.storage.files.path_lock import path_lock
 
 START_SECONDS = 90.0

@@ -11,9 +11,9 @@ from typing import Any, cast
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from falcon_assets.spark.confs import without_secrets
-from falcon_assets.spark.jvm_environ import utf8_locale
-from falcon_assets.spark.server_watch import ServerWatch
+from falcon_assets.spark.endpoints.confs import without_secrets
+from falcon_assets.spark.endpoints.server_watch import ServerWatch
+from falcon_assets.spark.jvm.environ import utf8_locale
 
 _RETRIES = 5
 """How often a call is tried again when the server is away: for about 17 seconds."""

@@ -10,9 +10,9 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 
 from falcon_assets.errors import WorkflowError
-from falcon_assets.spark.dataset import InputData
-from falcon_assets.spark.flags import flag_options
-from falcon_assets.spark.paths import literal, path_of, path_of_file
+from falcon_assets.spark.data.dataset import InputData
+from falcon_assets.spark.data.flags import flag_options
+from falcon_assets.spark.data.paths import literal, path_of, path_of_file
 from falcon_assets.storage.instances.data_files import is_hidden, shown
 
 _SHOWN = 5
@@ -29,7 +29,7 @@ def require_counted(spark: SparkSession, data: InputData, layout: Mapping[str, s
     Args:
         spark: The session of ``frame``.
         data: The input.
-        layout: The options of :func:`falcon_assets.spark.layout.layout_options`.
+        layout: The options of :func:`falcon_assets.spark.data.layout.layout_options`.
         frame: The input as it was loaded, before any filter.
 
     Raises:

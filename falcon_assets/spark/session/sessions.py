@@ -17,8 +17,9 @@ from pyspark.sql import SparkSession
 
 from falcon_assets.errors import WorkflowError
 from falcon_assets.model.cluster import Cluster
-from falcon_assets.spark.confs import is_connect, is_secret, session_confs, without_secrets
-from falcon_assets.spark.connect import (
+from falcon_assets.spark.connect_server.server_state import authenticated
+from falcon_assets.spark.endpoints.confs import is_connect, is_secret, session_confs, without_secrets
+from falcon_assets.spark.endpoints.connect import (
     connect_child,
     interrupt_connect,
     is_served,
@@ -26,12 +27,11 @@ from falcon_assets.spark.connect import (
     start_connect,
     stop_connect,
 )
+from falcon_assets.spark.endpoints.reachable import REACH_SECONDS, require_reachable
+from falcon_assets.spark.endpoints.server_watch import ServerWatch
+from falcon_assets.spark.endpoints.standalone import is_standalone, watch_cluster
 from falcon_assets.spark.failures import SPARK_ERRORS, explain
-from falcon_assets.spark.jvm_environ import jvm_starts
-from falcon_assets.spark.reach import REACH_SECONDS, require_reachable
-from falcon_assets.spark.server_state import authenticated
-from falcon_assets.spark.server_watch import ServerWatch
-from falcon_assets.spark.standalone import is_standalone, watch_cluster
+from falcon_assets.spark.jvm.environ import jvm_starts
 
 _JVM_EXIT_SECONDS = 20
 

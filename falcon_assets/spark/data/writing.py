@@ -9,9 +9,9 @@ from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as sf
 
 from falcon_assets.errors import WorkflowError
-from falcon_assets.spark.dataset import InputData, OutputData
+from falcon_assets.spark.data.dataset import InputData, OutputData
+from falcon_assets.spark.data.reading import read_input
 from falcon_assets.spark.failures import SPARK_ERRORS, explain
-from falcon_assets.spark.reading import read_input
 
 _NO_MARKER = "mapreduce.fileoutputcommitter.marksuccessfuljobs"
 """Hadoop's own ``_SUCCESS`` must not appear: publishing decides when an instance is complete."""

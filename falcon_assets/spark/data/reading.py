@@ -10,14 +10,14 @@ from pyspark.sql.types import StructType
 
 from falcon_assets.errors import WorkflowError
 from falcon_assets.model.feed import Feed
-from falcon_assets.spark.dataset import InputData
+from falcon_assets.spark.data.dataset import InputData
+from falcon_assets.spark.data.flags import flag_options
+from falcon_assets.spark.data.input_files import listed_by_spark, relative_names, require_counted
+from falcon_assets.spark.data.layout import layout_options
+from falcon_assets.spark.data.partitions import wanted_partitions, with_partitions
+from falcon_assets.spark.data.paths import literal
+from falcon_assets.spark.data.schemas import FIXED_SCHEMAS, compare_orc, parse_schema
 from falcon_assets.spark.failures import SPARK_ERRORS, condition_of, explain
-from falcon_assets.spark.flags import flag_options
-from falcon_assets.spark.input_files import listed_by_spark, relative_names, require_counted
-from falcon_assets.spark.layout import layout_options
-from falcon_assets.spark.partitions import wanted_partitions, with_partitions
-from falcon_assets.spark.paths import literal
-from falcon_assets.spark.schemas import FIXED_SCHEMAS, compare_orc, parse_schema
 
 _TEXTUAL = ("json", "csv", "xml")
 

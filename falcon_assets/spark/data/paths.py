@@ -42,7 +42,7 @@ def utf8(url: str) -> str:
 
 
 def path_of(url: str) -> str:
-    """The path of a URL as :class:`falcon_assets.spark.dataset.InputData` has it: as it is, with nothing escaped."""
+    """The path of a URL as :class:`.InputData` has it: as it is, with nothing escaped."""
     return "/" + "/".join(steps_of(_SCHEME.sub("", url)))
 
 

@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from falcon_assets.model.cluster import Cluster
-from falcon_assets.spark import server
-from falcon_assets.spark.connect_endpoint import served_port
+from falcon_assets.spark.connect_server import server
+from falcon_assets.spark.endpoints.connect_endpoint import served_port
 
 
 @contextmanager
@@ -22,7 +22,7 @@ def own_server(home: Path, environ: Mapping[str, str]) -> Iterator[Callable[[Clu
         environ: The environment of the server.
 
     The given function raises:
-        SettingsError: the server does not start; see :func:`falcon_assets.spark.server.start`.
+        SettingsError: the server does not start; see :func:`falcon_assets.spark.connect_server.server.start`.
     """
     started: set[int] = set()
 

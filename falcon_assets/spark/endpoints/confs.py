@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from falcon_assets.model.cluster import Cluster
-from falcon_assets.spark.jvm_environ import utf8_locale
+from falcon_assets.spark.jvm.environ import utf8_locale
 
 _SECRET = re.compile(r"(?i)secret|password|token|access[.]?key|account[.]key|credential")
 """As Spark's spark.redaction.regex, and what object stores call theirs."""

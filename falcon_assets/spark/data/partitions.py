@@ -10,8 +10,8 @@ from pyspark.sql import functions as sf
 from pyspark.sql.types import StructType
 
 from falcon_assets.errors import WorkflowError
-from falcon_assets.spark.dataset import InputData
-from falcon_assets.spark.paths import path_of, steps_of
+from falcon_assets.spark.data.dataset import InputData
+from falcon_assets.spark.data.paths import path_of, steps_of
 
 _SCHEME = r"^[A-Za-z][A-Za-z0-9+.-]*:(//[^/]*)?/+"
 _HIVE_NULL = "__HIVE_DEFAULT_PARTITION__"

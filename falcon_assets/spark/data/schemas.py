@@ -8,7 +8,7 @@ from functools import lru_cache
 from pyspark.sql.types import StructType
 
 from falcon_assets.errors import WorkflowError
-from falcon_assets.spark.dataset import InputData
+from falcon_assets.spark.data.dataset import InputData
 
 FIXED_SCHEMAS = {
     "text": "value string",

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import psutil
 
-from falcon_assets.spark.connect_endpoint import served_port, with_token
+from falcon_assets.spark.endpoints.connect_endpoint import served_port, with_token
 
 _SAME_SECONDS = 2.0
 """How far two readings of one process's start time may lie apart: they depend on the clock of the machine."""

@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 
 from falcon_assets.errors import WorkflowError
 from falcon_assets.spark.failures import SPARK_ERRORS, explain
-from falcon_assets.spark.session import is_classic
+from falcon_assets.spark.session.sessions import is_classic
 
 PYTHON = (".py", ".zip", ".egg")
 

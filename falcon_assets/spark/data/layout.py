@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from itertools import dropwhile, takewhile
 
 from falcon_assets.errors import WorkflowError
-from falcon_assets.spark.dataset import InputData
+from falcon_assets.spark.data.dataset import InputData
 from falcon_assets.storage.instances.data_files import is_data, shown
 
 _RECURSIVE = "recursiveFileLookup"

@@ -1,0 +1,1 @@
+"""The Spark Connect server that ``falcon spark start`` keeps running."""

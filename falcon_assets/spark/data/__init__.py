@@ -1,0 +1,1 @@
+"""Reads inputs and writes outputs with Spark."""

@@ -1,0 +1,1 @@
+"""What a cluster's execute endpoint can be: its configuration, and whether it answers."""

@@ -1,0 +1,1 @@
+"""The Java that Spark runs on, and its environment."""
