@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from falcon_assets.catalog.checks.variables import BUILT_IN
+from falcon_assets.catalog.checks.processes.variables import BUILT_IN
 from falcon_assets.planning.instances.process_instance import plan_process_instance
 from tests.catalog.definition_files import CLUSTERS, FEEDS, FILES, PROCESSES, changed, load, problems
 

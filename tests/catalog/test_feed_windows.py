@@ -7,7 +7,7 @@ from datetime import datetime, timedelta, timezone
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from falcon_assets.catalog.checks.feed_windows import FeedWindows
+from falcon_assets.catalog.checks.time.feed_windows import FeedWindows
 from falcon_assets.model.frequency import Frequency
 from falcon_assets.model.process import Input
 from falcon_assets.planning.time.timeline import Timeline

@@ -4,34 +4,33 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from falcon_assets.catalog.checks.calendars import check_calendars
-from falcon_assets.catalog.checks.cycles import check_cycles
-from falcon_assets.catalog.checks.dagster_names import check_dagster_names
-from falcon_assets.catalog.checks.deadlines import check_deadlines
-from falcon_assets.catalog.checks.lives import check_lives
-from falcon_assets.catalog.checks.names import check_names
-from falcon_assets.catalog.checks.own_outputs import check_own_outputs
-from falcon_assets.catalog.checks.partitions import check_partitions
-from falcon_assets.catalog.checks.paths import check_paths
-from falcon_assets.catalog.checks.producers import check_producers
-from falcon_assets.catalog.checks.references import check_references
-from falcon_assets.catalog.checks.replication import check_replication
-from falcon_assets.catalog.checks.replication_options import check_replication_options
-from falcon_assets.catalog.checks.retention import check_retention
-from falcon_assets.catalog.checks.spark_settings import check_spark_settings
-from falcon_assets.catalog.checks.storage import check_storage
-from falcon_assets.catalog.checks.storage_options import check_storage_options
-from falcon_assets.catalog.checks.variables import check_variables
-from falcon_assets.catalog.checks.windows import check_windows
-from falcon_assets.catalog.checks.workflows import check_workflows
+from falcon_assets.catalog.checks.time.calendars import check_calendars
+from falcon_assets.catalog.checks.dependencies.cycles import check_cycles
+from falcon_assets.catalog.checks.names.dagster_names import check_dagster_names
+from falcon_assets.catalog.checks.lifecycle.deadlines import check_deadlines
+from falcon_assets.catalog.checks.time.output_validity import check_output_validity
+from falcon_assets.catalog.checks.names.unique_names import check_unique_names
+from falcon_assets.catalog.checks.dependencies.own_outputs import check_own_outputs
+from falcon_assets.catalog.checks.storage.partitions import check_partitions
+from falcon_assets.catalog.checks.storage.paths import check_paths
+from falcon_assets.catalog.checks.dependencies.producers import check_producers
+from falcon_assets.catalog.checks.names.references import check_references
+from falcon_assets.catalog.checks.lifecycle.replication import check_replication, check_replication_options
+from falcon_assets.catalog.checks.lifecycle.retention import check_retention
+from falcon_assets.catalog.checks.processes.spark_settings import check_spark_settings
+from falcon_assets.catalog.checks.storage.files_or_table import check_files_or_table
+from falcon_assets.catalog.checks.storage.storage_options import check_storage_options
+from falcon_assets.catalog.checks.processes.variables import check_variables
+from falcon_assets.catalog.checks.time.windows import check_windows
+from falcon_assets.catalog.checks.processes.workflows import check_workflows
 from falcon_assets.catalog.declared import Definitions
 from falcon_assets.errors import Problem
 
 CHECKS = (
-    check_names,
+    check_unique_names,
     check_dagster_names,
     check_references,
-    check_storage,
+    check_files_or_table,
     check_storage_options,
     check_paths,
     check_partitions,
@@ -42,7 +41,7 @@ CHECKS = (
     check_producers,
     check_calendars,
     check_windows,
-    check_lives,
+    check_output_validity,
     check_variables,
     check_spark_settings,
     check_workflows,

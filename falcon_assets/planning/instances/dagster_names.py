@@ -1,6 +1,6 @@
 """What entities are called in Dagster, whose names have no ``-``: two names can meet in one (``a-b`` and ``a_b``).
 
-Definitions in which they do are refused: see :mod:`falcon_assets.catalog.checks.dagster_names`.
+Definitions in which they do are refused: see :mod:`falcon_assets.catalog.checks.names.dagster_names`.
 """
 
 from __future__ import annotations

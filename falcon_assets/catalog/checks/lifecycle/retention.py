@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from falcon_assets.catalog.checks.templates import cluster_of, is_of_feed, located, templates_on
+from falcon_assets.catalog.checks.storage.templates import cluster_of, is_of_feed, located, templates_on
 from falcon_assets.catalog.declared import Declared, Definitions
 from falcon_assets.catalog.validation import unknown_word
 from falcon_assets.errors import ExpressionError, Problem

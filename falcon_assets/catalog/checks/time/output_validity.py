@@ -12,7 +12,7 @@ from falcon_assets.planning.instances.process_partitions import written
 from falcon_assets.planning.time.timeline import Timeline, feed_timeline, process_timeline
 
 
-def check_lives(definitions: Definitions) -> Iterator[Problem]:
+def check_output_validity(definitions: Definitions) -> Iterator[Problem]:
     """Outputs that never exist together, and warnings where some instances of a process have none to write."""
     for process in definitions.processes.values():
         for entry in process.entity.clusters:

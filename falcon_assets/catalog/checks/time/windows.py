@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from falcon_assets.catalog.checks.feed_windows import FeedWindows
+from falcon_assets.catalog.checks.time.feed_windows import FeedWindows
 from falcon_assets.catalog.declared import Declared, Definitions
 from falcon_assets.catalog.documents import KeyPath
 from falcon_assets.errors import ExpressionError, Problem

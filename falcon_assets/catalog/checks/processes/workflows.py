@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from falcon_assets.catalog.checks.variables import workflows
+from falcon_assets.catalog.checks.processes.variables import workflows
 from falcon_assets.catalog.declared import Definitions
 from falcon_assets.catalog.documents import shown_path
 from falcon_assets.errors import Problem

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from falcon_assets.catalog.checks.references import feed_references
-from falcon_assets.catalog.checks.templates import is_mounted
+from falcon_assets.catalog.checks.names.references import feed_references
+from falcon_assets.catalog.checks.storage.templates import is_mounted
 from falcon_assets.catalog.declared import Declared, Definitions
 from falcon_assets.catalog.documents import KeyPath
 from falcon_assets.errors import Problem
@@ -13,7 +13,7 @@ from falcon_assets.model.feed import Feed
 from falcon_assets.model.process import Process
 
 
-def check_storage(definitions: Definitions) -> Iterator[Problem]:
+def check_files_or_table(definitions: Definitions) -> Iterator[Problem]:
     """Both kinds of storage or none, tables without a registry, and what processes cannot read or write."""
     for feed in definitions.feeds.values():
         yield from _both_kinds(feed)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from falcon_assets.catalog.checks.templates import (
+from falcon_assets.catalog.checks.storage.templates import (
     Located,
     cluster_of,
     declared_templates,

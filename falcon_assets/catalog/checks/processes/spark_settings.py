@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from falcon_assets.catalog.checks.variables import workflows
+from falcon_assets.catalog.checks.processes.variables import workflows
 from falcon_assets.catalog.declared import Definitions
 from falcon_assets.errors import Problem
 from falcon_assets.model.spark_settings import is_of_application

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from falcon_assets.catalog.checks.templates import LOCATIONS
+from falcon_assets.catalog.checks.storage.templates import LOCATIONS
 from falcon_assets.catalog.declared import Declared, Definitions
 from falcon_assets.catalog.documents import KeyPath
 from falcon_assets.catalog.secrets import SECRET_KEY

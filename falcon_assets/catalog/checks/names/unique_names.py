@@ -11,7 +11,7 @@ from falcon_assets.model.feed import Feed
 from falcon_assets.model.process import Process
 
 
-def check_names(definitions: Definitions) -> Iterator[Problem]:
+def check_unique_names(definitions: Definitions) -> Iterator[Problem]:
     """Names that are taken already, each with the place that took it."""
     for document, first in definitions.again:
         kind, name = document.data["kind"], document.data["name"]

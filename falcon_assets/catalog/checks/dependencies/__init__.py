@@ -1,0 +1,1 @@
+"""Who writes and who reads what: producers, cycles, reading of own outputs."""

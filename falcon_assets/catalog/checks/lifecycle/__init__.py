@@ -1,0 +1,1 @@
+"""Replication, retention and deadlines of feeds."""

@@ -1,0 +1,1 @@
+"""Names: unique here and in Dagster, and known where they are referred to."""

@@ -1,0 +1,1 @@
+"""What a process says about its workflow: files, variables, settings of Spark."""

@@ -1,0 +1,1 @@
+"""Where feeds lie, and what their stores can do."""

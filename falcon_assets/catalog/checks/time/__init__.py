@@ -1,0 +1,1 @@
+"""Calendars, windows and validities: instances that can never exist or be read."""
