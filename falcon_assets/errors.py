@@ -25,7 +25,7 @@ class SettingsError(FalconError):
 class ExpressionError(FalconError, ValueError):
     """A text of one of the entity languages (instant, frequency, expression, path template) is not legal.
 
-    Also a ``ValueError``, so that pydantic turns it into a validation error of the field that holds it.
+    Also a ``ValueError``, so that pydantic turns it into a validation error of its field.
     """
 
 
@@ -46,12 +46,12 @@ _EXCERPT_WIDTH = 110
 
 @dataclass(frozen=True)
 class Problem:
-    """One thing that is wrong with the definitions, or that works and surprises.
+    """Something that is wrong with the definitions, or that works and surprises.
 
     Attributes:
         position: Where; a missing key points at its parent.
         key_path: Which key, dotted, list items by index (``clusters[0].retention.limit``); "" = the document.
-        message: The rule that is broken, with the offending value, and the nearest legal one if there is one.
+        message: The rule that is broken, with the offending value, and the nearest legal value if there is any.
         snippet: The source line at ``position``, without its line break.
         is_warning: The definitions work as they are: they load, and only those who ask are told.
     """
@@ -96,7 +96,7 @@ def listed_problems(problems: Iterable[Problem]) -> list[str]:
 
 
 class InvalidDefinitionsError(FalconError):
-    """The entity definitions have problems; all of them, not the first one.
+    """The entity definitions have problems; all of them, not only the first.
 
     Attributes:
         problems: Sorted by file and line, warnings among them.

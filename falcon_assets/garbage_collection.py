@@ -21,7 +21,7 @@ def collector_paused() -> Iterator[None]:
 
 @contextmanager
 def quick_imports() -> Iterator[None]:
-    """Collects no garbage within, and never looks at what was imported afterwards: it stays until the end."""
+    """Collects no garbage within, and freezes what was imported meanwhile: that stays until the process ends."""
     with collector_paused():
         try:
             yield

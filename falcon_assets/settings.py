@@ -22,9 +22,9 @@ class Settings:
         home: FALCON_HOME: data of clusters with bare paths, the embedded database, logs. Absolute.
         entity_defs: FALCON_ENTITY_DEFS: the folder of the entity definitions. Absolute.
         colo: FALCON_COLO: only clusters of this colo; None = all.
-        database_url: FALCON_DATABASE_URL: a PostgreSQL to use instead of the embedded one; None = embedded.
-        clock: FALCON_CLOCK: what time it is; the real time unless simulated. One that runs was started once, for all
-            processes with the same ``home``. Where FALCON_CLOCK is not set, the one that the database goes by.
+        database_url: FALCON_DATABASE_URL: a PostgreSQL to use instead of the embedded server; None = embedded.
+        clock: FALCON_CLOCK: what time it is; the real time unless simulated. A running clock was started once, for all
+            processes with the same ``home``. Where FALCON_CLOCK is not set, the clock of the database.
         user: Who runs this; what ``user()`` says where an entity declares no owner.
         environ: The environment itself, for values that definitions name (``{env: NAME}``); never printed.
     """
@@ -43,7 +43,7 @@ class Settings:
 
 
 def load_settings(environ: Mapping[str, str] | None = None) -> Settings:
-    """Reads the settings, from the process's environment unless another one is given.
+    """Reads the settings, from the process's environment unless another is given.
 
     Raises:
         SettingsError: FALCON_HOME, FALCON_CLOCK or FALCON_DATABASE_URL is malformed, or the start of a running clock

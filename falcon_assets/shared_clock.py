@@ -44,7 +44,7 @@ def keep_clock(home: Path, clock: Clock, database: str) -> None:
     with FileLock(home / f"{FILE}.lock", timeout=_PATIENCE):
         noted = _noted(file)
         if clock.runs and noted.get("started") != (clock.started and clock.started.isoformat()):
-            return  # of another home: this one cannot know what FALCON_CLOCK said
+            return  # of another home: this process cannot know what FALCON_CLOCK said there
         kept = noted if clock.runs else {"clock": clock.tag}
         if (told := {**kept, "tag": clock.tag, "database": database}) != noted:
             _write(file, told)
@@ -60,8 +60,8 @@ def shared_start(home: Path, text: str, database: str = "") -> datetime:
     Args:
         home: FALCON_HOME; made if it is not there.
         text: FALCON_CLOCK. Another text than last time is another clock, and starts now; it takes the file over, unless
-            the database goes by the one that is there: then it will be refused, and must not stop that one.
-        database: Which one this process uses, as :func:`keep_clock` is told.
+            the database goes by the kept clock: then this process will be refused, and must not stop that clock.
+        database: The database that this process uses, as :func:`keep_clock` is told.
 
     Raises:
         SettingsError: the file can neither be read nor written.

@@ -6,6 +6,7 @@ import ast
 import pkgutil
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -147,6 +148,14 @@ def test_commands_leave_opening_and_wiring_to_operations() -> None:
         if alias.name in wiring or getattr(node, "module", alias.name).split(".")[0] in ("dagster", "sqlalchemy")
     }
     assert found == {("validate.py", "load_entities")}  # of any folder, and of all colos
+
+
+def test_no_two_classes_have_one_name() -> None:
+    def classes(module: Path) -> set[str]:
+        return {node.name for node in ast.walk(ast.parse(module.read_text())) if isinstance(node, ast.ClassDef)}
+
+    counts = Counter(name for module in MODULES for name in classes(module))
+    assert [name for name, count in counts.items() if count > 1] == []
 
 
 def test_the_environment_is_read_in_one_module() -> None:

@@ -1,4 +1,4 @@
-"""Entities together with the documents that declare them: what cross-checks look at."""
+"""Entities together with the documents that declare them: the input of the cross-checks."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """The files that hold definitions: which ones there are, and what is in them, within limits.
 
-Definitions come from whoever may write into the folder; looking at them must not hang, eat the memory or show what
+Definitions come from whoever may write into the folder; reading them must not hang, eat the memory or show what
 lies elsewhere.
 """
 
@@ -50,7 +50,7 @@ def definition_files(root: Path, tell: Callable[[Path, str], None]) -> Iterator[
 
 
 def definition_paths(root: Path) -> Iterator[Path]:
-    """Where those files are, :data:`MAX_FILES` at most; what cannot be looked at is left out."""
+    """Where those files are, :data:`MAX_FILES` at most; what cannot be read is left out."""
     return islice(_paths(root, lambda _path, _why: None), MAX_FILES)
 
 

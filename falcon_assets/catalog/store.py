@@ -180,7 +180,7 @@ def load_entities(root: Path, *, strict: bool = False) -> EntityStore:
 
 
 def _checked(root: Path, strict: bool) -> EntityStore:
-    """The store; what only its making needs is gone when this returns, before the collector looks at it."""
+    """The store; what only its making needs is freed when this returns, before garbage is collected."""
     definitions, problems = parse_documents(root, read_files(root))
     problems.extend(check_all(definitions))
     if strict:

@@ -20,10 +20,10 @@ class WatchedDefinitions:
     """
 
     def __init__(self, root: Path, *, are_loaded: bool = True) -> None:
-        """Looks at definitions below ``root``, which have just been loaded or, perhaps, have problems already."""
+        """Watches definitions below ``root``, which have just been loaded or, perhaps, have problems already."""
         self._root = root
         self._lock = threading.Lock()
-        self._state: _State | None = self._look() if are_loaded else None
+        self._state: _State | None = self._read_state() if are_loaded else None
         self._problem: str | None = None
 
     def problem(self) -> str | None:
@@ -32,7 +32,7 @@ class WatchedDefinitions:
         A workflow that is missing does so as well, and is found once a definition has changed.
         """
         with self._lock:
-            state = self._look()
+            state = self._read_state()
             if state != self._state or self._problem is not None:
                 self._problem = self._found()
                 self._state = state
@@ -45,7 +45,7 @@ class WatchedDefinitions:
             return str(error)
         return None
 
-    def _look(self) -> _State:
+    def _read_state(self) -> _State:
         found = set()
         for path in definition_paths(self._root):
             try:

@@ -23,7 +23,7 @@ class PlainValues:
 
     Attributes:
         problems: Node and message of each mistake.
-        usable: Whether the value can be looked at all the same.
+        usable: Whether the value can be used all the same.
     """
 
     def __init__(self) -> None:

@@ -14,7 +14,7 @@ from falcon_assets.cli.quiet import errors_to
 from falcon_assets.cli.run_display import shown_on, tell
 from falcon_assets.errors import count_of
 from falcon_assets.model.instant import parse_instant
-from falcon_assets.operations.foreground import Outcome
+from falcon_assets.operations.foreground import ForegroundResult
 from falcon_assets.operations.foreground_runs import Display
 from falcon_assets.operations.installation import open_installation
 from falcon_assets.operations.machine import require_machine
@@ -51,7 +51,7 @@ def run(until: str | None, pipeline: str | None, process: str | None) -> None:
         sys.exit(1)
 
 
-def _run(until: str | None, pipeline: str | None, process: str | None) -> Outcome:
+def _run(until: str | None, pipeline: str | None, process: str | None) -> ForegroundResult:
     last, console = parse_instant(until) if until else None, Console()
 
     @contextmanager

@@ -13,7 +13,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextC
 
 from falcon_assets.errors import count_of
 from falcon_assets.model.instant import format_instant
-from falcon_assets.operations.foreground import Outcome
+from falcon_assets.operations.foreground import ForegroundResult
 from falcon_assets.operations.foreground_runs import Display
 from falcon_assets.orchestration.coordination.coordinator import PlannedRun
 from falcon_assets.orchestration.coordination.tick_messages import further_wait
@@ -118,7 +118,7 @@ def _waits(at: datetime) -> str:
     return f"waiting for a retry at {at:%Y-%m-%dT%H:%M:%SZ}"
 
 
-def tell(console: Console, outcome: Outcome) -> None:
+def tell(console: Console, outcome: ForegroundResult) -> None:
     """Says what went wrong and what waits for what; each in a line, however narrow the terminal or a log is."""
     say = partial(console.print, markup=False, soft_wrap=True)
     for one in outcome.trouble:

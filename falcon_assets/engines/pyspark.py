@@ -37,7 +37,7 @@ class PySparkWorkflow(Workflow):
         return self.path or self.function or ""
 
     def files(self) -> dict[str, str]:
-        """The file with the function, where it is in one."""
+        """The file with the function, where it is not in a package."""
         return {} if self.path is None else {"path": self.path}
 
     def compute(self, task: WorkflowTask) -> WorkflowResult:

@@ -22,7 +22,7 @@ class FeedInstanceAvailable(Record):
         at: When that was seen, on the falcon clock.
         bytes: Its size, and so on; None: nobody counted.
         signature: Of the listing in which a collector saw it.
-        looked_before: When somebody had looked last, and it was not there yet; None: it was seen as it came.
+        looked_before: The last time at which a collector found that it was not there yet; None: it was seen as it came.
         modified_at: The newest modification time of its files.
         pushed: The partition whose push it answers.
         push_event: The event of that push.
@@ -72,7 +72,7 @@ class FeedInstanceEvicted(Record):
         files: How many files, likewise.
         reason: Why it went.
         archived_to: Where it was archived.
-        archive_cluster: On which cluster, where that is another one.
+        archive_cluster: On which cluster, where that is another.
     """
 
     key = "evicted"

@@ -11,7 +11,7 @@ from falcon_assets.events.record import Record, Text, Words
 
 @dataclass(frozen=True)
 class PartitionPushed(Record):
-    """Somebody else says that a partition is there: nothing is known about it until a collector has looked.
+    """Somebody else says that a partition is there: nothing is known about it until a collector has checked.
 
     Attributes:
         partition: What they said, the key of an instance or not; empty: nothing.
@@ -24,7 +24,7 @@ class PartitionPushed(Record):
 
 @dataclass(frozen=True)
 class PushRefused(Record):
-    """A collector has looked at what was pushed, and there is no instance to record.
+    """A collector has checked what was pushed, and there is no instance to record.
 
     Attributes:
         partition: As it was pushed.

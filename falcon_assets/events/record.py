@@ -1,4 +1,4 @@
-"""What all records have in common: values as metadata holds them, and how a record becomes metadata and comes back."""
+"""What all records have in common: values as metadata has them, and how a record becomes metadata and comes back."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def storable(text: str) -> str:
 
 def _require_storable(text: str) -> str:
     if storable(text) != text:
-        raise ValueError("PostgreSQL cannot hold it")
+        raise ValueError("PostgreSQL cannot store it")
     return text
 
 
@@ -85,7 +85,7 @@ Size = Annotated[
 ]
 """A count; None: nobody counted, or not in numbers."""
 Data = Annotated[dict[str, Any] | None, BeforeValidator(_json_object)]
-"""An object of JSON; None: there is none, or PostgreSQL cannot hold it."""
+"""An object of JSON; None: there is none, or PostgreSQL cannot store it."""
 
 
 _adapter: Callable[[Any], TypeAdapter[Any]] = cache(TypeAdapter)

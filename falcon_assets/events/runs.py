@@ -11,7 +11,7 @@ from enum import Enum
 class RunQueued:
     """A run that a coordinator made for some instances of a process is there.
 
-    ``attempts`` says for each of the instances which attempt the coordinator meant the run to be; none: the next one.
+    ``attempts`` says for each of the instances which attempt the coordinator meant the run to be; none: the next.
     Of several runs for one attempt the first one has the instance, and the others are not for it.
     """
 

@@ -1,4 +1,4 @@
-"""What collectors remember between two looks, and what they are asked to look at."""
+"""What collectors remember between two ticks, and which instances they are asked to check."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def set_incomplete(
 
 
 def known(connection: Connection, cluster: str, feed: str, instances: Iterable[datetime]) -> set[datetime]:
-    """Those of the instances that the ledger has, evicted ones too."""
+    """Those of the instances that the ledger has, evicted or not."""
     table = FEED_INSTANCES.c
     found: set[datetime] = set()
     for part in parts(set(instances)):

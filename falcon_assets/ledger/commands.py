@@ -32,7 +32,7 @@ _PARTICIPLES = {Command.SCHEDULE: "scheduled", Command.SUSPEND: "suspended", Com
 
 
 @dataclass(frozen=True)
-class Outcome:
+class StatusChange:
     """What became of a command; ``before`` and ``after`` are the same where there was nothing to do."""
 
     before: EntityStatus
@@ -40,7 +40,7 @@ class Outcome:
 
 
 def transition(status: Status, asked: Command) -> Status:
-    """The status after the command; the same one where the entity is there already.
+    """The status after the command; the same where the entity has it already.
 
     Raises:
         EntityStatusError: the command does not fit that status.
@@ -53,8 +53,8 @@ def transition(status: Status, asked: Command) -> Status:
     return result
 
 
-def obey(connection: Connection, entity: Feed | Process, asked: Command, now: datetime) -> Outcome:
-    """Gives the entity the status that the command leads to; of several commands at once each sees the one before.
+def obey(connection: Connection, entity: Feed | Process, asked: Command, now: datetime) -> StatusChange:
+    """Gives the entity the status that the command leads to; commands at once follow each other.
 
     Args:
         connection: In a transaction; the entity is locked until its end.
@@ -74,5 +74,5 @@ def obey(connection: Connection, entity: Feed | Process, asked: Command, now: da
     except EntityStatusError as error:
         raise EntityStatusError(f"{entity.kind} {entity.name!r}: {error}") from None
     if status is before.status:
-        return Outcome(before, before)
-    return Outcome(before, command(connection, entity, status, now))
+        return StatusChange(before, before)
+    return StatusChange(before, command(connection, entity, status, now))

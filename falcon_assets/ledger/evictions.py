@@ -1,4 +1,4 @@
-"""What retention decided on: written down before anything is touched, so that the next pass completes a killed one."""
+"""The decisions of retention: written before anything is touched, so that the next pass completes a killed pass."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Eviction:
 
 
 def write_down(connection: Connection, evictions: Iterable[Eviction]) -> None:
-    """Writes decisions down, each in the place of an older one about its instance."""
+    """Writes decisions; each replaces an older decision about its instance."""
     upsert(connection, EVICTIONS, [_values(one) for one in evictions])
 
 

@@ -14,7 +14,7 @@ from falcon_assets.events.process_instances import CameTooLate, InstanceChanged
 from falcon_assets.events.pushes import PartitionPushed, PushRefused
 from falcon_assets.events.runs import RunEnded, RunQueued
 from falcon_assets.ledger.locks import LEDGER_LOCK, lock_in_transaction
-from falcon_assets.ledger.reduce import Consumed, FeedInstance, FeedKey, ProcessKey, PushKey, Rows
+from falcon_assets.ledger.reduce import Consumed, FeedInstanceRow, FeedKey, ProcessKey, PushKey, Rows
 from falcon_assets.ledger.staleness import mark_stale
 from falcon_assets.ledger.tables import CONSUMED, FEED_INSTANCES, FOLD, PROCESS_INSTANCES, PROJECTION, PUSHED
 from falcon_assets.ledger.upsert import parts, upsert
@@ -82,11 +82,11 @@ def _load(connection: Connection, logged: Sequence[Logged]) -> Rows:
     runs = {one.run_id for one in logged if isinstance(one.fact, RunEnded)}
     rows = Rows()
     table, key = FEED_INSTANCES.c, (FEED_INSTANCES.c.cluster, FEED_INSTANCES.c.feed, FEED_INSTANCES.c.instance)
-    names = [one.name for one in fields(FeedInstance)]
+    names = [one.name for one in fields(FeedInstanceRow)]
     for part in parts(feeds):
         for row in connection.execute(select(*key, *(table[name] for name in names)).where(tuple_(*key).in_(part))):
             values = {name: row._mapping[name] for name in names}
-            rows.feeds[row[0], row[1], row[2]] = FeedInstance(**{**values, "state": FeedState(values["state"])})
+            rows.feeds[row[0], row[1], row[2]] = FeedInstanceRow(**{**values, "state": FeedState(values["state"])})
     own = (PROCESS_INSTANCES.c.process, PROCESS_INSTANCES.c.cluster, PROCESS_INSTANCES.c.nominal)
     wanted: list[ColumnElement[bool]] = [tuple_(*own).in_(part) for part in parts(processes)]
     of_run = (PROCESS_INSTANCES.c.queued_run, PROCESS_INSTANCES.c.run_id)
@@ -160,7 +160,7 @@ def _store(connection: Connection, rows: Rows) -> None:
         connection.execute(delete(PUSHED).where(tuple_(*_PUSH).in_(answered)))
 
 
-def _feed_values(key: FeedKey, row: FeedInstance) -> dict[str, Any]:
+def _feed_values(key: FeedKey, row: FeedInstanceRow) -> dict[str, Any]:
     return {"cluster": key[0], "feed": key[1], "instance": key[2], **asdict(row), "state": row.state.value}
 
 

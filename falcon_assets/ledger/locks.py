@@ -1,4 +1,4 @@
-"""PostgreSQL's advisory locks: held by a connection, gone with it, whatever happens to its process."""
+"""PostgreSQL's advisory locks: they belong to a connection and end with it, whatever happens to its process."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from collections.abc import Collection
 from sqlalchemy import Connection, text
 
 LEDGER_LOCK = "falcon ledger"
-"""Whoever writes the projection or its tables holds it."""
+"""The lock of whoever writes the projection or its tables."""
 
 
 def lock_in_transaction(connection: Connection, name: str) -> None:
-    """Waits for the lock of that name and holds it to the end of the transaction."""
+    """Waits for the lock of that name and keeps it to the end of the transaction."""
     connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _key(name)})
 
 
@@ -26,8 +26,8 @@ def unlock(connection: Connection, name: str) -> None:
     connection.execute(text("SELECT pg_advisory_unlock(:key)"), {"key": _key(name)})
 
 
-def held(connection: Connection, names: Collection[str]) -> set[str]:
-    """Those of the locks that some connection to this database holds."""
+def locked(connection: Connection, names: Collection[str]) -> set[str]:
+    """Those of the locks that some connection to this database has."""
     keys = {_key(name): name for name in names}
     # PostgreSQL shows the two halves of the key, as unsigned numbers.
     found = connection.execute(

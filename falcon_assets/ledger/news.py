@@ -1,4 +1,4 @@
-"""What became of process instances since somebody looked last."""
+"""What became of process instances since an event of Dagster's log."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Ended:
 
 
 def newest_event(connection: Connection) -> int:
-    """Where looking begins: the latest event about any process instance; 0: none."""
+    """The latest event about any process instance; 0: none."""
     return int(connection.execute(select(func.coalesce(func.max(PROCESS_INSTANCES.c.event_id), 0))).scalar_one())
 
 

@@ -62,7 +62,7 @@ def evicted(
 def signatures(
     connection: Connection, spans: Mapping[Name, tuple[datetime, datetime]]
 ) -> dict[Name, dict[datetime, str | None]]:
-    """The signatures of the instances of feeds, evicted ones too, each within its span (both ends included)."""
+    """The signatures of the instances of feeds, evicted or not, each within its span (both ends included)."""
     if not spans:
         return {}
     found = _within_spans(connection, spans, [FEED_INSTANCES.c.instance, FEED_INSTANCES.c.signature])
@@ -194,13 +194,13 @@ def set_progress(connection: Connection, cluster: str, first_open: Mapping[tuple
     upsert(connection, PROGRESS, rows)
 
 
-def looks(connection: Connection, cluster: str) -> dict[str, datetime]:
-    """Feed -> when its collector last looked through all that was due."""
+def last_collected(connection: Connection, cluster: str) -> dict[str, datetime]:
+    """Feed -> when its collector last went through all that was due."""
     statement = select(COLLECTED.c.feed, COLLECTED.c.looked_at).where(COLLECTED.c.cluster == cluster)
     return {row.feed: row.looked_at for row in connection.execute(statement)}
 
 
-def set_looks(connection: Connection, cluster: str, looked_at: Mapping[str, datetime]) -> None:
+def set_last_collected(connection: Connection, cluster: str, looked_at: Mapping[str, datetime]) -> None:
     """Remembers it."""
     upsert(
         connection, COLLECTED, [{"cluster": cluster, "feed": feed, "looked_at": at} for feed, at in looked_at.items()]
@@ -224,7 +224,7 @@ def _within_spans(
             table.cluster == asked.c.cluster,
             table.feed == asked.c.feed,
             table.instance.between(asked.c.first, asked.c.last),
-            text(f"state = '{state.value}'") if state else true(),  # as the index on evicted ones says it
+            text(f"state = '{state.value}'") if state else true(),  # as the index on evicted instances says it
         )
         .lateral("found")
     )

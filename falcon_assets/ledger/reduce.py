@@ -27,7 +27,7 @@ _OVER = (InstanceState.SUCCEEDED, InstanceState.SKIPPED, InstanceState.KILLED)
 
 
 @dataclass(frozen=True)
-class FeedInstance:
+class FeedInstanceRow:
     """A row of ``falcon.feed_instances`` without its key."""
 
     version: str
@@ -77,7 +77,7 @@ class Rows:
         pushed: The event that pushed a partition last; None: it has its answer.
     """
 
-    feeds: dict[FeedKey, FeedInstance] = field(default_factory=dict)
+    feeds: dict[FeedKey, FeedInstanceRow] = field(default_factory=dict)
     processes: dict[ProcessKey, InstanceRecord] = field(default_factory=dict)
     consumed: dict[ProcessKey, tuple[Consumed, ...]] = field(default_factory=dict)
     events: dict[ProcessKey, int] = field(default_factory=dict)
@@ -115,7 +115,7 @@ class Rows:
             return
         if row is not None and not row.version:
             row = None  # nobody had seen it before it was evicted
-        new = FeedInstance(
+        new = FeedInstanceRow(
             version=fact.version,
             landed_at=fact.at if row is None else row.landed_at,
             seen_at=fact.at,
@@ -151,7 +151,7 @@ class Rows:
 
     def _evicted(self, fact: FeedInstanceEvicted, event_id: int, run_id: str | None) -> None:
         key = (fact.cluster, fact.feed, fact.instance)
-        row = self.feeds.get(key) or FeedInstance("", landed_at=fact.at, seen_at=fact.at, event_id=event_id)
+        row = self.feeds.get(key) or FeedInstanceRow("", landed_at=fact.at, seen_at=fact.at, event_id=event_id)
         if row.state is FeedState.EVICTED:
             return  # a pass that was killed had said so already
         self.feeds[key] = replace(
@@ -225,7 +225,7 @@ class Rows:
         self.events[key] = event_id
 
 
-def _was_seen_before(row: FeedInstance, fact: FeedInstanceAvailable) -> bool:
+def _was_seen_before(row: FeedInstanceRow, fact: FeedInstanceAvailable) -> bool:
     """Whether a collector says that of an evicted instance which it saw before it went."""
     return fact.signature is not None and fact.signature == row.signature
 
@@ -235,7 +235,7 @@ def _pending(nominal: datetime) -> InstanceRecord:
 
 
 def _taken(row: InstanceRecord, run_id: str) -> InstanceRecord:
-    """The row in the hands of a run: one that was announced, or one that a person started."""
+    """The row in the hands of a run: it was announced by a coordinator, or started by a person."""
     if row.queued_run == run_id:
         return replace(row, queued_run=None, run_id=run_id)
     return row if row.run_id == run_id else replace(row, run_id=run_id, attempt=row.attempt + 1)

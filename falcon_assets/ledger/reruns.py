@@ -112,7 +112,7 @@ def request(connection: Connection, requests: Mapping[ProcessKey, RerunRequest])
 
 
 def forget(connection: Connection, cluster: str, served: Iterable[Requested]) -> None:
-    """Deletes requests, unless somebody has written another one for the instance meanwhile."""
+    """Deletes requests, unless another was written for the instance meanwhile."""
     key = (RERUNS.c.process, RERUNS.c.nominal, RERUNS.c.attempt)
     for part in parts([(one.process, one.nominal, one.request.attempt) for one in served]):
         connection.execute(delete(RERUNS).where(RERUNS.c.cluster == cluster, tuple_(*key).in_(part)))
@@ -239,7 +239,7 @@ def _request(row: Any) -> RerunRequest:
 
 
 def _asked(late_inputs: LateInputs) -> TableValuedAlias:
-    """Rows of arrays: VALUES would be compiled anew in every look, row by row."""
+    """Rows of arrays: VALUES would be compiled anew for each query, row by row."""
     arrays = (literal(list(items), ARRAY(Text)) for items in zip(*sorted(late_inputs), strict=True))
     return func.unnest(*arrays).table_valued("cluster", "process", "input").render_derived(name="asked")
 

@@ -1,4 +1,4 @@
-"""Which consumed versions are stale: another one is there now. Kept up by the fold, so that a look costs nothing."""
+"""Which consumed versions are stale: another version is there now. The fold keeps this up to date."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from falcon_assets.planning.instances.instance_record import FeedState
 def mark_stale(connection: Connection, feeds: Collection[FeedKey], readers: Collection[ProcessKey]) -> None:
     """Brings ``consumed.stale`` up to date, where these feed instances or these process instances are concerned.
 
-    Stale: the present version is another one than what was read (nothing at all included), it was seen after the
+    Stale: the present version differs from what was read (nothing at all included), it was seen after the
     reading began, it was not evicted since, and nobody said that it came too late. Where it was seen before that, what
     was read is newer still, and the collector has yet to see it.
     """

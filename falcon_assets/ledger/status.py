@@ -55,7 +55,7 @@ def statuses(
         if before is None or not (before.commanded or before.status is declared):
             before = changed[key] = EntityStatus(declared, now, commanded=False)
         found[key] = before
-    # A command may have come after the look above: it wins.
+    # A command may have come after the query above: it wins.
     _write(connection, changed, where=ENTITY_STATUS.c.commanded == false())
     return found
 

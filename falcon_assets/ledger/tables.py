@@ -153,7 +153,7 @@ COLLECTED = Table(
     Column("feed", Text, primary_key=True),
     Column("looked_at", _INSTANT, comment="the last complete look at the feed, on the falcon clock"),
 )
-"""Where the collectors are. Nothing depends on it but how much is looked at again."""
+"""Where the collectors are. Nothing depends on it but how much is checked again."""
 
 PASSES = Table(
     "passes",
@@ -167,7 +167,7 @@ PASSES = Table(
     Column("before", _INSTANT, comment="when the last complete pass began, in real time"),
     Column("all_before", _INSTANT, comment="when the last complete pass that listed all began, in real time"),
 )
-"""Where the collectors' passes over old instances are. Nothing depends on it but how much is looked at again."""
+"""Where the collectors' passes over old instances are. Nothing depends on it but how much is checked again."""
 
 INCOMPLETE = Table(
     "incomplete",
@@ -186,7 +186,7 @@ PUSHED = Table(
     Column("partition", Text, primary_key=True, comment="as it was pushed; empty: none was named"),
     Column("event_id", BigInteger, nullable=False, comment="of Dagster's latest event that pushed it"),
 )
-"""Partitions that somebody else reported, and that a collector has to look at."""
+"""Partitions that somebody else reported, and that a collector has to check."""
 
 PROGRESS = Table(
     "progress",
@@ -196,7 +196,7 @@ PROGRESS = Table(
     Column("timeline", Text, primary_key=True, comment="of the process: another one starts anew"),
     Column("first_open", _INSTANT, nullable=False, comment="every instance before it is settled"),
 )
-"""How far the coordinators are. Nothing depends on it but how much they look at again."""
+"""How far the coordinators are. Nothing depends on it but how much they check again."""
 
 CLOCK = Table(
     "clock",

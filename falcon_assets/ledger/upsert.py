@@ -1,4 +1,4 @@
-"""Writes rows, new ones and ones that are there."""
+"""Writes rows: inserts what is new, replaces what is there."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _CHUNK = 1000
 def upsert(
     connection: Connection, table: Table, rows: Sequence[dict[str, Any]], where: ColumnElement[bool] | None = None
 ) -> None:
-    """Inserts the rows, all columns given; those whose key is there are replaced, where that holds for them."""
+    """Inserts the rows, all columns given; those whose key is there are replaced, where that is allowed."""
     keys = [column.name for column in table.primary_key]
     statement = insert(table)
     others = {column.name: statement.excluded[column.name] for column in table.c if column.name not in keys}

@@ -1,4 +1,4 @@
-"""The one configuration that every declared thing shares."""
+"""The pydantic configuration that all declarations share."""
 
 from __future__ import annotations
 

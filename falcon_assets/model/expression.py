@@ -93,7 +93,7 @@ def parse_expression(text: str) -> Call:
     tokens = list(_tokenize(text))
     if len(tokens) > _MOST_TOKENS:
         raise ExpressionError(f"an expression of {len(tokens)} words is too long: {text[:40]!r}...")
-    parser = _Parser(text, tokens)
+    parser = _ExpressionParser(text, tokens)
     call = parser.argument()
     if not isinstance(call, Call) or parser.position != len(tokens):
         raise parser.error("one function call is expected, for example now(0,0)")
@@ -111,7 +111,7 @@ def _tokenize(text: str) -> Iterator[tuple[str, str]]:
         at = match.end()
 
 
-class _Parser:
+class _ExpressionParser:
     """Recursive descent over the tokens of one expression."""
 
     def __init__(self, text: str, tokens: list[tuple[str, str]]) -> None:

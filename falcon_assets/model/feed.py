@@ -74,7 +74,7 @@ class Retention(Declaration):
     """Where archived instances go, a whole URL perhaps; with ``action: archive`` only, and required there. ``stats``
     and ``meta`` go beside it, with ``.stats`` and ``.meta`` at the end of the path."""
     archive_cluster: EntityName | None = None
-    """The cluster that ``archive_to`` lies on, or whose ``storage_options`` open its URL; omitted: the one archived
+    """The cluster that ``archive_to`` lies on, or whose ``storage_options`` open its URL; omitted: the cluster archived
     from, and the ``storage_options`` of its ``locations``."""
     keep_last: Annotated[int, Field(ge=1, strict=True)] | None = None
     """The newest n instances that are there stay, however old they are."""

@@ -52,7 +52,7 @@ class Input(Declaration):
     feed: EntityName
     """Name of the feed that is read."""
     start: InstanceExpression
-    """First instance of the window: the one at or before this time, or ``latest(n)`` or ``future(n,limit)``."""
+    """First instance of the window: the last at or before this time, or ``latest(n)`` or ``future(n,limit)``."""
     end: InstanceExpression
     """The last instance of the window, said the same way as ``start``; or ``latest(n)`` after a time."""
     optional: StrictBool = False
@@ -84,7 +84,7 @@ class Output(Declaration):
     feed: EntityName
     """Name of the feed that is written; no other process writes it."""
     instance: InstanceExpression
-    """The instance that is written: the one at or before this time."""
+    """The instance that is written: the last at or before this time."""
 
     @model_validator(mode="after")
     def _is_a_time(self) -> Output:
@@ -112,7 +112,7 @@ class LateInput(Declaration):
     input: EntityName
     """Name of one of the inputs of the process."""
     workflow: AnyWorkflow | None = None
-    """Runs instead of the normal workflow; omitted: the normal one."""
+    """Runs instead of the normal workflow; omitted: the normal workflow."""
 
 
 class LateProcess(Declaration):

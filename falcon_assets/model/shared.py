@@ -33,11 +33,11 @@ class Acl(Declaration):
 
 
 FIRST_YEAR, LAST_YEAR = 1000, 9000
-"""Of the first instance; the last one may be in any year after it."""
+"""Of the first instance; the last may be in any year after it."""
 
 
 def _can_be_named(start: datetime) -> datetime:
-    """Dagster names partitions by four digits of a year, and looks some steps beyond the first one."""
+    """Dagster names partitions by four digits of a year, and computes some steps beyond the first instance."""
     if not FIRST_YEAR <= start.year <= LAST_YEAR:
         years = f"the years {FIRST_YEAR} to {LAST_YEAR}"
         raise ExpressionError(f"{format_instant(start)!r} is not legal: the first instance must be in {years}")

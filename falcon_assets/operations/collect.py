@@ -111,7 +111,7 @@ def _collect(
     paths = InstancePaths(feed, cluster)
     with ledger.engine.connect() as connection:
         span = {(cluster.name, feed.name): (instances[0], instances[-1])}
-        landings = Landings(settings.clock, now, queries.looks(connection, cluster.name))
+        landings = Landings(settings.clock, now, queries.last_collected(connection, cluster.name))
         known = queries.signatures(connection, span).get((cluster.name, feed.name), {})
     found: list[Collected] = []
     incomplete: set[datetime] = set()

@@ -20,7 +20,7 @@ _HIDDEN = "*****"
 
 
 @dataclass(frozen=True)
-class FeedInstance:
+class ExplainedInstance:
     """An instance of a feed, where it lies, and whether it is available now."""
 
     instance: datetime
@@ -35,7 +35,7 @@ class ExplainedInput:
     name: str
     feed: str
     optional: bool
-    instances: tuple[FeedInstance, ...]
+    instances: tuple[ExplainedInstance, ...]
 
 
 @dataclass(frozen=True)
@@ -102,7 +102,7 @@ def explain(installation: Installation, process: str, instance: datetime, cluste
             one.feed.name,
             one.optional,
             tuple(
-                FeedInstance(at, files(one.feed).shown(path), is_available(files(one.feed), one.feed, path))
+                ExplainedInstance(at, files(one.feed).shown(path), is_available(files(one.feed), one.feed, path))
                 for at, path in zip(one.instances, one.paths, strict=True)
             ),
         )

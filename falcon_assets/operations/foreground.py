@@ -22,7 +22,7 @@ from falcon_assets.model.process import Process
 from falcon_assets.operations.foreground_runs import Display, ForegroundRuns
 from falcon_assets.orchestration.coordination.collector import Collector
 from falcon_assets.orchestration.coordination.coordinator import Coordinator, Outlook, coordinator_lock
-from falcon_assets.orchestration.coordination.late_arrival import LateArrival
+from falcon_assets.orchestration.coordination.late_arrival import LateArrivalHandler
 from falcon_assets.orchestration.platform.open_ledger import Ledger
 from falcon_assets.orchestration.runs.dead_runs import DeadRuns
 from falcon_assets.orchestration.runs.deleted_runs import free_instances_of_deleted_runs
@@ -50,7 +50,7 @@ class Trouble:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class ForegroundResult:
     """How it went.
 
     Attributes:
@@ -91,7 +91,7 @@ class Foreground:
     display: Display
     prepare: Callable[[Cluster], None]
 
-    def run(self, processes: Sequence[Process], until: datetime | None) -> Outcome:
+    def run(self, processes: Sequence[Process], until: datetime | None) -> ForegroundResult:
         """Runs what is ready, and what becomes ready by that, retries included.
 
         It ends when nothing can run any more without new data. What cannot be looked at, decided on or reached stops
@@ -103,7 +103,7 @@ class Foreground:
         clusters = self._clusters_of(processes)
         collectors = [Collector(self.store, cluster, self.settings) for cluster in clusters]
         coordinator = Coordinator(self.store, self.settings, processes)
-        late_arrival = LateArrival(self.store, self.settings.now, processes)
+        late_arrival = LateArrivalHandler(self.store, self.settings.now, processes)
         touched: defaultdict[tuple[str, str], set[datetime]] = defaultdict(set)
         runs = ForegroundRuns(self.definitions, self.ledger, self.display, self.prepare)
         with self._alone(sorted({process.pipelines[0] for process in processes})):
@@ -141,7 +141,7 @@ class Foreground:
         self,
         collectors: Sequence[Collector],
         waited_for: Mapping[Name, tuple[datetime, datetime]],
-        late_arrival: LateArrival,
+        late_arrival: LateArrivalHandler,
     ) -> dict[str, str]:
         """Looks for data, and for late data; what could not be looked at, and why."""
         left_out: dict[str, str] = {}
@@ -156,7 +156,7 @@ class Foreground:
 
     def _outcome(
         self, outlook: Outlook, touched: Mapping[tuple[str, str], Set[datetime]], left_out: Mapping[str, str]
-    ) -> Outcome:
+    ) -> ForegroundResult:
         self.ledger.catch_up()
         succeeded, trouble = 0, []
         for (process, cluster), nominals in touched.items():
@@ -168,7 +168,7 @@ class Foreground:
                 succeeded += record.state is InstanceState.SUCCEEDED
                 if record.state in (InstanceState.FAILED, InstanceState.TIMED_OUT):
                     trouble.append(Trouble(process, cluster, nominal, record.state, record.reason))
-        return Outcome(outlook, succeeded, tuple(trouble), left_out)
+        return ForegroundResult(outlook, succeeded, tuple(trouble), left_out)
 
     def _collect(self, collector: Collector, waited_for: Mapping[str, tuple[datetime, datetime]]) -> dict[str, str]:
         """Looks for data on a cluster; what could not be looked at, and why."""

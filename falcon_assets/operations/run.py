@@ -11,7 +11,7 @@ from falcon_assets.engines.computing.programs import kill_programs
 from falcon_assets.errors import SettingsError, UnknownEntityError
 from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.process import Process
-from falcon_assets.operations.foreground import Foreground, Outcome
+from falcon_assets.operations.foreground import Foreground, ForegroundResult
 from falcon_assets.operations.foreground_runs import Display
 from falcon_assets.operations.installation import Installation
 from falcon_assets.orchestration.code_location import build_definitions
@@ -31,7 +31,7 @@ def run_ready(
     until: datetime | None = None,
     pipeline: str | None = None,
     process: str | None = None,
-) -> Outcome:
+) -> ForegroundResult:
     """Runs what is ready, and what becomes ready by that, retries included.
 
     Args:
@@ -67,7 +67,7 @@ def run_processes(
     prepare: Callable[[Cluster], None],
     processes: Sequence[Process],
     until: datetime | None,
-) -> Outcome:
+) -> ForegroundResult:
     """Runs what is ready of some processes; Spark sessions stay open.
 
     Args:

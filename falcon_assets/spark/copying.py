@@ -33,7 +33,7 @@ def copy_instance(
 
     Args:
         session: Of the target's execute interface: local, standalone or Connect; asked for only where there is more to
-            copy or to compare. The package is installed, and both stores can be reached, where its workers run.
+            copy or to compare. The package is installed, and both stores are reachable, where its workers run.
         copy: Entered.
         progress: Told about once a second, from another thread, how far it is; and at the end.
 

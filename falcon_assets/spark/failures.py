@@ -73,7 +73,7 @@ def explain(error: BaseException) -> str:
 
 
 def _lost_the_jvm(error: BaseException) -> bool:
-    """Whether a call failed because nobody answered: of the one that was under way Py4J says no more than its name."""
+    """Whether a call failed because nobody answered: of the call that was under way Py4J says no more than its name."""
     return isinstance(error, (ConnectionError, Py4JNetworkError)) or (
         isinstance(error, Py4JError) and _UNANSWERED.fullmatch(str(error)) is not None
     )

@@ -39,9 +39,9 @@ def test_windows_hold_some_exactly_where_a_look_at_all_of_them_says_so(
     declared = Input(name="x", feed="f", start=start, end=end)  # type: ignore[arg-type]
     windows = FeedWindows(declared.start.call, declared.end.call, process, feed, process.timezone)
     nominals = [process.instance(k) for k in range(process.count)]
-    holding = [bool(input_instances(declared, feed, nominal, process.timezone)) for nominal in nominals]
-    assert [windows.holds_some(k) for k in range(process.count)] == holding
+    having = [bool(input_instances(declared, feed, nominal, process.timezone)) for nominal in nominals]
+    assert [windows.has_instances(k) for k in range(process.count)] == having
     met = windows.candidates()
-    assert any(holding) == (bool(met) and any(windows.holds_some(k) for k in met))
+    assert any(having) == (bool(met) and any(windows.has_instances(k) for k in met))
     if windows.is_always_inverted(met) and process.count <= 200:
-        assert not any(holding)
+        assert not any(having)

@@ -8,7 +8,7 @@ from datetime import datetime, timezone
 from rich.console import Console
 
 from falcon_assets.cli.run_display import shown_on, tell
-from falcon_assets.operations.foreground import Outcome, Trouble
+from falcon_assets.operations.foreground import ForegroundResult, Trouble
 from falcon_assets.orchestration.coordination.coordinator import Outlook
 from falcon_assets.planning.instances.instance_record import InstanceState
 from falcon_assets.storage.copying.copy_progress import CopyProgress
@@ -45,6 +45,6 @@ def test_a_reason_is_shown_as_it_is() -> None:
     at = datetime(2013, 1, 1, tzinfo=timezone.utc)
     reason = "Spark does not read g[ab]/x[/y].json"  # neither brackets nor slashes are markup
     trouble = Trouble("hourly", "primary", at, InstanceState.FAILED, reason)
-    tell(console, Outcome(Outlook((), {}, {}), 0, (trouble,), {}))
+    tell(console, ForegroundResult(Outlook((), {}, {}), 0, (trouble,), {}))
     assert isinstance(console.file, io.StringIO)
     assert console.file.getvalue() == f"hourly on primary 2013-01-01T00:00Z failed: {reason}\n"

@@ -16,7 +16,7 @@ from falcon_assets.ledger import queries
 from falcon_assets.ledger.tables import PROCESS_INSTANCES
 from falcon_assets.orchestration.coordination.collector import Collector
 from falcon_assets.orchestration.coordination.coordinator import Coordinator, PlannedRun
-from falcon_assets.orchestration.coordination.late_arrival import LateArrival
+from falcon_assets.orchestration.coordination.late_arrival import LateArrivalHandler
 from falcon_assets.orchestration.mapping import run_tags
 from falcon_assets.orchestration.platform.open_ledger import Ledger, open_ledger
 from falcon_assets.planning.instances.instance_record import InstanceState
@@ -90,7 +90,7 @@ class Director:
         self.clock.put(world.begin)
         processes = list(store.processes.values())
         self._collectors = [Collector(store, cluster, self.settings) for cluster in store.clusters.values()]
-        self._late_arrival = LateArrival(store, self.settings.now, processes)
+        self._late_arrival = LateArrivalHandler(store, self.settings.now, processes)
         self._coordinator = Coordinator(store, self.settings, processes)
         self._looked: tuple[int, float] = (-1, 0.0)
 
@@ -122,7 +122,7 @@ class Director:
         """Whether the daemon's collectors have looked through everything since the clock was put forward."""
         self.site.ensure()
         with ledger.engine.connect() as connection:
-            looks = [at for name in self.store.clusters for at in queries.looks(connection, name).values()]
+            looks = [at for name in self.store.clusters for at in queries.last_collected(connection, name).values()]
         return min(looks) == self.settings.now()
 
     def _quiet(self, ledger: Ledger) -> bool:

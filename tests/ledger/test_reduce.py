@@ -16,7 +16,7 @@ from falcon_assets.events.process_instances import CameTooLate, InstanceChanged
 from falcon_assets.events.pushes import PartitionPushed, PushRefused
 from falcon_assets.events.runs import RunEnded, RunEnding, RunQueued
 from falcon_assets.ledger.fold import fold, rebuild
-from falcon_assets.ledger.reduce import Consumed, FeedInstance, Rows
+from falcon_assets.ledger.reduce import Consumed, FeedInstanceRow, Rows
 from falcon_assets.ledger.tables import METADATA
 from falcon_assets.planning.instances.instance_record import FeedState, InstanceRecord, InstanceState, LateChange
 from tests.ledger.histories import chunks_of, content, empty, history_of, hour
@@ -247,14 +247,14 @@ def test_what_came_too_late_is_remembered_until_it_is_read_again() -> None:
 
 LATE = (LateChange("rows", "flights", T, "v1", "v2"),)
 LANDED = Logged(1, FeedInstanceAvailable("primary", "raw", T, "v1", at(1), 10, 2, 1, signature="s1"))
-LANDED_ROW = FeedInstance("v1", at(1), at(1), 1, 10, 2, 1, "s1", version_event=1)
+LANDED_ROW = FeedInstanceRow("v1", at(1), at(1), 1, 10, 2, 1, "s1", version_event=1)
 NEWER = Logged(2, FeedInstanceAvailable("primary", "raw", T, "v2", at(2), bytes=11, process="p"), "a")
-NEWER_ROW = FeedInstance("v2", at(1), at(2), 2, 11, previous_version="v1", changes=1, run_id="a", version_event=2)
+NEWER_ROW = FeedInstanceRow("v2", at(1), at(2), 2, 11, previous_version="v1", changes=1, run_id="a", version_event=2)
 EVICTED = Logged(7, FeedInstanceEvicted("primary", "raw", T, "delete", at(7), 12), "e")
 EVICTED_ROW = replace(
     LANDED_ROW, state=FeedState.EVICTED, evicted_at=at(7), evicted_by="e", evicted_bytes=12, event_id=7
 )
-UNSEEN_ROW = FeedInstance(
+UNSEEN_ROW = FeedInstanceRow(
     "", at(7), at(7), 7, state=FeedState.EVICTED, evicted_at=at(7), evicted_by="e", evicted_bytes=12
 )
 
@@ -276,7 +276,7 @@ UNSEEN_ROW = FeedInstance(
         ),
         pytest.param(
             [LANDED, NEWER, again(LANDED, 3, at=at(3))],
-            FeedInstance("v1", at(1), at(3), 3, 10, 2, 1, "s1", "v2", 2, version_event=3),
+            FeedInstanceRow("v1", at(1), at(3), 3, 10, 2, 1, "s1", "v2", 2, version_event=3),
             id="changed-back",
         ),
         pytest.param(
@@ -289,7 +289,7 @@ UNSEEN_ROW = FeedInstance(
         ),
         pytest.param(
             [LANDED, again(NEWER, 2, "a", late=LATE), again(LANDED, 3, at=at(3))],
-            FeedInstance("v1", at(1), at(3), 3, 10, 2, 1, "s1", "v2", 2, version_event=3),
+            FeedInstanceRow("v1", at(1), at(3), 3, 10, 2, 1, "s1", "v2", 2, version_event=3),
             id="changed-after-a-late-rerun",
         ),
         pytest.param([LANDED, EVICTED], EVICTED_ROW, id="evicted"),
@@ -309,7 +309,7 @@ UNSEEN_ROW = FeedInstance(
         pytest.param([again(EVICTED, 0, "e"), LANDED], LANDED_ROW, id="landed-after-it-was-evicted-unseen"),
     ],
 )
-def test_feed_instance(facts: list[Logged], row: FeedInstance) -> None:
+def test_feed_instance(facts: list[Logged], row: FeedInstanceRow) -> None:
     rows = after(*facts)
     assert rows.feeds == {("primary", "raw", T): row}
     assert rows.processes == {}
@@ -428,7 +428,7 @@ def test_any_chunking_stores_the_same_rows(
     assert folded == expected_content(after(*facts), facts[-1].event_id if facts else None)
 
 
-def is_stale(read: Consumed, there: FeedInstance | None) -> bool:
+def is_stale(read: Consumed, there: FeedInstanceRow | None) -> bool:
     return (
         there is not None
         and there.state is FeedState.AVAILABLE

@@ -9,7 +9,7 @@ import pytest
 
 from falcon_assets.errors import FalconError
 from falcon_assets.model.instant import parse_instant
-from falcon_assets.operations.explain import ExplainedInput, ExplainedOutput, Explanation, FeedInstance, explain
+from falcon_assets.operations.explain import ExplainedInput, ExplainedInstance, ExplainedOutput, Explanation, explain
 from falcon_assets.operations.installation import Installation, open_installation
 from falcon_assets.settings import Settings
 
@@ -71,7 +71,9 @@ def installation(settings: Settings, write_entities: Callable[[dict[str, str]], 
 def test_everything_is_said_but_secrets(installation: Installation, settings: Settings) -> None:
     root = f"{settings.home}/data/primary"
     read = [
-        FeedInstance(parse_instant(f"2013-01-01T{hour}:00Z"), f"{root}/flights/primary/2013-01-01/{hour}", hour == 22)
+        ExplainedInstance(
+            parse_instant(f"2013-01-01T{hour}:00Z"), f"{root}/flights/primary/2013-01-01/{hour}", hour == 22
+        )
         for hour in (22, 23)
     ]
     assert explain(installation, "roll-up", DAY, "primary") == Explanation(

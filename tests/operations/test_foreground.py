@@ -9,7 +9,7 @@ import dagster as dg
 import pytest
 
 from falcon_assets.catalog.store import load_entities
-from falcon_assets.operations.foreground import Foreground, Outcome
+from falcon_assets.operations.foreground import Foreground, ForegroundResult
 from falcon_assets.operations.foreground_runs import Display
 from falcon_assets.orchestration.code_location import build_definitions
 from falcon_assets.orchestration.platform.open_ledger import open_ledger
@@ -47,7 +47,7 @@ def primary__breaks_job() -> None:
 @pytest.fixture(scope="module")
 def outcome(
     settings: Settings, instance: dg.DagsterInstance, write_entities: Callable[[dict[str, str]], Path]
-) -> Iterator[Outcome]:
+) -> Iterator[ForegroundResult]:
     """Of ``breaks``, whose op raises what it should not, ``gone``, which has no job, and ``works``, in this order."""
     declared = "".join(PROCESS.format(name=name) for name in ("breaks", "gone", "works"))
     root = write_entities({"all.yaml": ENTITIES + declared, "work.py": "def run(spark, inputs, instance):\n    pass\n"})
@@ -65,11 +65,11 @@ def outcome(
     stop_sessions()
 
 
-def test_the_others_go_on(outcome: Outcome) -> None:
+def test_the_others_go_on(outcome: ForegroundResult) -> None:
     assert outcome.succeeded == 2
 
 
-def test_the_instances_failed_and_are_recorded(outcome: Outcome) -> None:
+def test_the_instances_failed_and_are_recorded(outcome: ForegroundResult) -> None:
     assert [(one.process, one.nominal.hour, one.state) for one in outcome.trouble] == [
         ("breaks", 0, InstanceState.FAILED),
         ("breaks", 1, InstanceState.FAILED),
@@ -77,6 +77,6 @@ def test_the_instances_failed_and_are_recorded(outcome: Outcome) -> None:
     assert all("nobody foresaw it" in one.reason for one in outcome.trouble), outcome.trouble
 
 
-def test_what_leaves_no_run_behind_is_left_out_and_named(outcome: Outcome) -> None:
+def test_what_leaves_no_run_behind_is_left_out_and_named(outcome: ForegroundResult) -> None:
     assert outcome.left_out.keys() == {"the job primary__gone_job"}
     assert outcome.left_out["the job primary__gone_job"].startswith("it cannot be started (")

@@ -19,7 +19,7 @@ from falcon_assets.model.process import Process
 from falcon_assets.orchestration.code_location import build_definitions
 from falcon_assets.orchestration.coordination.collector import Collector
 from falcon_assets.orchestration.coordination.coordinator import Coordinator, PlannedRun
-from falcon_assets.orchestration.coordination.late_arrival import LateArrival
+from falcon_assets.orchestration.coordination.late_arrival import LateArrivalHandler
 from tests.orchestration.ledger_world import LedgerWorld
 from tests.records import R, read_record
 
@@ -90,7 +90,7 @@ class ReplicationWorld(LedgerWorld):
         keys: list[str] = []
         while True:
             self.collect(time)
-            LateArrival(self.store, self.at(time).now, self.chosen(feed, cluster)).decide(self.ledger)
+            LateArrivalHandler(self.store, self.at(time).now, self.chosen(feed, cluster)).decide(self.ledger)
             outlook = Coordinator(self.store, self.at(time), self.chosen(feed, cluster)).decide(self.ledger)
             assert outlook.problems == {}
             if not outlook.runs:

@@ -15,7 +15,7 @@ _GROUP = "PYSPARK_REMOTE_INIT_CONF_"
 
 
 def join_groups(environ: dict[str, str] | os._Environ[str]) -> None:
-    """Makes one group of all."""
+    """Keeps all settings in a single group."""
     count = int(environ.get(f"{_GROUP}LEN", "0"))
     settings: dict[str, str] = {}
     for number in range(count):

@@ -22,7 +22,7 @@ _NOISE = re.compile(
 def cause_in(log: str) -> list[str]:
     """The lines of the log of a failed program that say why, five at most; none where it says nothing.
 
-    They are the last exception of Python with the program's own line, or the one that ended a program for the JVM and
+    They are the last exception of Python with the program's own line, or the exception that ended a JVM's program and
     its innermost cause; and without either the last lines that are the program's own words.
     """
     lines = log.splitlines()

@@ -25,7 +25,7 @@ def compute_sql(
 ) -> dict[str, DataFrame]:
     """Runs the statements of the file in order.
 
-    Inputs are temporary views named like the inputs; one with ``-`` in its name also goes by ``_``
+    Inputs are temporary views named like the inputs; an input with ``-`` in its name also goes by ``_``
     (```raw-flights``` and ``raw_flights``). ``:nominal_time`` (a TIMESTAMP) and ``:property`` (a STRING), for every
     property whose name is an identifier, are bound parameters: Spark never takes their value for SQL text.
 

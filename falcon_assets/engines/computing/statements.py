@@ -9,7 +9,7 @@ from dataclasses import dataclass
 _TOKEN = re.compile(
     r"""
     --[^\n]*                        # a comment to the end of the line
-  | (?P<open>/\*)                   # a bracketed one; they nest
+  | (?P<open>/\*)                   # a bracketed comment; they nest
   | (?<!\w)[rR](?:'[^']*'|"[^"]*")  # a raw string has no escapes
   | '(?:\\.|[^'\\])*'
   | "(?:\\.|[^"\\])*"
@@ -25,7 +25,7 @@ _SCRIPT = re.compile(r"BEGIN\b(?!\s+TRANSACTION)", re.IGNORECASE)
 
 @dataclass(frozen=True)
 class Statement:
-    """One statement.
+    """A SQL statement.
 
     Attributes:
         text: Without the semicolon, comments included.
@@ -37,7 +37,7 @@ class Statement:
 
 
 def split_statements(sql: str) -> tuple[Statement, ...]:
-    """The statements of ``sql`` in order, empty ones and lone comments left out.
+    """The statements of ``sql`` in order, without empty statements and lone comments.
 
     Semicolons in strings, quoted names and comments do not count. A SQL script (``BEGIN ... END``) is one statement.
     """

@@ -156,7 +156,7 @@ def _arguments(task: WorkflowTask, args: Sequence[str], path: Path) -> list[str]
 
 
 def _folders(data: InputData) -> str:
-    """The folders of an input as one argument: Spark's readers take each for a pattern, so nothing in it may be one."""
+    """The folders of an input as a single argument, in which no path is a pattern to Spark's readers."""
     if wrong := [url for url in data.urls if "," in url]:
         raise WorkflowError(
             f"input {data.name!r} (feed {data.feed.name!r}): {wrong[0]} holds a comma, which separates the folders in "

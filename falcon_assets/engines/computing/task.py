@@ -17,7 +17,7 @@ from falcon_assets.spark.data.dataset import InputData, OutputData
 
 @dataclass(frozen=True)
 class WorkflowTask:
-    """One process instance, resolved: nothing is left to look up.
+    """A process instance to compute, with all names, paths and variables resolved.
 
     Attributes:
         process: Name of the process.
@@ -29,7 +29,7 @@ class WorkflowTask:
         outputs: What it writes.
         properties: Properties of the cluster and of the process, interpolated, the latter winning.
         working: The cluster's working folder, path or URL; logs of programs go there where it is on this machine.
-        session: Gives the cluster's session; called only by workflows that need one.
+        session: Gives the cluster's session; called only by workflows that need it.
         timezone: The process's zone, in which expressions in arguments are evaluated.
         user: What ``user()`` gives in them.
         settings: What the process says about Spark, over what the cluster says.

@@ -84,7 +84,7 @@ class Collector:
         ledger.catch_up()
         now = self.settings.now()
         with ledger.engine.connect() as connection:
-            looked_at = queries.looks(connection, self.cluster.name)
+            looked_at = queries.last_collected(connection, self.cluster.name)
             unfinished = incomplete(connection, self.cluster.name)
         landings = Landings(self.settings.clock, now, looked_at)
         recorded = self._pushes.answer(ledger, landings, give_up)
@@ -136,7 +136,7 @@ class Collector:
             if time.monotonic() > give_up:
                 break
         with ledger.engine.begin() as connection:
-            queries.set_looks(connection, self.cluster.name, done)
+            queries.set_last_collected(connection, self.cluster.name, done)
             set_incomplete(connection, self.cluster.name, came, went)
         self._failed.clear()
         self._failed.update(problems)

@@ -55,7 +55,7 @@ class LateOutlook:
 
 
 @dataclass(frozen=True)
-class LateArrival:
+class LateArrivalHandler:
     """Looks for late data of some processes, on all their clusters of this code location.
 
     Attributes:
@@ -186,11 +186,11 @@ def late_arrival_sensors(store: EntityStore, settings: Settings) -> Iterator[dg.
     """A late-arrival sensor for each pipeline that has late inputs."""
     for pipeline, processes in pipelines(store.coordinated).items():
         if late_inputs(store.feeds, store.clusters, processes):
-            yield _sensor(pipeline, LateArrival(store, settings.now, processes), partial(open_ledger, settings))
+            yield _sensor(pipeline, LateArrivalHandler(store, settings.now, processes), partial(open_ledger, settings))
 
 
 def _sensor(
-    pipeline: str, late_arrival: LateArrival, ledger_of: Callable[[dg.DagsterInstance], Ledger]
+    pipeline: str, late_arrival: LateArrivalHandler, ledger_of: Callable[[dg.DagsterInstance], Ledger]
 ) -> dg.SensorDefinition:
     @dg.sensor(
         name=op_name(pipeline, "late_arrival"),

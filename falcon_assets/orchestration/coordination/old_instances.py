@@ -11,7 +11,7 @@ from sqlalchemy import Connection
 
 from falcon_assets.errors import FalconError, StorageError
 from falcon_assets.ledger.collecting import incomplete, known, passes, set_incomplete, set_passes
-from falcon_assets.ledger.queries import looks
+from falcon_assets.ledger.queries import last_collected
 from falcon_assets.model.feed import Feed
 from falcon_assets.orchestration.coordination.collector import Collection, Collector
 from falcon_assets.orchestration.coordination.landing_events import Landings
@@ -61,7 +61,7 @@ class OldInstances:
         with ledger.engine.connect() as connection:
             patrols = passes(connection, look.cluster)
             look.incomplete = incomplete(connection, look.cluster)
-            look.landings = Landings(self.collector.settings.clock, look.time, looks(connection, look.cluster))
+            look.landings = Landings(self.collector.settings.clock, look.time, last_collected(connection, look.cluster))
             self._ask_again(look, connection)
             moved = self._go_on(look, connection, patrols)
         with ledger.engine.begin() as connection:

@@ -32,7 +32,7 @@ _ENDED = (dg.DagsterRunStatus.CANCELING, dg.DagsterRunStatus.CANCELED, dg.Dagste
 
 
 @dataclass(frozen=True)
-class _Worker:
+class _RunWorker:
     process: ForkServerProcess
     watcher: threading.Thread
 
@@ -49,7 +49,7 @@ class WarmRunLauncher(RunLauncher):
     def __init__(self, inst_data: Any = None) -> None:
         """Starts nothing."""
         super().__init__(inst_data)
-        self._workers: dict[str, _Worker] = {}
+        self._workers: dict[str, _RunWorker] = {}
         self._lock = threading.Lock()
         self._context = multiprocessing.get_context("forkserver")
         self._definitions = WatchedDefinitions(load_settings().entity_defs, are_loaded=False)
@@ -74,7 +74,7 @@ class WarmRunLauncher(RunLauncher):
         with self._lock:  # start() looks after the other processes too
             self._context.set_forkserver_preload(list(PRELOADED))
             process.start()
-            self._workers[run_id] = _Worker(process, watcher)
+            self._workers[run_id] = _RunWorker(process, watcher)
         watcher.start()
 
     def terminate(self, run_id: str) -> bool:

@@ -15,7 +15,7 @@ import dagster as dg
 from sqlalchemy import Connection
 
 from falcon_assets.ledger import queries
-from falcon_assets.ledger.locks import held
+from falcon_assets.ledger.locks import locked
 from falcon_assets.model.process import Process
 from falcon_assets.orchestration.dagster_internals.runs import end_as_failed
 from falcon_assets.orchestration.mapping import run_tags
@@ -93,7 +93,7 @@ class DeadRuns:
                 run_id: {run_lock(run_id, process, cluster) for process, cluster in work if process in names}
                 for run_id, work in _work(connection, runs.values()).items()
             }
-            alive = held(connection, [name for of_run in locks.values() for name in of_run])
+            alive = locked(connection, [name for of_run in locks.values() for name in of_run])
         return {run_id: runs[run_id] for run_id, of_run in locks.items() if of_run and not of_run & alive}
 
 

@@ -46,7 +46,7 @@ class Arrival:
 
 
 @dataclass(frozen=True)
-class Verdict:
+class LateDataDecision:
     """What is to be done about a succeeded instance whose inputs changed.
 
     Attributes:
@@ -68,7 +68,7 @@ def judge(
     newest: Mapping[str, datetime],
     arrivals: Iterable[Arrival],
     now: datetime,
-) -> Verdict:
+) -> LateDataDecision:
     """Judges the changes of the late inputs of one succeeded process instance.
 
     Args:
@@ -94,8 +94,8 @@ def judge(
             too_late.append((one.change, one.seen_at - cut_off))
     due_at = min(due, default=None)
     if due_at is None:
-        return Verdict((), None, tuple(too_late))
-    return Verdict(tuple(counting) if due_at <= now else (), due_at, ())
+        return LateDataDecision((), None, tuple(too_late))
+    return LateDataDecision(tuple(counting) if due_at <= now else (), due_at, ())
 
 
 def came_after(looked_at: datetime | None, modified: datetime | None, now: datetime) -> datetime | None:

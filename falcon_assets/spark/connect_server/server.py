@@ -28,7 +28,7 @@ from falcon_assets.storage.files.path_lock import path_lock
 START_SECONDS = 90.0
 """How long a server may take to listen; it takes 6 seconds on an idle machine."""
 _STOP_SECONDS = 20.0
-_LOOK_SECONDS = 0.5
+_ANSWER_SECONDS = 0.5
 _SERVER = "org.apache.spark.sql.connect.service.SparkConnectServer"
 _NOT_INHERITED = (
     "SPARK_CONNECT_MODE_ENABLED",
@@ -112,7 +112,7 @@ def stop(home: Path) -> ServerProcess | None:
 def status(home: Path) -> ServerProcess | None:
     """The server of ``home`` if it runs and listens."""
     server = ServerFiles(home).running()
-    return server if server is not None and is_ready(server.channel, _LOOK_SECONDS) else None
+    return server if server is not None and is_ready(server.channel, _ANSWER_SECONDS) else None
 
 
 @contextmanager
@@ -182,7 +182,7 @@ def _launch(files: ServerFiles, port: int, environ: Mapping[str, str]) -> Server
 
 def _wait_until_ready(server: ServerProcess, log: Path) -> None:
     deadline = time.monotonic() + START_SECONDS
-    while not is_ready(server.channel, _LOOK_SECONDS):
+    while not is_ready(server.channel, _ANSWER_SECONDS):
         if server.process() is None:
             raise SettingsError(f"the Spark Connect server ended while it started: its log {log} says why")
         if time.monotonic() > deadline:

@@ -21,7 +21,7 @@ class ServerProcess:
 
     Attributes:
         pid: Its process, which also leads a process group of its own.
-        started: When that process started, in seconds since 1970; tells it from a later one with the same number.
+        started: When that process started, in seconds since 1970; tells it from a later process with the same number.
         port: Where it listens, on 127.0.0.1.
     """
 
@@ -36,11 +36,11 @@ class ServerProcess:
 
     @property
     def channel(self) -> str:
-        """The same for a look whether it listens; by this name PySpark asks for no encryption, whatever it is told."""
+        """The same, to ask whether it listens; by this name PySpark asks for no encryption, whatever it is told."""
         return f"sc://localhost:{self.port}"
 
     def process(self) -> psutil.Process | None:
-        """The living process; None where it ended, or where the number belongs to another one now."""
+        """The living process; None where it ended, or where the number belongs to another process now."""
         try:
             process = psutil.Process(self.pid)
             same = abs(process.create_time() - self.started) < _SAME_SECONDS
@@ -67,7 +67,7 @@ class ServerFiles:
 
     @property
     def lock(self) -> Path:
-        """Held by whoever starts or stops the server."""
+        """The lock file of whoever starts or stops the server."""
         return self.folder / "lock"
 
     def running(self) -> ServerProcess | None:

@@ -15,11 +15,11 @@ def flag_options(feed: Feed, *, of_feed: bool = True) -> dict[str, str]:
     """The reader options under which Spark does not take the feed's availability flag for data.
 
     Spark skips hidden files (``_SUCCESS``) by itself. Any other flag (``DONE``) is left out by a glob, because that
-    costs no listing and also works where the files are out of this machine's reach.
+    costs no listing and also works where this machine cannot read the files.
 
     Args:
         feed: The feed.
-        of_feed: Whether the feed's own options hold as well.
+        of_feed: Whether the feed's own options are used as well.
 
     Raises:
         WorkflowError: the feed has a ``pathGlobFilter`` of its own that lets the flag through.

@@ -24,7 +24,7 @@ def require_counted(spark: SparkSession, data: InputData, layout: Mapping[str, s
     """Compares the files that ``frame`` reads with those that were counted of each instance.
 
     What came or went since it was counted is no difference: the instance is recorded with the version that was counted,
-    and shows up as late data. Empty files hold nothing that could be missed.
+    and shows up as late data. Empty files have nothing that could be missed.
 
     Args:
         spark: The session of ``frame``.

@@ -1,4 +1,4 @@
-"""How Spark has to look for the files of an instance, so that it reads all of them."""
+"""The options under which Spark finds all files of an instance, those in sub-folders too."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ _LAYOUT_OPTIONS = (_RECURSIVE.lower(), "basepath")
 def layout_options(data: InputData, names: Iterable[str]) -> dict[str, str]:
     """The reader options under which Spark reads files in sub-folders too.
 
-    Spark by itself looks into sub-folders only where they are named ``key=value``, and makes columns of them. That
+    Spark by itself lists sub-folders only where they are named ``key=value``, and makes columns of them. That
     stays so where all files of a feed without declared ``partitions`` lie in such folders, with the same keys. Else it
-    looks into all folders and makes no columns. A feed whose own options say how, is read so.
+    lists all folders and makes no columns. A feed whose own options say how, is read so.
 
     Args:
         data: The input.

@@ -26,7 +26,7 @@ def with_partitions(frame: DataFrame, data: InputData, schema: StructType | None
     Args:
         frame: Read with ``recursiveFileLookup``.
         data: Says where the instances are, how the folders are named and which of them are wanted.
-        schema: The declared one; a partition that it names gets the type it declares, any other is a string.
+        schema: The declared schema; a partition in it gets the type it declares, any other is a string.
 
     Raises:
         WorkflowError: ``data.partition`` has more levels than the feed.

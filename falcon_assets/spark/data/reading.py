@@ -78,7 +78,7 @@ def _options(feed: Feed, layout: Mapping[str, str]) -> dict[str, str]:
     if feed.schema_ is not None and feed.format in _TEXTUAL and "mode" not in own:
         options["mode"] = "FAILFAST"
     if feed.schema_ is not None and own.get("header", "").lower() == "true" and "enforceschema" not in own:
-        options["enforceSchema"] = "false"  # Spark's word for: do look at the header
+        options["enforceSchema"] = "false"  # Spark's word for: compare the header
     return options
 
 

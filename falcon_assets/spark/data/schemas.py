@@ -40,7 +40,7 @@ def _parsed(ddl: str) -> StructType:
 
 
 def compare_orc(data: InputData, found: StructType, declared: StructType) -> None:
-    """Makes sure that columns which the files have are of the declared type, or of one that fits into it.
+    """Makes sure that columns which the files have are of the declared type, or of a type that fits into it.
 
     Spark's other columnar reader, Parquet, checks this itself in every file; ORC's turns what does not fit into null.
 

@@ -103,7 +103,7 @@ def _forget_refused() -> None:
 
 
 def is_served(session: Any) -> bool:
-    """Whether the server is there and still knows the session; one that was restarted, or dropped it, does not."""
+    """Whether the server is there and still knows the session; a server that was restarted, or dropped it, does not."""
     if session.is_stopped or session.falcon_watch.is_gone:
         return False
     try:

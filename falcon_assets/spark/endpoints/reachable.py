@@ -1,4 +1,4 @@
-"""Finds out quickly whether somebody listens where a cluster says that its Spark is."""
+"""Whether Spark answers at a cluster's execute endpoint, found out quickly."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from falcon_assets.spark.endpoints.connect import is_ready
 from falcon_assets.spark.endpoints.connect_endpoint import DEFAULT_PORT, served_port
 from falcon_assets.spark.endpoints.standalone import is_standalone, silence_of_masters
 
-REACH_SECONDS = 5.0
+CONNECT_SECONDS = 5.0
 """How long a master or a server may take to accept a connection."""
 
 
@@ -28,19 +28,19 @@ def require_reachable(cluster: str, endpoint: str) -> None:
         if why:
             raise _unreachable(cluster, "Spark Connect server", without_secrets(endpoint), why, _starter(endpoint))
     elif is_standalone(endpoint):
-        why = silence_of_masters(endpoint, REACH_SECONDS)
+        why = silence_of_masters(endpoint, CONNECT_SECONDS)
         if why:
             raise _unreachable(cluster, "Spark master", endpoint, why, "start it")
 
 
 def _silent(endpoint: str) -> str:
-    """Why no Connect server answers; "" where one does."""
+    """Why no Connect server answers; "" where it does."""
     url = urlsplit(endpoint)
     try:  # a channel would try again for all of the time
-        socket.create_connection((url.hostname, url.port or DEFAULT_PORT), timeout=REACH_SECONDS).close()
+        socket.create_connection((url.hostname, url.port or DEFAULT_PORT), timeout=CONNECT_SECONDS).close()
     except OSError as error:
         return error.strerror or str(error)
-    return "" if is_ready(endpoint, REACH_SECONDS) else "no answer in time"
+    return "" if is_ready(endpoint, CONNECT_SECONDS) else "no answer in time"
 
 
 def _starter(endpoint: str) -> str:

@@ -9,14 +9,14 @@ from typing import Any
 
 from falcon_assets.errors import WorkflowError
 
-_LOOK_SECONDS = 5.0
+_INTERVAL_SECONDS = 5.0
 _ANSWER_SECONDS = 5.0
 _MISSES = 3
 """So often in a row nobody answers until the server counts as gone: it may just be very busy."""
 
 
 class ServerWatch:
-    """Looks after the sessions of one server; ends all their calls when it is gone.
+    """Asks in the background whether a server still answers; ends all calls of its sessions when it is gone.
 
     Args:
         is_ready: Whether the server answers within so many seconds.
@@ -45,7 +45,7 @@ class ServerWatch:
         """Watches for that session within the block.
 
         Raises:
-            WorkflowError: the server is gone; instead of what that looks like to Spark's client.
+            WorkflowError: the server is gone; instead of the exception of Spark's client.
         """
         self.add(session)
         try:
@@ -66,7 +66,7 @@ class ServerWatch:
 
     def _watch(self) -> None:
         misses = 0
-        while not self._over.wait(_LOOK_SECONDS):
+        while not self._over.wait(_INTERVAL_SECONDS):
             if not self.is_gone:
                 misses = 0 if self._is_ready(_ANSWER_SECONDS) else misses + 1
                 self.is_gone = misses >= _MISSES

@@ -21,7 +21,7 @@ def is_standalone(endpoint: str) -> bool:
 
 
 def silence_of_masters(endpoint: str, seconds: float) -> str:
-    """Why no master of a standalone cluster lets anybody connect; "" where one does, in time."""
+    """Why no master of a standalone cluster accepts a connection in time; "" where one does."""
     reasons = []
     for host, port in _masters(endpoint):
         try:

@@ -40,7 +40,7 @@ def _exists(name: str) -> bool:
 
 @contextmanager
 def jvm_starts() -> Iterator[None]:
-    """While the block runs, this process has the environment of a JVM, which PySpark hands on to the one it starts."""
+    """While the block runs, this process has the environment of JVMs, which PySpark hands on to what it starts."""
     before = os.environ.get(_VARIABLE)
     os.environ.update(utf8_locale())
     try:

@@ -44,7 +44,7 @@ def add_libs(child: SparkSession, libs: Libs) -> None:
     """Lets the session and this process use them; what a session in this process has, its siblings have too.
 
     Raises:
-        WorkflowError: Spark refuses one; another of the same name is there already, say.
+        WorkflowError: Spark refuses a file; another of the same name is there already, say.
     """
     try:
         if libs.python:

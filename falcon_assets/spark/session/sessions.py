@@ -1,4 +1,4 @@
-"""The process's one warm Spark session, and isolated children of it."""
+"""The Spark session of this process, which stays between instances, and isolated children of it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from falcon_assets.spark.endpoints.connect import (
     start_connect,
     stop_connect,
 )
-from falcon_assets.spark.endpoints.reachable import REACH_SECONDS, require_reachable
+from falcon_assets.spark.endpoints.reachable import CONNECT_SECONDS, require_reachable
 from falcon_assets.spark.endpoints.server_watch import ServerWatch
 from falcon_assets.spark.endpoints.standalone import is_standalone, watch_cluster
 from falcon_assets.spark.failures import SPARK_ERRORS, explain
@@ -58,10 +58,10 @@ class SparkSessions:
         self._session: SparkSession | None = None
 
     def session_for(self, cluster: Cluster, working: str, home: Path | None = None) -> SparkSession:
-        """The session on the cluster's execute endpoint; the one that is there if it is alive and the same.
+        """The session on the cluster's execute endpoint; the present session if it is alive and the same.
 
         Args:
-            cluster: Its ``spark.*`` properties reach the session, over our defaults (UTC, no UI on ``local``).
+            cluster: Its ``spark.*`` properties are set in the session, over our defaults (UTC, no UI on ``local``).
             working: The cluster's working folder, path or URL.
             home: ``FALCON_HOME``, whose server (``falcon spark start``) may be the endpoint; None = it is not.
 
@@ -171,7 +171,7 @@ def _start(endpoint: str, confs: dict[str, str]) -> SparkSession:
 
 def _stop(session: SparkSession, endpoint: str) -> None:
     if not is_classic(session):
-        stop_connect(session, endpoint, REACH_SECONDS)
+        stop_connect(session, endpoint, CONNECT_SECONDS)
         return
     if watch := _watch_of(session):
         watch.stop()
@@ -199,7 +199,7 @@ def _is_alive(session: SparkSession) -> bool:
 
 
 def _stop_jvm() -> None:
-    """Ends the JVM behind the session, because memory, class path and packages of the next one are set at its start."""
+    """Ends the JVM behind the session, because memory, class path and packages are set when it starts."""
     gateway = SparkContext._gateway
     SparkContext._gateway = SparkContext._jvm = None
     if gateway is None:

@@ -113,7 +113,8 @@ class World(LedgerWorld):
     def looked_at(self, cluster: str) -> dict[str, str]:
         with self.ledger.engine.connect() as connection:
             return {
-                feed: format_instant(time)[11:] for feed, time in sorted(queries.looks(connection, cluster).items())
+                feed: format_instant(time)[11:]
+                for feed, time in sorted(queries.last_collected(connection, cluster).items())
             }
 
 

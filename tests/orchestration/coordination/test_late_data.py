@@ -21,7 +21,7 @@ from falcon_assets.model.instant import format_instant, parse_instant
 from falcon_assets.orchestration.code_location import build_definitions
 from falcon_assets.orchestration.coordination.collector import Collector
 from falcon_assets.orchestration.coordination.coordinator import Coordinator, Outlook, PlannedRun
-from falcon_assets.orchestration.coordination.late_arrival import LateArrival, LateOutlook
+from falcon_assets.orchestration.coordination.late_arrival import LateArrivalHandler, LateOutlook
 from falcon_assets.orchestration.mapping import run_tags
 from falcon_assets.orchestration.platform.open_ledger import open_ledger
 from falcon_assets.planning.instances.instance_record import LateChange
@@ -109,7 +109,7 @@ class World(LedgerWorld):
 
     def late(self, time: str, *processes: str) -> LateOutlook:
         chosen = [self.store.process(name) for name in processes]
-        return LateArrival(self.store, self.at(time).now, chosen).decide(self.ledger)
+        return LateArrivalHandler(self.store, self.at(time).now, chosen).decide(self.ledger)
 
     def decide(self, time: str, *processes: str) -> Outlook:
         chosen = [self.store.process(name) for name in processes]

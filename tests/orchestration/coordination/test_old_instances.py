@@ -13,7 +13,7 @@ from falcon_assets.catalog.store import load_entities
 from falcon_assets.events.feed_instances import FeedInstanceAvailable
 from falcon_assets.ledger.collecting import passes
 from falcon_assets.model.instant import parse_instant
-from falcon_assets.operations.foreground import Foreground, Outcome
+from falcon_assets.operations.foreground import Foreground, ForegroundResult
 from falcon_assets.operations.foreground_runs import Display
 from falcon_assets.orchestration.code_location import build_definitions
 from falcon_assets.orchestration.coordination.collector import Collection
@@ -214,7 +214,7 @@ def test_falcon_run_looks_for_all_that_its_processes_wait_for(world: OldWorld) -
     landed: list[int] = []
     display = Display(landed.append, *[lambda *said: None] * 4)
 
-    def run() -> Outcome:
+    def run() -> ForegroundResult:
         settings = world.at("01:00")
         foreground = Foreground(
             world.store, settings, build_definitions(world.store, settings), world.ledger, display, lambda cluster: None

@@ -17,7 +17,7 @@ from falcon_assets.events.inputs import Consumption
 from falcon_assets.events.process_instances import InstanceChanged
 from falcon_assets.ledger.fold import fold
 from falcon_assets.orchestration.coordination.coordinator import Coordinator, Outlook
-from falcon_assets.orchestration.coordination.late_arrival import LateArrival
+from falcon_assets.orchestration.coordination.late_arrival import LateArrivalHandler
 from falcon_assets.orchestration.platform.open_ledger import open_ledger
 from falcon_assets.planning.instances.instance_record import InstanceState, LateChange
 from falcon_assets.settings import Settings
@@ -91,7 +91,7 @@ class World(LedgerWorld):
 
     def ask(self) -> list[tuple[str, str]]:
         """What the late-arrival sensors ask to run again."""
-        late = LateArrival(self.store, self.at("02:30").now, self.store.coordinated).decide(self.ledger)
+        late = LateArrivalHandler(self.store, self.at("02:30").now, self.store.coordinated).decide(self.ledger)
         return [key[:2] for key in late.requested]
 
     def decide(self) -> Outlook:

@@ -18,7 +18,7 @@ from falcon_assets.model.instant import format_instant, parse_instant
 from falcon_assets.orchestration.code_location import build_definitions
 from falcon_assets.orchestration.coordination.collector import Collector
 from falcon_assets.orchestration.coordination.coordinator import Coordinator
-from falcon_assets.orchestration.coordination.late_arrival import LateArrival
+from falcon_assets.orchestration.coordination.late_arrival import LateArrivalHandler
 from falcon_assets.orchestration.platform.open_ledger import open_ledger
 from falcon_assets.orchestration.runs.deleted_runs import free_instances_of_deleted_runs
 from falcon_assets.planning.instances.instance_record import InstanceState
@@ -93,7 +93,7 @@ class World(LedgerWorld):
         chosen = [self.store.process(name) for name in processes]
         collector = Collector(self.store, self.store.cluster("primary"), self.at(time))
         assert collector.collect(self.ledger, 60).problems == {}
-        LateArrival(self.store, self.at(time).now, chosen).decide(self.ledger)
+        LateArrivalHandler(self.store, self.at(time).now, chosen).decide(self.ledger)
         outlook = Coordinator(self.store, self.at(time), chosen).decide(self.ledger)
         assert outlook.problems == {}
         definitions = build_definitions(self.store, self.at(time))

@@ -17,7 +17,7 @@ from falcon_assets.model.instant import parse_instant
 from falcon_assets.orchestration.code_location import build_definitions
 from falcon_assets.orchestration.coordination.collector import Collector
 from falcon_assets.orchestration.coordination.coordinator import Coordinator
-from falcon_assets.orchestration.coordination.late_arrival import LateArrival
+from falcon_assets.orchestration.coordination.late_arrival import LateArrivalHandler
 from falcon_assets.orchestration.platform.open_ledger import open_ledger
 from falcon_assets.settings import Settings
 from tests.builders import cluster_yaml
@@ -141,7 +141,7 @@ class World(LedgerWorld):
         collector = Collector(self.store, self.store.cluster("primary"), self.at(time))
         while True:
             assert collector.collect(self.ledger, 60).problems == {}
-            LateArrival(self.store, self.at(time).now, chosen).decide(self.ledger)
+            LateArrivalHandler(self.store, self.at(time).now, chosen).decide(self.ledger)
             outlook = Coordinator(self.store, self.at(time), chosen).decide(self.ledger)
             assert outlook.problems == {}
             if not outlook.runs:

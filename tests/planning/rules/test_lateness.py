@@ -12,7 +12,7 @@ from falcon_assets.model.process import LateProcess
 from falcon_assets.planning.instances.instance_record import LateChange
 from falcon_assets.planning.rules.lateness import (
     Arrival,
-    Verdict,
+    LateDataDecision,
     came_after,
     check_time,
     judge,
@@ -145,24 +145,26 @@ def test_laws(declared: LateProcess, flights: int, weather: int, arrivals: list[
     assert set(verdict.rerun) <= set(later.rerun)
 
 
-def verdict(*arrivals: Arrival, now: float, **declared: str) -> Verdict:
+def verdict(*arrivals: Arrival, now: float, **declared: str) -> LateDataDecision:
     cut_offs = {FLIGHTS: 6 * HOUR, WEATHER: 2 * HOUR}
     return judge(late(**declared), T, cut_offs, {FLIGHTS: T, WEATHER: T}, arrivals, hour(now))
 
 
 def test_what_is_due_takes_what_else_counts_along() -> None:
     first, second = arrival(0.5), arrival(1.05, name=WEATHER)
-    assert verdict(first, second, now=0.98) == Verdict((), hour(1), ())
-    assert verdict(first, second, now=1) == Verdict((first.change, second.change), hour(1), ())
+    assert verdict(first, second, now=0.98) == LateDataDecision((), hour(1), ())
+    assert verdict(first, second, now=1) == LateDataDecision((first.change, second.change), hour(1), ())
 
 
 def test_a_change_after_the_cut_off_of_its_own_feed_is_too_late() -> None:
     assert verdict(arrival(2, name=WEATHER), now=9).rerun == (change(name=WEATHER),)
-    assert verdict(arrival(2.5, name=WEATHER), now=9) == Verdict((), None, ((change(name=WEATHER), 0.5 * HOUR),))
+    assert verdict(arrival(2.5, name=WEATHER), now=9) == LateDataDecision(
+        (), None, ((change(name=WEATHER), 0.5 * HOUR),)
+    )
 
 
 def test_nothing_is_said_to_be_too_late_that_a_rerun_will_read() -> None:
-    assert verdict(arrival(2.5, name=WEATHER), arrival(5), now=5.5, policy="final") == Verdict((), hour(6), ())
+    assert verdict(arrival(2.5, name=WEATHER), arrival(5), now=5.5, policy="final") == LateDataDecision((), hour(6), ())
 
 
 @pytest.mark.parametrize(
@@ -185,9 +187,9 @@ def test_a_check_that_nobody_made_is_made_up_for(
     one = arrival(seen, unseen=unseen, name=WEATHER if seen < 3 else FLIGHTS)
     found = verdict(one, now=30, policy=policy)
     if due is None:
-        assert found == Verdict((), None, ((one.change, (seen - (2 if seen < 3 else 6)) * HOUR),))
+        assert found == LateDataDecision((), None, ((one.change, (seen - (2 if seen < 3 else 6)) * HOUR),))
     else:
-        assert found == Verdict((one.change,), hour(due), ())
+        assert found == LateDataDecision((one.change,), hour(due), ())
 
 
 @pytest.mark.parametrize(
@@ -201,7 +203,7 @@ def test_since_when_it_may_be_there(looked: float | None, modified: float | None
 
 def test_what_a_late_rerun_published_counts_at_once_and_always() -> None:
     cascade = arrival(50, by_late_rerun=True)
-    assert verdict(cascade, now=50, policy="final") == Verdict((cascade.change,), hour(50), ())
+    assert verdict(cascade, now=50, policy="final") == LateDataDecision((cascade.change,), hour(50), ())
 
 
 def test_the_bound_is_the_last_cut_off_of_the_window() -> None:
@@ -249,7 +251,7 @@ def test_a_clock_that_was_set_back_delays_no_check() -> None:
     """What was seen at a time that is yet to come is acted on now, if it came in time by that clock."""
     cut_offs, newest = {FLIGHTS: 6 * HOUR}, {FLIGHTS: hour(0)}
     one = arrival(5)
-    assert judge(late(), T, cut_offs, newest, [one], hour(4)) == Verdict((one.change,), hour(4), ())
+    assert judge(late(), T, cut_offs, newest, [one], hour(4)) == LateDataDecision((one.change,), hour(4), ())
     by_rerun = arrival(5, by_late_rerun=True)
     assert judge(late(), T, cut_offs, newest, [by_rerun], hour(4)).rerun == (by_rerun.change,)
     too_late = arrival(7)

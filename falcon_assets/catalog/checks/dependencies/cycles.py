@@ -24,11 +24,11 @@ from falcon_assets.planning.instances.self_dependency import (
 from falcon_assets.planning.time.timeline import feed_timeline, process_timeline
 
 _MOST = 1000
-"""How many different cycles are looked at; definitions with more of them are refused."""
+"""How many different cycles are checked; definitions with more of them are refused."""
 
 
 def check_cycles(definitions: Definitions) -> Iterator[Problem]:
-    """For each process an instance of which would wait for itself a shortest way, unless it is part of one already.
+    """A problem for each process with an instance that would wait for itself, unless a cycle that names it is reported.
 
     A process may read earlier instances of its own outputs, and what is made from them. What may be read counts, waited
     for or not: an optional input that comes later is late data, and would go round for ever.
@@ -142,7 +142,7 @@ def _problem(definitions: Definitions, cycle: list[Node], index: int, wait: Self
     clusters = {node[2] for node in cycle}
     names = [name if len(clusters) == 1 else f"{name}@{where}" for _, name, where in cycle]
     text = f"{' -> '.join(names)}" + (f" (on cluster {cycle[0][2]!r})" if len(clusters) == 1 else "")
-    why = f"there are {_MOST} cycles or more, too many to be looked at"
+    why = f"there are {_MOST} cycles or more, too many to check"
     if wait is not None:
         needs = "itself" if wait.needs == wait.nominal else f"its later instance {format_instant(wait.needs)}"
         why = f"{process.entity.name} {format_instant(wait.nominal)} would wait for {needs}; read earlier ones only"

@@ -29,7 +29,7 @@ class FeedWindows:
     feed: Timeline
     timezone: str
 
-    def reach(self) -> str:
+    def bounds(self) -> str:
         """The first start and the last end.
 
         Raises:
@@ -39,22 +39,22 @@ class FeedWindows:
         return f"{format_instant(first)} to {format_instant(last)}"
 
     def size(self) -> int:
-        """How many feed instances the window at the first process instance holds, existing ones or not.
+        """How many feed instances the window at the first process instance has, existing or not.
 
         Raises:
             ExpressionError: one of its ends is beyond the years 1 to 9999.
         """
         return self.feed.index_at_or_before(self._ends(0)) - self.feed.index_at_or_before(self._starts(0)) + 1
 
-    def holds_some(self, k: int) -> bool:
-        """Whether the window at process instance ``k`` holds an existing feed instance."""
-        return self.is_ordered(k) and self.reaches_first(k) and not self.is_past_last(k)
+    def has_instances(self, k: int) -> bool:
+        """Whether the window at process instance ``k`` has an existing feed instance."""
+        return self.is_ordered(k) and self.meets_first(k) and not self.is_past_last(k)
 
     def is_ordered(self, k: int) -> bool:
         """Whether the window does not end before it starts."""
         return self._starts(k) <= self._ends(k)
 
-    def reaches_first(self, k: int) -> bool:
+    def meets_first(self, k: int) -> bool:
         """Whether the window ends at or after the feed's first instance."""
         return self._ends(k) >= self.feed.start
 
@@ -64,17 +64,17 @@ class FeedWindows:
         return start >= self.feed.end and self.feed.index_at_or_before(start) >= self.feed.count
 
     def is_always_inverted(self, among: range) -> bool:
-        """Whether the window ends before it starts at all process instances that are looked at.
+        """Whether the window ends before it starts at all process instances that are sampled.
 
-        Those are the first ones and some that are spread evenly: a pattern of the calendar shows within them.
+        Samples are the first instances and some that are spread evenly: a pattern of the calendar shows within them.
         """
-        looked_at = (*among[:_SAMPLES], *among[:: len(among) // _SAMPLES + 1])
-        return not any(map(self.is_ordered, looked_at))
+        samples = (*among[:_SAMPLES], *among[:: len(among) // _SAMPLES + 1])
+        return not any(map(self.is_ordered, samples))
 
     def candidates(self) -> range:
         """The process instances whose window meets the feed's validity, as far as its two ends say."""
         everything = self.process.count
-        return range(_first(everything, self.reaches_first), _first(everything, self.is_past_last))
+        return range(_first(everything, self.meets_first), _first(everything, self.is_past_last))
 
     def _starts(self, k: int) -> datetime:
         return self._value(self.start, k)
@@ -93,7 +93,7 @@ class FeedWindows:
 
 
 def _first(count: int, condition: Callable[[int], bool]) -> int:
-    """The first of ``0 .. count-1`` from which on the condition holds; ``count`` where it never does."""
+    """The first of ``0 .. count-1`` from which on the condition is true; ``count`` where it never does."""
     low, high = 0, count
     while low < high:
         middle = (low + high) // 2

@@ -15,7 +15,7 @@ from falcon_assets.model.process import Process
 from falcon_assets.planning.time.timeline import Timeline, feed_timeline, process_timeline
 
 _LARGEST = 1_000_000
-"""Each of them is a path that is looked at, recorded and read."""
+"""Each of them is a path that is checked, recorded and read."""
 
 
 def check_windows(definitions: Definitions) -> Iterator[Problem]:
@@ -29,7 +29,7 @@ def check_windows(definitions: Definitions) -> Iterator[Problem]:
 
 
 @dataclass(frozen=True)
-class _Window:
+class _DeclaredWindow:
     """An input, or an output as a window of one instance."""
 
     path: KeyPath
@@ -39,15 +39,15 @@ class _Window:
     end: InstanceExpression
 
 
-def _windows(process: Declared[Process]) -> Iterator[_Window]:
+def _windows(process: Declared[Process]) -> Iterator[_DeclaredWindow]:
     for index, one in enumerate(process.entity.inputs):
-        yield _Window(("inputs", index, "start"), f"input {one.name!r}", one.feed, one.start, one.end)
+        yield _DeclaredWindow(("inputs", index, "start"), f"input {one.name!r}", one.feed, one.start, one.end)
     for index, output in enumerate(process.entity.outputs):
         path = ("outputs", index, "instance")
-        yield _Window(path, f"output {output.name!r}", output.feed, output.instance, output.instance)
+        yield _DeclaredWindow(path, f"output {output.name!r}", output.feed, output.instance, output.instance)
 
 
-def _problem(definitions: Definitions, process: Process, window: _Window, cluster: str) -> str | None:
+def _problem(definitions: Definitions, process: Process, window: _DeclaredWindow, cluster: str) -> str | None:
     feed = definitions.feeds.get(window.feed)
     if feed is None or feed.entity.on(cluster) is None or cluster not in definitions.clusters:
         return None
@@ -56,23 +56,23 @@ def _problem(definitions: Definitions, process: Process, window: _Window, cluste
     never = f"never falls inside the validity of feed {window.feed!r} on cluster {cluster!r}, {validity}: it"
     inverted = f"is always empty: its start {window.start} lies after its end {window.end}"
     if window.start.call.kind is Kind.INSTANCES:
-        missed = _looks_past(window.start.call, timeline, instances)
+        missed = _never_found(window.start.call, timeline, instances)
         return inverted if _number(window.start) > _number(window.end) else f"{never} {missed}" if missed else None
     end = window.end.call if window.end.call.kind is Kind.TIME else Call("instanceTime")  # the last that latest can be
     windows = FeedWindows(window.start.call, end, timeline, instances, process.timezone)
     try:
-        reach = windows.reach()
+        bounds = windows.bounds()
         if min(windows.size(), instances.count) > _LARGEST:
             return f"holds {windows.size()} instances of feed {window.feed!r}: {_LARGEST} at most"
-        if windows.holds_some(0) or windows.holds_some(timeline.count - 1):
+        if windows.has_instances(0) or windows.has_instances(timeline.count - 1):
             return None
         met = windows.candidates()
-        return f"{never} reaches from {reach}" if not met else inverted if windows.is_always_inverted(met) else None
+        return f"{never} reaches from {bounds}" if not met else inverted if windows.is_always_inverted(met) else None
     except ExpressionError as error:
         return f"has no value: {error}"
 
 
-def _looks_past(call: Call, timeline: Timeline, instances: Timeline) -> str | None:
+def _never_found(call: Call, timeline: Timeline, instances: Timeline) -> str | None:
     """Why ``latest`` or ``future`` finds nothing at any nominal time; None where it may find something."""
     if call.name == "latest":
         last = timeline.last or timeline.start
