@@ -3,6 +3,7 @@ from __future__ import annotations
 import errno
 import os
 import signal
+import time
 from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -16,6 +17,7 @@ from falcon_assets.storage.errors import explained
 from falcon_assets.storage.instances.data_version import DataVersion, fingerprint
 from falcon_assets.storage.kinds.kind_of import kind_of
 from falcon_assets.storage.kinds.publishing import InstancePublication, OutputTarget
+from falcon_assets.storage.kinds.storage_kind import READERS_SECONDS
 from tests.builders import make_cluster
 from tests.full_disk import on_a_full_disk
 from tests.processes import forked
@@ -66,12 +68,14 @@ def test_the_first_and_the_next_instance_are_whole_and_versioned(store: ClusterS
 def test_replaced_instances_go_when_nobody_can_be_reading_them(store: ClusterStore) -> None:
     publish(store, {"part-0": "one"})
     publish(store, {"part-0": "two"})
-    [minute] = Path(store.staging, "replaced").iterdir()
-    [old] = minute.iterdir()
+    [aside] = Path(store.staging, "replaced").iterdir()
+    [old] = aside.iterdir()
     assert (old / "part-0").read_text() == "one"
     assert (old / "_SUCCESS").exists()
-    minute.rename(minute.with_name(str(int(minute.name) - 2)))
     publish(store, {"part-0": "elsewhere"}, OutputTarget("/other", None))
+    assert old.exists()
+    os.utime(aside, (time.time() - READERS_SECONDS, time.time() - READERS_SECONDS))
+    publish(store, {"part-0": "elsewhere"}, OutputTarget("/another", None))
     assert not old.exists()
     assert list(Path(store.staging, "replaced").iterdir()) == []
 
@@ -378,9 +382,9 @@ def test_what_is_written_when_the_disk_gets_full_is_published_and_the_old_instan
     final = Path(store.path(target.path))
     assert (final / "part-0" if target.flag else final).read_text() == "new"
     assert left_in_staging(store) == []
-    [minute] = Path(store.staging, "replaced").iterdir()
-    assert [path.read_text() for path in minute.rglob("*") if path.is_file() and path.name != "_SUCCESS"] == ["old"]
-    minute.rename(minute.with_name(str(int(minute.name) - 2)))
+    [aside] = Path(store.staging, "replaced").iterdir()
+    assert [path.read_text() for path in aside.rglob("*") if path.is_file() and path.name != "_SUCCESS"] == ["old"]
+    os.utime(aside, (0, 0))
     with pytest.raises(ZeroDivisionError), kind_of(store).publish(KEY, {"delays": OutputTarget("/other", None)}):
         assert list(Path(store.staging, "replaced").iterdir()) == []  # before it needs space
         raise ZeroDivisionError

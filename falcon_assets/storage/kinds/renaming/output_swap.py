@@ -7,7 +7,8 @@ Each final path has a folder of its own in the staging location, and each attemp
     STAGING/KEY/ATTEMPT/old        the old instance, moved out of its place
 
 ``ready`` leaves by the rename into the final path. So ``ready`` beside ``old`` means: the crash came between the
-two renames, and the old instance is to go back. ``old`` alone has its successor, and is set aside to be removed.
+two renames, and the old instance is to go back. ``old`` alone has its successor: its attempt is set aside, as a whole
+because that needs no space on a full disk.
 Attempts have unique names because the Spark tasks of a killed run may go on writing for a while.
 """
 
@@ -27,7 +28,7 @@ from falcon_assets.storage.files.permissions import apply_permission
 from falcon_assets.storage.instances.data_files import remove_side_files
 from falcon_assets.storage.instances.data_version import DataVersion, fingerprint
 from falcon_assets.storage.kinds.publishing import OutputTarget
-from falcon_assets.storage.kinds.renaming.replaced import set_aside
+from falcon_assets.storage.kinds.renaming.set_aside import replaced
 from falcon_assets.storage.staging import place_key
 
 _REMOVE_ATTEMPTS = 3
@@ -51,8 +52,8 @@ class OutputSwap:
         self.place = self.final.parent.resolve() / self.final.name
         self.key = place_key(os.path.relpath(self.place, store.path("")))
         self._store = store
-        self._staging = Path(store.staging)
-        self._folder = self._staging / self.key
+        self._replaced = replaced(store)
+        self._folder = Path(store.staging) / self.key
         self._attempt = self._folder / uuid.uuid4().hex
         self._ready = self._attempt / "ready"
         self.written = self._attempt / "written"
@@ -114,8 +115,10 @@ class OutputSwap:
 
     def _drop(self, attempt: Path) -> None:
         if os.path.lexists(attempt / "old"):
-            set_aside(attempt / "old", self._staging)
-        _remove(attempt)
+            self._replaced.make()
+            self._replaced.take(attempt)
+        else:
+            _remove(attempt)
 
     def _complete(self, version: DataVersion | None) -> DataVersion:
         """Everything that makes the sealed output an instance, on disk before anybody can see it."""

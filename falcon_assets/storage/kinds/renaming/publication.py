@@ -15,7 +15,8 @@ from falcon_assets.storage.files.path_lock import path_lock
 from falcon_assets.storage.instances.data_version import DataVersion
 from falcon_assets.storage.kinds.publishing import OutputTarget
 from falcon_assets.storage.kinds.renaming.output_swap import OutputSwap
-from falcon_assets.storage.kinds.renaming.replaced import make_ready, sweep
+from falcon_assets.storage.kinds.renaming.set_aside import replaced
+from falcon_assets.storage.kinds.storage_kind import READERS_SECONDS
 
 _LOCK_SECONDS = 3.0
 
@@ -35,6 +36,7 @@ class RenamePublication:
     def __init__(self, store: ClusterStore, process_key: str, outputs: Mapping[str, OutputTarget]) -> None:
         self._cluster, self._staging, self._process_key = store.cluster.name, Path(store.staging), process_key
         self._swaps = {name: OutputSwap(store, target) for name, target in outputs.items()}
+        self._replaced = replaced(store)
         self._held = ExitStack()
         self._check_apart(store)
 
@@ -51,11 +53,11 @@ class RenamePublication:
 
     def __enter__(self) -> RenamePublication:
         # Always in the same order: two runs that share outputs must not wait for each other.
-        sweep(self._staging)  # before it needs space, and not only after
+        self._replaced.purge(READERS_SECONDS, waits=False)  # before it needs space, and not only after
         with ExitStack() as held:
             for swap in sorted(self._swaps.values(), key=lambda swap: swap.key):
                 with explained(self._cluster, f"prepare {swap.target.path}"):
-                    make_ready(self._staging)
+                    self._replaced.make()
                     if not held.enter_context(path_lock(self._staging / f"{swap.key}.lock", _LOCK_SECONDS)):
                         raise StorageError(
                             f"{self._process_key}: {swap.target.path} on cluster {self._cluster!r} is being written "
@@ -71,7 +73,7 @@ class RenamePublication:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         self._held.close()
-        sweep(self._staging)
+        self._replaced.purge(READERS_SECONDS, waits=False)
 
     def staging(self, name: str) -> str:
         """Absolute path that output ``name`` is to be written to; nothing is there yet."""

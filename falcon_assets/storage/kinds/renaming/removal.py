@@ -1,15 +1,12 @@
 """Removing on file systems whose rename is atomic: out of the place at once, flag and all; off the disk a while later.
 
-A reader that opened the folder just before still lists all of it (see
-:mod:`falcon_assets.storage.kinds.renaming.replaced`). What goes waits in an area of its own, so that no publication has
-to remove what retention evicted.
+What goes waits until nobody can be listing it any more: see :mod:`falcon_assets.storage.kinds.renaming.set_aside`.
 """
 
 from __future__ import annotations
 
 import os
 import stat
-import time
 import uuid
 import weakref
 from collections.abc import Callable, Iterator
@@ -28,20 +25,18 @@ from falcon_assets.storage.instances.data_files import is_side_file
 from falcon_assets.storage.kinds.publishing import OutputTarget
 from falcon_assets.storage.kinds.removing import parent_and_name
 from falcon_assets.storage.kinds.renaming.output_swap import OutputSwap
+from falcon_assets.storage.kinds.renaming.set_aside import BATCH_LOCK, evicted
 from falcon_assets.storage.staging import copies_folder, place_key
 
 _LINKS_OF_EMPTY = 2
 """How many links a folder without folders in it has, where the file system counts them: a look at that takes a quarter
 of the time that it takes to be refused to remove it."""
 
-_OWN_LOCK = "lock"
-"""In each batch, and gone with it."""
-
 # Paths are texts here: a pass removes many thousands of small instances, and must be about as fast as rm -rf.
 
 
 class RenameRemoval:
-    """Removes locations of one store; :func:`purge` frees their space.
+    """Removes locations of one store; to purge what was evicted there frees their space.
 
     Args:
         store: A local store.
@@ -49,9 +44,9 @@ class RenameRemoval:
     """
 
     def __init__(self, store: ClusterStore, flag: str | None) -> None:
-        self._store, self._flag = store, flag
+        self._store, self._flag, self._area = store, flag, evicted(store)
         self._root, self._staging = store.path(""), store.staging
-        _area(store).mkdir(parents=True, exist_ok=True)
+        self._area.make()
         self._has_copies = Path(self._staging, "copies").exists()
         self._last_parent: tuple[str, str, str] | None = None
         self._batch: str | None = None
@@ -123,16 +118,16 @@ class RenameRemoval:
         try:
             if self._batch is None:
                 self._batch = self._new_batch()
-            os.link(f"{self._batch}/{_OWN_LOCK}", lock)
+            os.link(f"{self._batch}/{BATCH_LOCK}", lock)
         except OSError:  # there is one, of a run or left by a killed one; there are no links here; or the disk is full
             descriptor = acquire(lock, 0)
             return None if descriptor is None else partial(release, descriptor, lock)
         return partial(_remove_name, lock)
 
     def _new_batch(self) -> str:
-        batch = str(_area(self._store) / uuid.uuid4().hex)
+        batch = str(self._area.folder / uuid.uuid4().hex)
         Path(batch).mkdir(parents=True)
-        descriptor = os.open(f"{batch}/{_OWN_LOCK}", os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
+        descriptor = os.open(f"{batch}/{BATCH_LOCK}", os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
         weakref.finalize(self, os.close, descriptor)  # no sooner: it may have another name while the next batch is made
         lock_descriptor(descriptor, blocking=False)
         return batch
@@ -176,7 +171,7 @@ class RenameRemoval:
     def _set_aside_alone(self, place: str) -> None:
         """Makes it a batch of its own: a full disk has no room for a new folder, and this is to free it."""
         os.utime(place, follow_symlinks=False)  # how long readers may still list it counts from here
-        os.rename(place, _area(self._store) / uuid.uuid4().hex)  # noqa: PTH104 - see above
+        self._area.take(place)
 
     def _place(self, location: StoredLocation) -> str:
         """The absolute path of the location, below the real folder of its prefix without a link in between."""
@@ -196,59 +191,9 @@ class RenameRemoval:
         return StorageError(f"cluster {self._store.cluster.name!r}: cannot evict {location.place}: {why}")
 
 
-def purge(store: ClusterStore, patience: float) -> None:
-    """Frees the space of everything that was evicted so far, by this pass or one that was killed.
-
-    Waits until the last of it has been out of its place for ``patience`` seconds. Where nothing was moved there is
-    nothing to wait for. What cannot be removed is left to the next pass.
-    """
-    area = _area(store)
-    for batch in sorted(area.iterdir()) if area.exists() else ():
-        with suppress(FileNotFoundError):  # another pass was faster
-            is_folder = batch.is_dir()  # or a file that a full disk had no room to put into one
-            places = _entries(batch) if is_folder else []  # what comes later waits for a purge of its own
-            if [place.name for place in places] != [_OWN_LOCK]:
-                time.sleep(min(max(batch.stat().st_mtime + patience - time.time(), 0.0), patience))
-            for place in places:
-                _remove_all(place)
-            with suppress(OSError):  # a pass that is not finished has put more into it
-                batch.rmdir() if is_folder else batch.unlink()
-
-
-def is_purged(store: ClusterStore) -> bool:
-    """Whether there is nothing that :func:`purge` could free."""
-    area = _area(store)
-    return not area.exists() or next(area.iterdir(), None) is None
-
-
-def _remove_all(place: os.DirEntry[str]) -> None:
-    """Removes what is there as far as it goes; what is behind links is left alone.
-
-    :func:`shutil.rmtree` takes longer: it guards against folders that others replace by links meanwhile, and nobody
-    else knows the paths here.
-    """
-    with suppress(OSError):
-        if not place.is_dir(follow_symlinks=False):
-            os.unlink(place)  # noqa: PTH108 - see above
-            return
-        for entry in _entries(place):
-            _remove_all(entry)
-        os.rmdir(place)  # noqa: PTH106 - see above
-
-
-def _entries(folder: os.PathLike[str]) -> list[os.DirEntry[str]]:
-    """What is in the folder, as it lies on the disk: removed in another order, it takes a fifth longer on ext4."""
-    with os.scandir(folder) as entries:
-        return sorted(entries, key=os.DirEntry.inode)
-
-
 def _remove_name(lock: str) -> None:
     with suppress(FileNotFoundError):
         os.unlink(lock)  # noqa: PTH108 - see above
-
-
-def _area(store: ClusterStore) -> Path:
-    return Path(store.staging) / "evicted"
 
 
 def _measured(folder: str, flag: str | None) -> tuple[int, int]:

@@ -11,7 +11,8 @@ from falcon_assets.storage.kinds.file_storage import FileStorage
 from falcon_assets.storage.kinds.publishing import InstancePublication, OutputTarget
 from falcon_assets.storage.kinds.removing import Removal
 from falcon_assets.storage.kinds.renaming.publication import RenamePublication
-from falcon_assets.storage.kinds.renaming.removal import RenameRemoval, is_purged, purge
+from falcon_assets.storage.kinds.renaming.removal import RenameRemoval
+from falcon_assets.storage.kinds.renaming.set_aside import evicted
 from falcon_assets.storage.kinds.storage_kind import READERS_SECONDS
 
 
@@ -36,7 +37,7 @@ class RenamingStorage(FileStorage):
         return os.path.lexists(self.store.path(location.path))  # it goes in one step
 
     def purge(self, patience: float = READERS_SECONDS) -> None:
-        purge(self.store, patience)
+        evicted(self.store).purge(patience, waits=True)
 
     def is_purged(self) -> bool:
-        return is_purged(self.store)
+        return evicted(self.store).is_empty
