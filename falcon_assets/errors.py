@@ -120,12 +120,20 @@ class MissingDefinitionsError(FalconError):
     """There is no folder of entity definitions, or nothing in it."""
 
 
+class DefinitionStoreError(FalconError):
+    """The folder of the entity definitions cannot be changed as asked."""
+
+
 class UnknownEntityError(FalconError):
     """An entity of that kind and name is not defined, or not on the cluster that was asked for."""
 
 
 class UnknownInstanceError(FalconError):
     """A nominal time is not an instance of the entity: outside its validity or between two steps."""
+
+
+class QueryError(FalconError):
+    """What is asked of a list names a field that it does not have."""
 
 
 class EntityStatusError(FalconError):

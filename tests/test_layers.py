@@ -18,6 +18,7 @@ from tests.dagster_boundary import touches
 PACKAGE = Path(falcon_assets.__file__).parent
 ROOMS = [
     "errors",
+    "durable",
     "garbage_collection",
     "held_signals",
     "model",

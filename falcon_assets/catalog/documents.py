@@ -12,6 +12,7 @@ import yaml
 from yaml.nodes import CollectionNode, MappingNode, Node, ScalarNode
 
 from falcon_assets.catalog.definition_files import definition_files
+from falcon_assets.catalog.journal import read_between_changes
 from falcon_assets.catalog.secrets import hide_secrets, may_hold_secrets, secret_values
 from falcon_assets.catalog.yaml_nodes import TooManyDocumentsError, child, compose_documents
 from falcon_assets.catalog.yaml_values import PlainValues
@@ -35,12 +36,14 @@ class Document:
         lines: All lines of the file.
         root: The node of the whole document.
         data: Its plain value.
+        path: Where the file is.
     """
 
     file: str
     lines: list[str] = field(repr=False)
     root: Node = field(repr=False)
     data: Any
+    path: Path
 
     def node(self, path: KeyPath) -> Node | None:
         """The node at ``path``; None where there is none."""
@@ -89,22 +92,32 @@ class Files:
         documents: In the order of the files' paths and within each file.
         problems: Files that could not be read, syntax errors, and what definitions may not use of YAML.
         unread_names: Names that seem to be declared in the parts that could not be read.
+        contents: What is in each file.
     """
 
     documents: list[Document] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
     unread_names: set[str] = field(default_factory=set)
+    contents: dict[Path, bytes] = field(default_factory=dict)
 
 
 def read_files(root: Path) -> Files:
-    """Reads every definition file below ``root``, hidden files and folders left out."""
+    """Reads every definition file below ``root``, hidden files and folders left out, between changes by commands.
+
+    Raises:
+        DefinitionStoreError: a change that was interrupted cannot be finished.
+    """
+    return read_between_changes(root, lambda: _read_files(root))
+
+
+def _read_files(root: Path) -> Files:
     files = Files()
 
     def tell(path: Path, message: str) -> None:
         files.problems.append(Problem(Position(shown_path(path), 1), "", message))
 
     for path, raw in definition_files(root, tell):
-        _read_file(shown_path(path), raw, files)
+        read_file(path, raw, files)
     return files
 
 
@@ -131,7 +144,10 @@ def shown_path(path: Path) -> str:
     return printable(text)
 
 
-def _read_file(shown: str, raw: bytes, files: Files) -> None:
+def read_file(path: Path, raw: bytes, files: Files) -> None:
+    """Adds the documents of one file, and what is wrong with it, to ``files``."""
+    shown = shown_path(path)
+    files.contents[path] = raw
     try:
         text = raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -143,7 +159,7 @@ def _read_file(shown: str, raw: bytes, files: Files) -> None:
     lines = text.splitlines()
     try:
         for root in compose_documents(text):
-            _add_document(shown, lines, root, files)
+            _add_document(shown, path, lines, root, files)
     except TooManyDocumentsError as error:
         files.problems.append(Problem(Position(shown, 1), "", str(error)))
         files.unread_names.update(_NAMES.findall(text))
@@ -152,9 +168,9 @@ def _read_file(shown: str, raw: bytes, files: Files) -> None:
         files.unread_names.update(_NAMES.findall(text))
 
 
-def _add_document(shown: str, lines: list[str], root: Node, files: Files) -> None:
+def _add_document(shown: str, path: Path, lines: list[str], root: Node, files: Files) -> None:
     values = PlainValues()
-    document = Document(shown, lines, root, values.convert(root))
+    document = Document(shown, lines, root, values.convert(root), path)
     told, more = values.problems[:MOST_PROBLEMS], len(values.problems) - MOST_PROBLEMS
     files.problems.extend(document.problem_at(*one) for one in told)
     if more > 0:

@@ -34,13 +34,22 @@ def hide_secrets(line: str, number: int, secrets: Iterable[ScalarNode]) -> str:
     return "".join(characters)
 
 
-def secret_values(root: Node) -> Iterator[ScalarNode]:
-    """The values in a document that must not be shown."""
+def secret_values(root: Node, *, names: bool = True) -> Iterator[ScalarNode]:
+    """The values in a document that must not be shown; without ``names`` those of ``{env: NAME}`` may be."""
     for node in _nodes(root):
         if isinstance(node, MappingNode):
             for key, value in node.value:
                 if isinstance(key, ScalarNode) and is_secret_key(key.value):
-                    yield from (leaf for leaf in _nodes(value) if isinstance(leaf, ScalarNode))
+                    found = [leaf for leaf in _nodes(value) if isinstance(leaf, ScalarNode)]
+                    shown = set() if names else {id(name) for name in _variables(value)}
+                    yield from (leaf for leaf in found if id(leaf) not in shown)
+
+
+def _variables(root: Node) -> Iterator[Node]:
+    """The names of environment variables: what ``{env: NAME}`` holds."""
+    for node in _nodes(root):
+        if isinstance(node, MappingNode) and len(node.value) == 1 and node.value[0][0].value == "env":
+            yield node.value[0][1]
 
 
 def _nodes(root: Node) -> Iterator[Node]:

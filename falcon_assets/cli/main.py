@@ -17,7 +17,7 @@ COMMANDS = {
     "schema": "Print a JSON Schema of the entity definitions, for editors.",
     "explain": "Show what one process instance reads, writes and is told.",
     "run": "Run everything whose time and inputs have come, until nothing is ready any more.",
-    "entity": "List feeds and processes; schedule, suspend and resume them.",
+    "entity": "List and manage clusters, feeds and processes.",
     "instance": "Look for instances of a feed now.",
     "retention": "Show what would go from the clusters, what stays and why.",
     "ledger": "Show how far the ledger is; make it anew.",

@@ -30,6 +30,16 @@ class Installation:
     _opened: ExitStack
 
     @cached_property
+    def all_entities(self) -> EntityStore:
+        """The entities of all colos.
+
+        Raises:
+            InvalidDefinitionsError: the definitions have problems.
+            MissingDefinitionsError: there are none.
+        """
+        return load_entities(self.settings.entity_defs)
+
+    @cached_property
     def entities(self) -> EntityStore:
         """The entities of this colo.
 
@@ -38,7 +48,7 @@ class Installation:
             MissingDefinitionsError: there are none.
             UnknownEntityError: no cluster is of this colo.
         """
-        return load_entities(self.settings.entity_defs).in_colo(self.settings.colo)
+        return self.all_entities.in_colo(self.settings.colo)
 
     @cached_property
     def instance(self) -> DagsterInstance:

@@ -63,24 +63,101 @@ def call(ledger: Engine, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Resul
     return lambda *arguments: CliRunner().invoke(entity, arguments)
 
 
-def listed(call: Callable[..., Result], *arguments: str) -> list[dict[str, Any]]:
+def listed(call: Callable[..., Result], *arguments: str) -> dict[str, Any]:
     result = call("list", "--json", *arguments)
     assert result.exit_code == 0, result.output
-    found: list[dict[str, Any]] = json.loads(result.output)
+    found: dict[str, Any] = json.loads(result.output)
     return found
 
 
-def row(kind: str, name: str, status: str, hour: int = 6, *, commanded: bool = False) -> dict[str, Any]:
-    since = f"2013-01-03T{hour:02}:00:00Z"
-    return {"kind": kind, "name": name, "status": status, "since": since, "commanded": commanded}
-
-
 def test_list_says_what_is_declared(call: Callable[..., Result]) -> None:
-    process = row("process", "both", "RUNNING")
-    assert listed(call) == [row("feed", "raw", "SUBMITTED"), row("feed", "both", "SUBMITTED"), process]
-    assert listed(call, "--kind", "process") == [process]
+    page = listed(call)
+    assert (page["total"], page["next"]) == (4, None)
+    assert [(one["kind"], one["name"], one["status"]) for one in page["items"]] == [
+        ("cluster", "primary", "SUBMITTED"),
+        ("feed", "raw", "SUBMITTED"),
+        ("feed", "both", "SUBMITTED"),
+        ("process", "both", "RUNNING"),
+    ]
+    assert listed(call, "--kind", "process")["items"] == page["items"][3:]
     lines = [line.strip("│ ").split() for line in call("list").output.splitlines()]
-    assert ["process", "│", "both", "│", "RUNNING", "│", "2013-01-03T06:00:00Z", "│", "declared"] in lines
+    shown = ["process", "│", "both", "│", "RUNNING", "│", "2013-01-03T06:00:00Z", "│", "declared", "│", "primary"]
+    assert [*shown, "│", "default"] in lines
+
+
+def test_parts_of_the_list(call: Callable[..., Result]) -> None:
+    first = listed(call, "--limit", "3", "--sort", "-name", "--filter", "name=both", "--filter", "name=raw")
+    assert [one["name"] for one in first["items"]] == ["raw", "both", "both"]
+    page = listed(call, "--offset", "1", "--limit", "1", "--filter", "kind=feed")
+    assert ([one["name"] for one in page["items"]], page["total"], page["next"]) == (["both"], 2, None)
+    shown = call("list", "--limit", "1").output
+    assert shown.endswith("1 of 4 lines; the next ones: --offset 1\n")
+
+
+USAGE = {
+    "a field that is not there": (["--filter", "nam=x"], "there is no field 'nam' (did you mean 'name'?); there is: "),
+    "no value": (["--filter", "name"], "'name': write field=value"),
+    "sorted by nothing": (["--sort", "-x"], "there is no field 'x'"),
+}
+
+
+@pytest.mark.parametrize(("arguments", "said"), USAGE.values(), ids=USAGE)
+def test_what_a_list_does_not_know_is_an_error_of_usage(arguments: list[str], said: str) -> None:
+    result = CliRunner().invoke(entity, ["list", *arguments])
+    assert (result.exit_code, said in result.output) == (2, True), result.output
+
+
+def test_a_definition_is_shown_as_it_is_stored(call: Callable[..., Result]) -> None:
+    assert call("show", "raw").output == ENTITIES.split("---\n")[1]
+    assert json.loads(call("show", "both", "--kind", "process", "--json").output) == {
+        "name": "both",
+        "kind": "process",
+        "status": "RUNNING",
+        "clusters": ["primary"],
+        "pipelines": ["default"],
+        "tags": {},
+        "owner": None,
+        "definition": {
+            "kind": "process",
+            "name": "both",
+            "schedule": True,
+            "clusters": [
+                {"name": "primary", "validity": {"start": "2013-01-01T00:00Z", "end": "2014-01-01T00:00Z"}},
+            ],
+            "frequency": "hours(1)",
+            "inputs": [{"name": "rows", "feed": "raw", "start": "now(0,0)", "end": "now(0,0)"}],
+            "outputs": [{"name": "out", "feed": "both", "instance": "now(0,0)"}],
+            "workflow": {"engine": "spark-sql", "path": "a.sql"},
+        },
+    }
+
+
+def test_status(call: Callable[..., Result]) -> None:
+    assert call("status", "raw").output == "feed raw is SUBMITTED, since 2013-01-03T06:00:00Z, declared\n"
+    assert call("status", "primary").output == "cluster primary is SUBMITTED\n"
+
+
+def test_dependencies_are_trees(call: Callable[..., Result]) -> None:
+    assert call("dependency", "raw").output.splitlines() == [
+        "feed raw needs",
+        "└── cluster primary (cluster)",
+        "feed raw is needed by",
+        "└── process both (input)",
+    ]
+    found = json.loads(call("dependency", "both", "--kind", "feed", "--json").output)
+    assert [one["name"] for one in found["needs"]] == ["primary"]
+    process = {"kind": "process", "name": "both", "roles": ["output"], "entities": []}
+    assert found["needed_by"] == [process]
+
+
+def test_lookup(call: Callable[..., Result]) -> None:
+    assert call("lookup", "--path", "/raw/2013-01-02/03/part-0").output == (
+        "raw on primary: data of 2013-01-02T03:00Z\n"
+    )
+    assert call("lookup", "--path", "/raw").output == "no instance of a feed has the path /raw\n"
+    found = json.loads(call("lookup", "--path", "/both/2013-01-02/03", "--json").output)
+    instance = {"feed": "both", "cluster": "primary", "location": "data", "instance": "2013-01-02T03:00Z"}
+    assert found == {"items": [instance], "total": 1, "next": None}
 
 
 def test_an_entity_is_scheduled_suspended_and_resumed(
@@ -97,7 +174,7 @@ def test_an_entity_is_scheduled_suspended_and_resumed(
         monkeypatch.setenv("FALCON_CLOCK", f"2013-01-03T{hour:02}:00Z")
         result = call(command, "raw")
         assert (result.exit_code, result.output) == (0, said)
-    assert listed(call, "--kind", "feed")[0] == row("feed", "raw", "RUNNING", 10, commanded=True)
+    assert call("status", "raw").output == "feed raw is RUNNING, since 2013-01-03T10:00:00Z, commanded\n"
 
 
 def test_of_two_commands_at_once_one_finds_it_done_and_an_error_exits_with_1(

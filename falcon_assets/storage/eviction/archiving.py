@@ -8,12 +8,12 @@ from collections.abc import Container, Mapping
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from falcon_assets.durable import make_folders, sync, sync_tree
 from falcon_assets.errors import StorageError
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.copying.file_copy import Attributes, FileCopy
 from falcon_assets.storage.copying.throttle import Throttle
 from falcon_assets.storage.eviction.unfinished_archive import UnfinishedArchive
-from falcon_assets.storage.files.durable import make_folders, sync, sync_tree
 from falcon_assets.storage.instances.instance_files import all_files_of, list_instance
 
 _Files: TypeAlias = Mapping[str, Mapping[str, Any]]

@@ -21,9 +21,9 @@ import uuid
 from contextlib import suppress
 from pathlib import Path
 
+from falcon_assets.durable import make_folders, sync, sync_tree
 from falcon_assets.errors import StorageError
 from falcon_assets.storage.cluster_store import ClusterStore
-from falcon_assets.storage.files.durable import make_folders, sync, sync_tree
 from falcon_assets.storage.files.permissions import apply_permission
 from falcon_assets.storage.instances.data_files import remove_side_files
 from falcon_assets.storage.instances.data_version import DataVersion, fingerprint

@@ -1,0 +1,113 @@
+"""The text of a definition file, document by document: what stands between the markers, comments included."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import yaml
+
+from falcon_assets.catalog.merging import said
+
+_MARKER = re.compile(r"^(?:---|\.\.\.)(?=[ \t\r\n]|\Z)", re.MULTILINE)
+
+
+class UnwritableError(Exception):
+    """The file would not say what it is to say: it uses something of YAML that is beyond this module."""
+
+
+@dataclass(frozen=True)
+class Section:
+    """A part of a file with one document in it.
+
+    Attributes:
+        start: Where its marker begins; the beginning of the file for a first one without.
+        text: From behind the marker to the next one.
+        end: Where the next marker begins.
+    """
+
+    start: int
+    text: str
+    end: int
+
+
+def sections(text: str) -> Iterator[Section]:
+    """The parts of the file with a document in them, in order."""
+    marks = [(0, 0), *((match.start(), match.end()) for match in _MARKER.finditer(text)), (len(text), len(text))]
+    for (start, begins), (end, _) in pairwise(marks):
+        section = Section(start, text[begins:end], end)
+        if end > begins and _holds_document(section.text):
+            yield section
+
+
+def _holds_document(text: str) -> bool:
+    return any(line.strip() and not line.lstrip().startswith(("#", "%")) for line in text.splitlines())
+
+
+def normalised(text: str) -> str:
+    """A document as it is stored: no marker, no blanks at the ends of lines, one line break at the end.
+
+    Raises:
+        UnwritableError: the document needs what stands in front of it.
+    """
+    try:
+        wanted = said(text)
+        for lines in ([line.rstrip() for line in text.splitlines()], text.splitlines()):
+            tidy = "\n".join(lines).strip("\n") + "\n"
+            if said(tidy) == wanted:
+                return tidy
+    except yaml.YAMLError as error:
+        raise UnwritableError from error
+    raise UnwritableError
+
+
+def rewritten(text: str, changes: Mapping[int, str | None]) -> str:
+    """The file with other documents.
+
+    Args:
+        text: The file.
+        changes: Number of a document, from 0 -> its new text; None: it goes.
+
+    Returns:
+        The text; empty where no document is left.
+
+    Raises:
+        UnwritableError: the result does not say what it should.
+    """
+    found = list(sections(text))
+    try:
+        before = said(text)
+        wanted = [one for number, one in enumerate(before) for one in _after(one, changes, number)]
+        result = _joined(text, found, changes)
+        if len(found) == len(before) and said(result) == wanted:
+            return result if wanted else ""
+    except yaml.YAMLError as error:
+        raise UnwritableError from error
+    raise UnwritableError
+
+
+def _after(before: str, changes: Mapping[int, str | None], number: int) -> list[str]:
+    change = changes.get(number, "")
+    return [] if change is None else said(change) if change else [before]
+
+
+def _joined(text: str, found: Sequence[Section], changes: Mapping[int, str | None]) -> str:
+    parts, at = [], 0
+    for number, section in enumerate(found):
+        if number not in changes:
+            continue
+        change = changes[number]
+        if change is None:
+            parts.append(text[at : section.start])
+        else:
+            head = text[section.start : section.end - len(section.text)]
+            parts += [text[at : section.start], head, "\n" if head else "", change]
+        at = section.end
+    parts.append(text[at:])
+    joined = "".join(parts)
+    first = next(iter(_MARKER.finditer(joined)), None)
+    if first and 0 in changes and changes[0] is None and not joined[: first.start()].strip():
+        return joined[first.end() :].lstrip("\n") if joined[first.start()] == "-" else joined
+    return joined

@@ -1,0 +1,207 @@
+"""Changes to the files of a tree of definitions: all of them or none, whenever the process is killed.
+
+What is to be written is first laid into a hidden folder of the tree, then said in one file, the journal. From then on
+the change holds: whoever comes next, a command or a load, finishes what is missing. Without a journal nothing has
+happened.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+from filelock import FileLock, Timeout
+
+from falcon_assets.durable import make_folders, sync
+from falcon_assets.errors import DefinitionStoreError
+
+T = TypeVar("T")
+FOLDER = ".falcon"
+"""In the root of the tree; hidden, so that nothing in it is read as a definition."""
+_JOURNAL = "journal.json"
+_CHANGED = "changed"
+_ATTEMPTS = 20
+_PATIENCE = 120.0
+_LOG = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class FileChange:
+    """A file with another content.
+
+    Attributes:
+        path: Which file.
+        before: What is in it; None: it is not there.
+        after: What will be in it; None: it goes.
+    """
+
+    path: Path
+    before: bytes | None
+    after: bytes | None
+
+
+@contextmanager
+def locked_tree(root: Path) -> Iterator[None]:
+    """Nobody else changes the tree meanwhile; the folder is made where it is missing.
+
+    Raises:
+        DefinitionStoreError: the tree cannot be written, or others do not come to an end.
+    """
+    try:
+        _own_folder(root)
+        with FileLock(root / FOLDER / "lock", timeout=_PATIENCE):
+            _finish(root)
+            yield
+    except Timeout as error:
+        raise DefinitionStoreError(f"another command has been changing {root} for {_PATIENCE:.0f} seconds") from error
+    except OSError as error:
+        raise _unwritable(root, error) from error
+
+
+def apply_changes(root: Path, changes: Sequence[FileChange], note: dict[str, Any]) -> None:
+    """Writes the changes, all of them whatever happens; the caller holds :func:`locked_tree`.
+
+    Args:
+        root: The tree.
+        changes: Each file once.
+        note: Who does what and why; stands in the journal.
+
+    Raises:
+        DefinitionStoreError: the tree cannot be written; then nothing has changed, or the next one finishes it.
+    """
+    folder = root / FOLDER
+    files = [
+        {
+            "path": os.fsdecode(change.path.relative_to(root)),
+            "before": _hash(change.before),
+            "after": _hash(change.after),
+        }
+        for change in changes
+    ]
+    try:
+        for number, change in enumerate(changes):
+            if change.after is not None:
+                _write(_staged(root, number), change.after, like=change.path)
+        new = folder / f"{_JOURNAL}.new"
+        _write(new, json.dumps({**note, "files": files}, indent=2).encode(), like=None)
+        sync(folder)
+        new.replace(folder / _JOURNAL)
+        sync(folder)
+        _finish(root)
+    except OSError as error:
+        raise _unwritable(root, error) from error
+
+
+def finish_journal(root: Path) -> None:
+    """Finishes the change that somebody was killed in, if there is one; waits for who is in the middle of one.
+
+    Raises:
+        DefinitionStoreError: the tree cannot be written.
+    """
+    if (root / FOLDER / _JOURNAL).exists():
+        with locked_tree(root):
+            pass
+
+
+def read_between_changes(root: Path, read: Callable[[], T]) -> T:
+    """What ``read`` finds in the tree, while nothing was changed in it; asks again where that happened.
+
+    Raises:
+        DefinitionStoreError: an interrupted change cannot be finished.
+    """
+    for _ in range(_ATTEMPTS):
+        finish_journal(root)
+        before = _last_change(root)
+        found = read()
+        if _last_change(root) == before and not (root / FOLDER / _JOURNAL).exists():
+            break
+    return found
+
+
+def _last_change(root: Path) -> int:
+    try:
+        return (root / FOLDER / _CHANGED).stat().st_mtime_ns
+    except OSError:
+        return 0
+
+
+def _finish(root: Path) -> None:
+    """Does what the journal says, as far as it is not done; what was laid aside without a journal is removed."""
+    folder = root / FOLDER
+    journal = folder / _JOURNAL
+    if journal.exists():
+        for number, file in enumerate(_noted(journal)):
+            _finish_file(root, root / str(file["path"]), _staged(root, number), file)
+        (folder / _CHANGED).touch()
+        journal.unlink()
+        sync(folder)
+    for left in [*folder.glob("new-*"), folder / f"{_JOURNAL}.new"]:
+        left.unlink(missing_ok=True)
+
+
+def _noted(journal: Path) -> list[dict[str, str | None]]:
+    try:
+        files: list[dict[str, str | None]] = json.loads(journal.read_text())["files"]
+    except (ValueError, TypeError, KeyError, RecursionError) as error:
+        raise DefinitionStoreError(f"{journal} is damaged: look at the files around it, then remove it") from error
+    return files
+
+
+def _finish_file(root: Path, path: Path, staged: Path, file: dict[str, str | None]) -> None:
+    """One file; one that somebody else has written since then is left as it is, and nothing outside of the tree."""
+    if not path.resolve().is_relative_to(root.resolve()):
+        raise DefinitionStoreError(f"{path} is not in {root}: remove {root / FOLDER / _JOURNAL}")
+    there = _hash_of(path)
+    if there not in (file["before"], file["after"]):
+        _LOG.warning("%s was changed by somebody else while a command was interrupted: it stays as it is", path)
+    elif there != file["after"]:
+        if file["after"] is None:
+            path.unlink()
+        else:
+            make_folders(path.parent)
+            staged.replace(path.resolve())
+        sync(path.resolve().parent)
+
+
+def _own_folder(root: Path) -> None:
+    folder = root / FOLDER
+    if not folder.is_dir():
+        make_folders(folder)
+    ignore = folder / ".gitignore"
+    if not ignore.exists():
+        ignore.write_text("*\n")
+
+
+def _write(path: Path, content: bytes, like: Path | None) -> None:
+    with path.open("wb") as file:
+        file.write(content)
+        if like is not None and like.exists():
+            os.fchmod(file.fileno(), like.stat().st_mode & 0o777)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _staged(root: Path, number: int) -> Path:
+    return root / FOLDER / f"new-{number}"
+
+
+def _hash(content: bytes | None) -> str | None:
+    return None if content is None else hashlib.sha256(content).hexdigest()
+
+
+def _hash_of(path: Path) -> str | None:
+    try:
+        return _hash(path.read_bytes())
+    except FileNotFoundError:
+        return None
+
+
+def _unwritable(root: Path, error: OSError) -> DefinitionStoreError:
+    return DefinitionStoreError(f"the definitions in {root} cannot be changed: {error.strerror or error}")

@@ -1,0 +1,21 @@
+"""``falcon entity``: clusters, feeds and processes, one file for what reads and one for each kind of change."""
+
+from __future__ import annotations
+
+import click
+
+from falcon_assets.cli.entity.reading import dependency, list_, lookup, show, status
+from falcon_assets.cli.entity.scheduling import STATUS_COMMANDS
+
+
+@click.group()
+def entity() -> None:
+    """List clusters, feeds and processes; schedule, suspend and resume feeds and processes.
+
+    A feed or process is SUBMITTED, or RUNNING where its definition says "schedule: true", until a command says
+    otherwise.
+    """
+
+
+for _command in (list_, show, status, dependency, lookup, *STATUS_COMMANDS):
+    entity.add_command(_command)

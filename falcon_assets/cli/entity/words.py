@@ -1,0 +1,21 @@
+"""What the commands of ``falcon entity`` have in common."""
+
+from __future__ import annotations
+
+from datetime import datetime, timezone
+
+import click
+
+from falcon_assets.catalog.declared import KINDS
+
+KIND = click.Choice(list(KINDS))
+
+
+def commanded_or_declared(commanded: bool) -> str:
+    """Whether a status comes from a command or from the definition, in a word."""
+    return "commanded" if commanded else "declared"
+
+
+def moment(at: datetime | None) -> str:
+    """To the second, "" for none; not by strftime, whose %Y does not pad years below 1000."""
+    return at.astimezone(timezone.utc).replace(tzinfo=None).isoformat(timespec="seconds") + "Z" if at else ""

@@ -1,0 +1,80 @@
+"""Options of commands that list: filters, order, which part, and the format."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+import click
+
+from falcon_assets.errors import QueryError, count_of
+from falcon_assets.operations.paging import Page, Query, known_field
+
+T = TypeVar("T")
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+def _filters(fields: Mapping[str, object], values: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
+    """Each ``field=value`` as a pair."""
+    found = []
+    for text in values:
+        field, equals, wanted = text.partition("=")
+        if not equals:
+            raise click.BadParameter(f"{text!r}: write field=value")
+        found.append((_field(fields, field.strip()), wanted.strip()))
+    return tuple(found)
+
+
+def _field(fields: Mapping[str, object], field: str) -> str:
+    try:
+        return known_field(field, fields)
+    except QueryError as error:
+        raise click.BadParameter(str(error)) from error
+
+
+def list_options(fields: Mapping[str, object]) -> Callable[[Command], Command]:
+    """Adds --filter, --sort, --offset, --limit and --json; the command takes them as :func:`query_of` does."""
+    known = ", ".join(fields)
+    options = [
+        click.option(
+            "--filter",
+            "filters",
+            metavar="FIELD=VALUE",
+            multiple=True,
+            callback=lambda _ctx, _param, values: _filters(fields, values),
+            help=f"Only those with that value; may be repeated. Fields: {known}.",
+        ),
+        click.option(
+            "--sort",
+            metavar="FIELD",
+            callback=lambda _ctx, _param, sort: sort and (_field(fields, sort.removeprefix("-")), sort)[1],
+            help="Sort by that field; -FIELD: the other way round.",
+        ),
+        click.option("--offset", type=click.IntRange(0), default=0, help="Leave out so many at the beginning."),
+        click.option("--limit", type=click.IntRange(1), help="List so many at most."),
+        click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table."),
+    ]
+
+    def add(command: Command) -> Command:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return add
+
+
+def query_of(filters: tuple[tuple[str, str], ...], sort: str | None, offset: int, limit: int | None) -> Query:
+    """The query that the options ask for."""
+    return Query(tuple(filters), sort, offset, limit)
+
+
+def print_json(data: Any) -> None:
+    """Prints it as JSON, in UTF-8 whatever the terminal is."""
+    click.echo(json.dumps(data, indent=2))
+
+
+def say_rest(page: Page[Any]) -> None:
+    """Says how to see the rest of a list, where there is more."""
+    if page.next is not None:
+        click.echo(f"{len(page.items)} of {count_of(page.total, 'line')}; the next ones: --offset {page.next}")

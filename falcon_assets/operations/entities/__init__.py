@@ -1,0 +1,1 @@
+"""Operations on clusters, feeds and processes."""

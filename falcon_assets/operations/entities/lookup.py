@@ -1,0 +1,134 @@
+"""Which feed, and which of its instances, a path belongs to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+from falcon_assets.catalog.store import EntityStore
+from falcon_assets.model.cluster import Cluster
+from falcon_assets.model.feed import Feed
+from falcon_assets.model.instant import format_instant
+from falcon_assets.model.path_template import PathTemplate
+from falcon_assets.operations.installation import Installation
+from falcon_assets.operations.paging import Fields, Page, Query, select
+from falcon_assets.planning.instances.instance_paths import InstancePaths
+
+
+@dataclass(frozen=True)
+class PathOwner:
+    """An instance of a feed that a path belongs to.
+
+    Attributes:
+        feed: Of which feed.
+        cluster: Where.
+        location: Which of its locations: ``data``, ``stats`` or ``meta``.
+        instance: Its nominal time.
+    """
+
+    feed: str
+    cluster: str
+    location: str
+    instance: datetime
+
+    def as_data(self) -> dict[str, str]:
+        """What ``--json`` prints."""
+        return {
+            "feed": self.feed,
+            "cluster": self.cluster,
+            "location": self.location,
+            "instance": format_instant(self.instance),
+        }
+
+
+FIELDS: Fields[PathOwner] = {
+    "feed": lambda one: [one.feed],
+    "cluster": lambda one: [one.cluster],
+    "location": lambda one: [one.location],
+    "instance": lambda one: [format_instant(one.instance)],
+}
+"""What they are filtered and sorted by."""
+
+
+def lookup(installation: Installation, path: str, query: Query | None = None) -> Page[PathOwner]:
+    """The instances that the path belongs to; it may be a file in one of them.
+
+    Args:
+        installation: Where; entities of all colos.
+        path: As on a cluster (``/raw/2013/01``), of this machine, or a URL.
+        query: Which part of the list.
+    """
+    found = path_owners(installation.all_entities, path.strip(), installation.settings.home, Path.cwd())
+    return select(list(found), query or Query(), FIELDS)
+
+
+def path_owners(entities: EntityStore, path: str, home: Path, folder: Path) -> Iterator[PathOwner]:
+    """:func:`lookup` in these entities.
+
+    Args:
+        entities: The entities.
+        path: The path.
+        home: Where the bare endpoints of clusters lie.
+        folder: What a path that is not absolute is relative to.
+    """
+    for feed in entities.feeds.values():
+        for cluster, _ in entities.feed_clusters(feed):
+            for location, instance in _owned(InstancePaths(feed, cluster), path, home, folder):
+                yield PathOwner(feed.name, cluster.name, location, instance)
+
+
+def _owned(paths: InstancePaths, path: str, home: Path, folder: Path) -> Iterator[tuple[str, datetime]]:
+    feed, cluster = paths.feed, paths.cluster
+    if feed.table_on(cluster.name):
+        instance = paths.instance(path)
+        if instance is not None:
+            yield "data", instance
+        return
+    for location, template in _templates(feed, cluster):
+        place = paths.place(template)
+        root = place.root or _endpoint(cluster, home)
+        for inside in _below(root, path, folder, bare=place.root is None):
+            found = (paths.instance(candidate, place.template) for candidate in _ancestors(inside))
+            instance = next((one for one in found if one is not None), None)
+            if instance is not None:
+                yield location, instance
+                break
+
+
+def _templates(feed: Feed, cluster: Cluster) -> Iterator[tuple[str, PathTemplate]]:
+    locations = feed.locations_on(cluster.name)
+    for name, template in (("data", locations.data), ("stats", locations.stats), ("meta", locations.meta)):
+        if template is not None and template.is_timed:
+            yield name, template
+
+
+def _endpoint(cluster: Cluster, home: Path) -> str:
+    """The URL of the cluster's own store."""
+    endpoint = cluster.interfaces.write.endpoint
+    return endpoint if "://" in endpoint else f"file://{home / endpoint.lstrip('/')}"
+
+
+def _below(root: str, path: str, folder: Path, *, bare: bool) -> Iterator[str]:
+    """What the path may be below the root of a store: by its URL, as a path of this machine, as one on the cluster."""
+    url = path if "://" in path else f"file://{folder / path}"
+    scheme, _, place = url.partition("://")
+    own_scheme, _, own_place = root.partition("://")
+    inside = "/" + "/".join(_steps(place))
+    prefix = "/" + "/".join(_steps(own_place))
+    if scheme.lower() == own_scheme.lower() and inside.startswith(prefix.rstrip("/") + "/"):
+        yield inside[len(prefix.rstrip("/")) :]
+    if bare and "://" not in path:
+        yield "/" + "/".join(_steps(path))
+
+
+def _steps(path: str) -> list[str]:
+    return [step for step in path.split("/") if step not in ("", ".")]
+
+
+def _ancestors(path: str) -> Iterator[str]:
+    """The path and all folders above it, the longest first."""
+    steps = _steps(path)
+    for length in range(len(steps), 0, -1):
+        yield "/" + "/".join(steps[:length])

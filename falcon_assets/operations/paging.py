@@ -1,0 +1,83 @@
+"""Lists that are asked for in parts: filtered, sorted, paged."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, TypeAlias, TypeVar
+
+from falcon_assets.errors import QueryError
+from falcon_assets.model.expression import nearest
+
+T = TypeVar("T")
+
+Fields: TypeAlias = "Mapping[str, Callable[[T], Iterable[str]]]"
+"""Field -> the values that an item has in it; none where it has no such value."""
+
+
+@dataclass(frozen=True)
+class Query:
+    """Which items of a list are wanted.
+
+    Attributes:
+        filters: Field and value; of several with one field any may fit, of different fields all must.
+        sort: The field to sort by; with a '-' in front the other way round; None: the order of the definitions.
+        offset: How many are left out at the beginning.
+        limit: How many at most; None: all.
+    """
+
+    filters: tuple[tuple[str, str], ...] = ()
+    sort: str | None = None
+    offset: int = 0
+    limit: int | None = None
+
+
+@dataclass(frozen=True)
+class Page(Generic[T]):
+    """A part of a list.
+
+    Attributes:
+        items: What is in this part.
+        total: How many there are in all parts.
+        next: The offset of the next part; None: this is the last one.
+    """
+
+    items: tuple[T, ...]
+    total: int
+    next: int | None
+
+    def as_data(self, item: Callable[[T], Any]) -> dict[str, Any]:
+        """What ``--json`` prints."""
+        return {"items": [item(one) for one in self.items], "total": self.total, "next": self.next}
+
+
+def known_field(field: str, fields: Mapping[str, object]) -> str:
+    """The field.
+
+    Raises:
+        QueryError: there is none of that name; the text lists the others.
+    """
+    if field not in fields:
+        raise QueryError(f"there is no field {field!r}{nearest(field, fields)}; there is: {', '.join(fields)}")
+    return field
+
+
+def select(found: Sequence[T], query: Query, fields: Fields[T]) -> Page[T]:
+    """The part of ``found`` that is asked for.
+
+    Raises:
+        QueryError: a field is not known.
+    """
+    wanted: dict[str, set[str]] = {}
+    for field, value in query.filters:
+        wanted.setdefault(known_field(field, fields), set()).add(value.casefold())
+    fitting = [one for one in found if all(_fits(fields[field](one), values) for field, values in wanted.items())]
+    if query.sort:
+        key = fields[known_field(query.sort.removeprefix("-"), fields)]
+        fitting.sort(key=lambda one: list(key(one)), reverse=query.sort.startswith("-"))
+    end = len(fitting) if query.limit is None else query.offset + query.limit
+    return Page(tuple(fitting[query.offset : end]), len(fitting), end if end < len(fitting) else None)
+
+
+def _fits(values: Iterable[str], wanted: set[str]) -> bool:
+    return any(value.casefold() in wanted for value in values)
