@@ -27,7 +27,7 @@ from falcon_assets.orchestration.platform.dagster_instance import open_instance
 from falcon_assets.orchestration.platform.open_ledger import open_ledger
 from falcon_assets.settings import Settings, load_settings
 from falcon_assets.storage.cluster_store import ClusterStore
-from falcon_assets.storage.instances.instance_files import signature
+from falcon_assets.storage.instances.instance_files import list_instance
 
 TICKS = 5
 _EACH = "FROM generate_series(0, :processes - 1) n, generate_series(CAST(:first AS timestamptz), :last, '1 hour') t"
@@ -105,7 +105,7 @@ def _land_files(settings: Settings, cluster: Cluster, feeds: int, instants: list
                     (root / folder / name).write_text(f"{feed}\n")
                 else:
                     os.link(root / folders[0] / name, root / folder / name)
-        found[feed] = signature(store, f"/{feed}/{folders[0]}", "_SUCCESS")
+        found[feed] = list_instance(store, f"/{feed}/{folders[0]}", "_SUCCESS").signature
     return found
 
 

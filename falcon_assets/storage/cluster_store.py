@@ -64,7 +64,7 @@ class ClusterStore:
         self.files = files_on(self.fs)
         """What is done to its files, as its kind of file system does it."""
         # A root that is itself a link is the operator's choice (a bigger disk); links below it must not leave it.
-        self._root = self.files.real(root_path) if self.is_local else root_path.rstrip("/")
+        self._root = self.files.real(root_path)
 
     fs: AbstractFileSystem
     """The fsspec file system; its paths are what :meth:`path` returns."""
@@ -121,8 +121,7 @@ class ClusterStore:
     @property
     def endpoint(self) -> str:
         """What answers, or does not, for all that lies here: the folder of a mounted store, the host of another one."""
-        split = urlsplit(self._shown)
-        return self._shown if self.is_local else f"{split.scheme}://{split.netloc}"
+        return self.files.endpoint(self._shown)
 
     @property
     def staging(self) -> str:

@@ -20,7 +20,7 @@ from falcon_assets.planning.instances.instance_paths import InstancePaths
 from falcon_assets.planning.landing.old_folders import Patrol
 from falcon_assets.storage.errors import is_about_path
 from falcon_assets.storage.instances.landing import read, why_unavailable
-from falcon_assets.storage.instances.old_folders import AFTER_ALL, tells_changes, visits
+from falcon_assets.storage.instances.old_folders import AFTER_ALL, visits
 
 REQUESTS = 100
 """How many requests one look makes to a store at most, reading what is found not counted."""
@@ -87,12 +87,12 @@ class OldInstances:
         moved: dict[str, Patrol] = {}
         for feed in sorted(self.collector.feeds.values(), key=lambda feed: self._turn(feed, patrols.get(feed.name))):
             try:
-                paths, files = InstancePaths(feed, self.collector.cluster), self.collector.files_of(feed)
-                template, tells = f"{paths.root or ''}{paths.template.text}", tells_changes(files)
+                paths, store = InstancePaths(feed, self.collector.cluster), self.collector.files_of(feed)
+                template, tells = f"{paths.root or ''}{paths.template.text}", store.files.tells_changes
             except FalconError as error:
                 look.problems[feed.name] = str(error)
                 continue
-            if why := self.collector.breakers.open_for(files.endpoint):
+            if why := self.collector.breakers.open_for(store.endpoint):
                 look.left_out[why] = look.left_out.get(why, 0) + 1
                 continue
             before = patrols.get(feed.name)

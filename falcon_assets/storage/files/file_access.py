@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import datetime
+from typing import Any
 
 from fsspec import AbstractFileSystem
 
@@ -28,6 +30,35 @@ class FileAccess(ABC):
     @abstractmethod
     def real(self, path: str) -> str:
         """The path without symbolic links in it."""
+
+    @abstractmethod
+    def endpoint(self, url: str) -> str:
+        """What answers, or does not, for all that lies below the URL of a root."""
+
+    @abstractmethod
+    def is_mounted(self, root: str) -> bool:
+        """Whether a root is there that something is known to have been in; where that needs no mounting, it is."""
+
+    @property
+    @abstractmethod
+    def tells_changes(self) -> bool:
+        """Whether folders have a modification time that says when an entry came or went."""
+
+    @abstractmethod
+    def changed_at(self, entry: Mapping[str, Any]) -> datetime | None:
+        """When a file or folder was changed, from fsspec's entry; None where nobody knows."""
+
+    @abstractmethod
+    def unlinked(self, folder: str, only: str | None = None) -> Iterable[tuple[str, bool]]:
+        """Name of each folder (True) and file (False) in ``folder``; no links, no devices.
+
+        Args:
+            folder: Where.
+            only: The one name that is asked for; None: all.
+
+        Raises:
+            OSError: as the store says.
+        """
 
     @abstractmethod
     def blocks(self, path: str, size: int, at_most: Callable[[int], int] = int) -> Iterator[bytes | memoryview]:

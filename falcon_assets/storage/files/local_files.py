@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator
+import stat
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import datetime, timezone
+from typing import Any
 
+from falcon_assets.storage.files.entry import modified_at
 from falcon_assets.storage.files.file_access import FileAccess
 
 LOCAL_BLOCK = 128 << 10
@@ -21,6 +25,32 @@ class LocalFiles(FileAccess):
 
     def real(self, path: str) -> str:
         return os.path.realpath(path)
+
+    def endpoint(self, url: str) -> str:
+        return url
+
+    def is_mounted(self, root: str) -> bool:
+        return os.path.isdir(root)  # noqa: PTH112 - a text
+
+    @property
+    def tells_changes(self) -> bool:
+        return True
+
+    def changed_at(self, entry: Mapping[str, Any]) -> datetime | None:
+        if entry.get("islink") and entry.get("type") != "directory":
+            return None  # a listing has the time of the link, not that of the folder behind it
+        times = [modified_at(entry)]
+        if isinstance(entry.get("created"), float):
+            # Here it is the time of the last change of any kind, which nobody can set back.
+            times.append(datetime.fromtimestamp(entry["created"], timezone.utc))
+        return max(filter(None, times), default=None)
+
+    def unlinked(self, folder: str, only: str | None = None) -> Iterable[tuple[str, bool]]:
+        if only is not None:
+            mode = os.lstat(f"{folder}/{only}").st_mode
+            return [(only, stat.S_ISDIR(mode))] if stat.S_ISDIR(mode) or stat.S_ISREG(mode) else []
+        with os.scandir(folder) as entries:
+            return list(filter(None, map(_unlinked, entries)))
 
     def blocks(self, path: str, size: int, at_most: Callable[[int], int] = int) -> Iterator[bytes | memoryview]:
         step = at_most(LOCAL_BLOCK)
@@ -65,3 +95,9 @@ def read_small(path: str, size: int) -> bytes:
         return os.read(descriptor, size + 1)
     finally:
         os.close(descriptor)
+
+
+def _unlinked(entry: os.DirEntry[str]) -> tuple[str, bool] | None:
+    if entry.is_dir(follow_symlinks=False):
+        return entry.name, True
+    return (entry.name, False) if entry.is_file(follow_symlinks=False) else None

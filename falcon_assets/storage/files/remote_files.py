@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import datetime
 from typing import Any
+from urllib.parse import urlsplit
 
 from falcon_assets.errors import StorageError
+from falcon_assets.storage.files.entry import ETAGS, MODIFIED, modified_at
 from falcon_assets.storage.files.file_access import FileAccess
 
 _BLOCK = 16 << 20
 """A request for less takes longer to come than to be read."""
-_ETAGS = ("ETag", "etag", "md5Hash", "generation")
-"""What says by itself that a content is another one: S3, abfs, gs."""
-_TIMES = ("LastModified", "last_modified", "updated", "modified", "modificationTime", "mtime", "created")
+_TELL_CHANGES = {"hdfs", "arrow_hdfs", "webhdfs", "webHDFS", "sftp", "ssh", "smb"}
+"""Of fsspec's names of file systems: those whose folders have a modification time."""
 _MAGIC = re.compile(r"[*?\[]")
 
 
@@ -24,7 +26,30 @@ class RemoteFiles(FileAccess):
         self.fs.invalidate_cache()
 
     def real(self, path: str) -> str:
-        return path
+        return path.rstrip("/")
+
+    def endpoint(self, url: str) -> str:
+        split = urlsplit(url)
+        return f"{split.scheme}://{split.netloc}"
+
+    def is_mounted(self, root: str) -> bool:
+        return True  # a server that cannot be reached says so
+
+    @property
+    def tells_changes(self) -> bool:
+        protocols = self.fs.protocol
+        return not _TELL_CHANGES.isdisjoint([protocols] if isinstance(protocols, str) else protocols)
+
+    def changed_at(self, entry: Mapping[str, Any]) -> datetime | None:
+        is_link = entry.get("islink") and entry.get("type") != "directory"
+        return modified_at(entry) if self.tells_changes and not is_link else None
+
+    def unlinked(self, folder: str, only: str | None = None) -> Iterable[tuple[str, bool]]:
+        for entry in self.fs.ls(folder, detail=True):
+            path, kind = str(entry["name"]).rstrip("/"), entry["type"]
+            name = path.rpartition("/")[2]
+            if path != folder and only in (None, name) and kind in ("directory", "file") and not entry.get("islink"):
+                yield name, kind == "directory"
 
     def blocks(self, path: str, size: int, at_most: Callable[[int], int] = int) -> Iterator[bytes | memoryview]:
         step, start = at_most(_BLOCK), 0
@@ -52,7 +77,7 @@ def entry_mark(entry: Mapping[str, Any]) -> str:
     Raises:
         StorageError: the store tells nothing that could be one.
     """
-    for key in (*_ETAGS, *_TIMES):
+    for key in (*ETAGS, *MODIFIED, "created"):
         if entry.get(key) is not None:
             return str(entry[key]).strip('"')
     raise StorageError("the store tells neither etags nor modification times of its files")

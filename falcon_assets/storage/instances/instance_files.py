@@ -6,19 +6,18 @@ import hashlib
 import os
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from datetime import datetime, timezone
+from datetime import datetime
 from operator import itemgetter
 from typing import Any
 
 from falcon_assets.errors import StorageError
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.errors import explained
+from falcon_assets.storage.files.entry import ETAGS, MODIFIED, modified_at
 from falcon_assets.storage.instances.data_files import is_hidden, is_side_file
 
-_MODIFIED = ("mtime", "LastModified", "last_modified", "updated", "modified", "modificationTime")
-"""What fsspec's file systems call the modification time: local, sftp, hdfs; s3; abfs; gs; ftp; webhdfs."""
-_MARKS = (*_MODIFIED, "ETag", "etag", "md5Hash", "generation", "created", "ino")
-"""What else shows that a file was written anew. Where ``rsync`` keeps size and time, inode and change time differ."""
+_SIGNED = (*MODIFIED, *ETAGS, "created", "ino")
+"""All that shows that a file was written anew. Where ``rsync`` keeps size and time, inode and change time differ."""
 
 
 @dataclass(frozen=True)
@@ -26,7 +25,8 @@ class Listing:
     """What the folders of an instance said about its files."""
 
     signature: str
-    """128 bits, hexadecimal: while it stays the same, so does the data version."""
+    """128 bits, hexadecimal, over names, sizes, modification times and etags: while it stays the same, so does the data
+    version; the same files copied anew have another one."""
     modified: datetime | None
     """The newest modification time of a file, UTC; None where there is no file or the store tells none."""
 
@@ -54,7 +54,7 @@ class InstanceFiles:
             StorageError: it cannot be listed, or a link in it leaves the root.
         """
         with explained(self.store.cluster.name, f"list {self.path}"):
-            self.store.fs.invalidate_cache()
+            self.store.files.refresh()
             try:
                 listed = files_of(self.store, self.store.path(self.path), self.flag)
                 return {name: int(entry["size"]) for name, entry in listed}
@@ -62,10 +62,9 @@ class InstanceFiles:
                 return {}
 
 
-def signature(store: ClusterStore, path: str, flag: str | None) -> str:
-    """A cheap fingerprint of the listing of the instance at ``path``: names, sizes, modification times and etags.
+def list_instance(store: ClusterStore, path: str, flag: str | None) -> Listing:
+    """The listing of the instance at ``path``, fresh from the store.
 
-    Another signature says that the data version may be another one; the same files copied anew have another signature.
     Only data counts, as in a data version: see :mod:`falcon_assets.storage.instances.data_files`.
 
     Args:
@@ -76,13 +75,8 @@ def signature(store: ClusterStore, path: str, flag: str | None) -> str:
     Raises:
         StorageError: nothing is there, it cannot be listed, or a link in it leaves the root.
     """
-    return list_instance(store, path, flag).signature
-
-
-def list_instance(store: ClusterStore, path: str, flag: str | None) -> Listing:
-    """The listing of the instance at ``path``, fresh from the store; arguments and errors as :func:`signature`."""
     base = store.path(path)
-    store.fs.invalidate_cache()  # object stores' drivers would answer with the listing of the last look
+    store.files.refresh()
     with explained(store.cluster.name, f"list {path}"):
         try:
             files = sorted(
@@ -93,8 +87,8 @@ def list_instance(store: ClusterStore, path: str, flag: str | None) -> Listing:
             raise StorageError(f"cluster {store.cluster.name!r}: there is nothing at {path}") from None
     digest = hashlib.blake2b(digest_size=16)
     for name, entry in files:
-        marks = repr([entry.get("size"), *(str(entry.get(mark)) for mark in _MARKS)]).encode()
-        digest.update(len(name).to_bytes(8, "big") + name + len(marks).to_bytes(8, "big") + marks)
+        signed = repr([entry.get("size"), *(str(entry.get(key)) for key in _SIGNED)]).encode()
+        digest.update(len(name).to_bytes(8, "big") + name + len(signed).to_bytes(8, "big") + signed)
     return Listing(digest.hexdigest(), max(filter(None, (modified_at(entry) for _, entry in files)), default=None))
 
 
@@ -133,7 +127,7 @@ def _files_but(
 def _files(
     left_out: Callable[[str], bool], store: ClusterStore, folder: str, above: tuple[str, ...]
 ) -> Iterator[Mapping[str, Any]]:
-    real = os.path.realpath(folder) if store.is_local else folder
+    real = store.files.real(folder)
     if real in above:
         raise StorageError(f"cluster {store.cluster.name!r}: {folder} is a symbolic link to a folder that it lies in")
     for entry in store.fs.ls(folder, detail=True):
@@ -156,18 +150,3 @@ def _kind_behind_link(store: ClusterStore, name: str) -> str:
 def _followed(store: ClusterStore, entry: Mapping[str, Any]) -> Mapping[str, Any]:
     """A folder lists the time of a link itself; what counts is the file behind it."""
     return store.fs.info(entry["name"]) if entry.get("islink") else entry
-
-
-def modified_at(entry: Mapping[str, Any]) -> datetime | None:
-    """When a listing says that what it lists was modified, UTC; None where it does not say."""
-    value = next((entry[key] for key in _MODIFIED if entry.get(key) is not None), None)
-    try:
-        if isinstance(value, int | float):
-            seconds = value / 1000 if "modificationTime" in entry else value
-            return datetime.fromtimestamp(seconds, timezone.utc)
-        moment = datetime.fromisoformat(value.replace("Z", "+00:00")) if isinstance(value, str) else value
-    except (ValueError, OverflowError, OSError):
-        return None  # a driver's own way to write times, or a time that no calendar has
-    if not isinstance(moment, datetime):
-        return None
-    return moment.replace(tzinfo=moment.tzinfo or timezone.utc).astimezone(timezone.utc)

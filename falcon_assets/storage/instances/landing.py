@@ -111,7 +111,7 @@ def require_root(store: ClusterStore) -> None:
     Raises:
         UnreachableError: it is on a mounted disk, and is not there.
     """
-    if store.is_local and not store.fs.isdir(store.path("")):
+    if not store.files.is_mounted(store.path("")):
         raise UnreachableError(f"cluster {store.cluster.name!r}: {store.path('')} is not there: is its disk mounted?")
 
 

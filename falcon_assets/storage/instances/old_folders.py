@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
-from datetime import datetime, timedelta, timezone
-from typing import Any, NamedTuple
+from collections.abc import Iterator
+from datetime import datetime, timezone
+from typing import NamedTuple
 
 from falcon_assets.errors import StorageError
 from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.feed import Feed
 from falcon_assets.model.path_template import PathTemplate
+from falcon_assets.planning.instances.folder_spans import FolderSpans
 from falcon_assets.planning.instances.instance_paths import InstancePaths
 from falcon_assets.planning.landing.old_folders import Patrol
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.errors import explained, is_about_path
-from falcon_assets.storage.instances.availability import CLOCKS_APART, may_hold, utc_wall
-from falcon_assets.storage.instances.instance_files import modified_at
-
-_TELL_CHANGES = {"file", "local", "hdfs", "arrow_hdfs", "webhdfs", "webHDFS", "sftp", "ssh", "smb"}
-"""File systems (fsspec's names) whose folders have a modification time that says when an entry came or went."""
-
+from falcon_assets.storage.instances.template_walk import Names, TemplateWalk, listed_names
 
 AFTER_ALL = "\uffff"
 """Stands for the end of a folder that holds folders: no name comes after it."""
@@ -37,12 +32,6 @@ class Visit(NamedTuple):
     """Why it could not be listed."""
     asked: bool = True
     """Whether it took a request to the store."""
-
-
-def tells_changes(store: ClusterStore) -> bool:
-    """Whether the folders of the store tell when an entry came or went."""
-    protocols = store.fs.protocol
-    return not _TELL_CHANGES.isdisjoint([protocols] if isinstance(protocols, str) else protocols)
 
 
 def visits(store: ClusterStore, feed: Feed, cluster: Cluster, now: datetime, patrol: Patrol) -> Iterator[Visit]:
@@ -65,104 +54,57 @@ def visits(store: ClusterStore, feed: Feed, cluster: Cluster, now: datetime, pat
     paths = InstancePaths(feed, cluster)
     if paths.timeline.start > now:
         return
-    yield from _Walk(store, paths, now, patrol).below("", 0, None)
+    yield from _Pass(store, paths, now, patrol).visits()
 
 
-@dataclass(frozen=True)
-class _Walk:
-    store: ClusterStore
-    paths: InstancePaths
-    now: datetime
-    patrol: Patrol
-    steps: list[str] = field(init=False)
-    levels: list[PathTemplate] = field(init=False)
-    last: int = field(init=False)
-    """The step with the last variable: the folder above is listed for instances."""
-    tells: bool = field(init=False)
+class _Pass:
+    def __init__(self, store: ClusterStore, paths: InstancePaths, now: datetime, patrol: Patrol) -> None:
+        self._store, self._paths, self._now, self._patrol = store, paths, now, patrol
+        self._walk = TemplateWalk(paths.template, self._names, self._may_hold)
+        last = paths.timeline.last
+        end = last if last is not None and last < now else now
+        self._spans = FolderSpans.of(paths.feed, [(paths.timeline.start, end)])
 
-    def __post_init__(self) -> None:
-        steps = self.paths.template.text.strip("/").split("/")
-        object.__setattr__(self, "steps", steps)
-        object.__setattr__(
-            self, "levels", [PathTemplate("/" + "/".join(steps[: depth + 1])) for depth in range(len(steps))]
-        )
-        object.__setattr__(self, "last", max(depth for depth, step in enumerate(steps) if "${" in step))
-        object.__setattr__(self, "tells", tells_changes(self.store))
-
-    def below(self, folder: str, depth: int, changed: datetime | None) -> Iterator[Visit]:
-        if depth == self.last:
-            yield from self._instances(folder, changed)
-        elif "${" not in self.steps[depth]:
-            yield from self.below(f"{folder}/{self.steps[depth]}", depth + 1, None)
-        else:
-            try:
-                entries = self._entries(folder)
-            except StorageError as error:
-                if not is_about_path(error):
-                    raise
-                yield Visit(f"{folder}/{AFTER_ALL}", problem=error)
-                return
-            yield Visit(None)
-            for name, when in sorted(entries.items()):
-                path = f"{folder}/{name}"
-                if not self.patrol.is_through(path) and self._may_hold(depth, path):
-                    yield from self.below(path, depth + 1, when)
-            yield Visit(f"{folder}/{AFTER_ALL}", asked=False)
+    def visits(self) -> Iterator[Visit]:
+        for folder in self._walk.folders():
+            if folder.holds_instances:
+                yield from self._instances(folder.path, folder.changed)
+            elif folder.is_left or folder.problem:
+                yield Visit(f"{folder.path}/{AFTER_ALL}", problem=folder.problem, asked=not folder.is_left)
+            else:
+                yield Visit(None)
 
     def _instances(self, folder: str, changed: datetime | None) -> Iterator[Visit]:
-        if self.patrol.is_through(folder):
+        if self._patrol.is_through(folder):
             return
         try:
-            if changed is None and self.tells and not self.patrol.lists_all:
+            if changed is None and self._store.files.tells_changes and not self._patrol.lists_all:
                 changed = self._changed(folder)
                 yield Visit(None)
-            if not self.patrol.must_list(changed):
+            if not self._patrol.must_list(changed):
                 yield Visit(folder, asked=False)
                 return
-            names = self._entries(folder, detail=False)
+            found = [(self._paths.instance(path), path) for path in self._walk.paths_in(folder)]
         except StorageError as error:
             if not is_about_path(error):
                 raise
             yield Visit(folder, problem=error)
             return
-        rest = "".join(f"/{step}" for step in self.steps[self.last + 1 :])
-        paths = [f"{folder}/{name}{rest}" for name in sorted(names)]
-        found = ((self.paths.instance(path), path) for path in paths)
-        yield Visit(folder, tuple((instance, path) for instance, path in found if instance and instance <= self.now))
+        yield Visit(folder, tuple((instance, path) for instance, path in found if instance and instance <= self._now))
 
-    def _may_hold(self, depth: int, path: str) -> bool:
-        apart = timedelta(0) if self.paths.feed.frequency.is_absolute else CLOCKS_APART
-        timeline = self.paths.timeline
-        end = timeline.last if timeline.last is not None and timeline.last < self.now else self.now
-        return may_hold(self.levels[depth], path, [(utc_wall(timeline.start), utc_wall(end))], apart)
+    def _names(self, folder: str, depth: int) -> Names:
+        step = self._walk.steps[depth]
+        if "${" not in step:
+            return {step: None}
+        is_above = any("${" in below for below in self._walk.steps[depth + 1 :])
+        return listed_names(self._store, folder, times=is_above and self._store.files.tells_changes)
 
-    def _entries(self, folder: str, *, detail: bool = True) -> Mapping[str, datetime | None]:
-        """The names in a folder, with the time at which each was changed where the store tells that of folders."""
-        try:
-            path = self.store.path(folder)
-        except StorageError:
-            return {}  # a link out of the root: nothing in there is the feed's
-        with explained(self.store.cluster.name, f"list {folder}"):
-            try:
-                listed = self.store.fs.ls(path, detail=detail and self.tells)
-            except (FileNotFoundError, NotADirectoryError):
-                return {}
-        entries = [one if isinstance(one, Mapping) else {"name": one} for one in listed]
-        named = ((str(one["name"]).rstrip("/"), one) for one in entries)
-        return {name.rpartition("/")[2]: self._time(one) for name, one in named if name != path}
+    def _may_hold(self, level: PathTemplate, path: str) -> bool:
+        return not self._patrol.is_through(path) and self._spans.may_hold(level, path)
 
     def _changed(self, folder: str) -> datetime | None:
-        with explained(self.store.cluster.name, f"look at {folder}"):
+        with explained(self._store.cluster.name, f"look at {folder}"):
             try:
-                return self._time(self.store.fs.info(self.store.path(folder)))
+                return self._store.files.changed_at(self._store.fs.info(self._store.path(folder)))
             except FileNotFoundError:
                 return datetime.min.replace(tzinfo=timezone.utc)  # nothing to list
-
-    def _time(self, entry: Mapping[str, Any]) -> datetime | None:
-        if not self.tells or (entry.get("islink") and entry.get("type") != "directory"):
-            return None  # a listing has the time of the link, not that of the folder behind it
-        times = [modified_at(entry)]
-        if self.store.is_local and isinstance(entry.get("created"), float):
-            # There it is the time of the last change of any kind, which nobody can set back.
-            times.append(datetime.fromtimestamp(entry["created"], timezone.utc))
-        return max(filter(None, times), default=None)

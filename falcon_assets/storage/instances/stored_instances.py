@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import stat
 from collections.abc import Iterator
 from datetime import datetime
 
@@ -15,6 +13,7 @@ from falcon_assets.planning.instances.instance_paths import InstancePaths, Place
 from falcon_assets.planning.retention.eviction import LocationKind, StoredInstance, StoredLocation
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.errors import explained
+from falcon_assets.storage.instances.template_walk import Names, TemplateWalk
 
 
 def stored_instances(store: ClusterStore, feed: Feed, cluster: Cluster) -> list[StoredInstance]:
@@ -66,54 +65,25 @@ def _places(paths: InstancePaths) -> Iterator[tuple[LocationKind, Place]]:
 
 
 def _existing(store: ClusterStore, template: PathTemplate) -> Iterator[str]:
-    """The paths that may match ``template``, in order: those whose folders match level by level."""
-    steps = template.text.strip("/").split("/")
-    levels = [PathTemplate("/" + "/".join(steps[: depth + 1])) for depth in range(len(steps))]
+    """The paths that may match ``template``, in order; no links below its fixed prefix are followed."""
     prefix = template.fixed_prefix({})
     base = store.path(prefix)
-    if not store.is_local:
-        store.fs.invalidate_cache()  # the driver would answer with the listings of the last look
+    store.files.refresh()
 
-    def below(path: str, depth: int) -> Iterator[str]:
-        is_last = depth == len(steps) - 1
-        for name, is_folder in _entries(store, base + path[len(prefix) :], steps[depth]):
-            child = f"{path}/{name}"
-            if is_last:
-                yield child
-            elif is_folder and _may_match(levels[depth], child):
-                yield from below(child, depth + 1)
+    def names(path: str, depth: int) -> Names:
+        folder, step = base + path[len(prefix) :], walk.steps[depth]
+        is_last = depth == len(walk.steps) - 1
+        with explained(store.cluster.name, f"list {folder}"):
+            try:
+                found = store.files.unlinked(folder, None if "${" in step else step)
+                return {name: None for name, is_folder in found if is_last or is_folder}
+            except (FileNotFoundError, NotADirectoryError):
+                return {}
 
-    return below(prefix, prefix.count("/"))
+    walk = TemplateWalk(template, names, _may_match)
+    return walk.paths()
 
 
 def _may_match(level: PathTemplate, path: str) -> bool:
     # Without a year there is no date that could be wrong.
     return "YEAR" not in level.variables or level.match(path, {}) is not None
-
-
-def _entries(store: ClusterStore, folder: str, step: str) -> list[tuple[str, bool]]:
-    """Name of each folder (True) and file (False) in ``folder`` that ``step`` may stand for; no links, no devices."""
-    with explained(store.cluster.name, f"list {folder}"):
-        try:
-            if not store.is_local:
-                return sorted(_listed(store, folder))
-            if "${" not in step:  # nothing else in there can match
-                mode = os.lstat(f"{folder}/{step}").st_mode
-                return [(step, stat.S_ISDIR(mode))] if stat.S_ISDIR(mode) or stat.S_ISREG(mode) else []
-            with os.scandir(folder) as entries:
-                return sorted(filter(None, map(_named, entries)))
-        except (FileNotFoundError, NotADirectoryError):
-            return []
-
-
-def _named(entry: os.DirEntry[str]) -> tuple[str, bool] | None:
-    if entry.is_dir(follow_symlinks=False):
-        return entry.name, True
-    return (entry.name, False) if entry.is_file(follow_symlinks=False) else None
-
-
-def _listed(store: ClusterStore, folder: str) -> Iterator[tuple[str, bool]]:
-    for entry in store.fs.ls(folder, detail=True):
-        name = str(entry["name"]).rstrip("/")
-        if name != folder and entry["type"] in ("directory", "file") and not entry.get("islink"):
-            yield name.rpartition("/")[2], entry["type"] == "directory"

@@ -17,7 +17,7 @@ from falcon_assets.errors import StorageError
 from falcon_assets.model.feed import Feed
 from falcon_assets.planning.instances.instance_paths import InstancePaths
 from falcon_assets.storage.cluster_store import ClusterStore
-from falcon_assets.storage.instances.availability import AvailableInstances, available_instances, is_available
+from falcon_assets.storage.instances.availability import AvailableInstances, is_available, listed_instances
 from tests.builders import make_cluster, make_feed
 
 CLUSTER = make_cluster()
@@ -42,7 +42,8 @@ def at(day: int, hour: int = 0, month: int = 1) -> datetime:
 
 
 def found(store: ClusterStore, feed: Feed, first: datetime = START, last: datetime = END) -> list[datetime]:
-    return available_instances(store, feed, CLUSTER, first, last)
+    listed = listed_instances(store, feed, CLUSTER, [(first, last)])
+    return sorted(instance for instance, path in listed if is_available(store, feed, path))
 
 
 def test_the_flag_says_complete(store: ClusterStore) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from falcon_assets.errors import StorageError
 from falcon_assets.storage.cluster_store import ClusterStore
-from falcon_assets.storage.instances.instance_files import list_instance, signature
+from falcon_assets.storage.instances.instance_files import list_instance
 from tests.builders import make_cluster
 
 
@@ -35,14 +35,14 @@ def write(folder: Path, name: str, content: bytes) -> Path:
 
 
 def signed(store: ClusterStore, flag: str | None = "_done") -> str:
-    return signature(store, "/instance", flag)
+    return list_instance(store, "/instance", flag).signature
 
 
 def test_it_stays_while_files_are_only_read(store: ClusterStore, folder: Path) -> None:
     before = signed(store)
     assert len(before) == 32
     assert (folder / "part-0").read_bytes() == b"abc"
-    assert signature(store, "instance/", "_done") == signed(store) == before
+    assert list_instance(store, "instance/", "_done").signature == signed(store) == before
 
 
 def test_every_change_of_a_file_changes_it(store: ClusterStore, folder: Path) -> None:
@@ -109,7 +109,7 @@ def test_the_file_behind_a_link_counts(store: ClusterStore, folder: Path) -> Non
 
 def test_what_is_not_there_or_leads_out_is_an_error(store: ClusterStore, folder: Path) -> None:
     with pytest.raises(StorageError, match=r"^cluster 'primary': there is nothing at /raw/2013$"):
-        signature(store, "/raw/2013", None)
+        list_instance(store, "/raw/2013", None)
     (folder / "out").symlink_to("/etc/hostname")
     with pytest.raises(StorageError, match=r"^cluster 'primary': '/instance/out' leaves the root .* a symbolic link$"):
         signed(store)

@@ -16,7 +16,7 @@ from falcon_assets.errors import StorageError
 from falcon_assets.model.feed import Feed
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.instances.data_version import fingerprint
-from falcon_assets.storage.instances.instance_files import signature
+from falcon_assets.storage.instances.instance_files import list_instance
 from falcon_assets.storage.instances.landing import Collected, collect
 from tests.builders import make_cluster, make_feed
 
@@ -103,7 +103,7 @@ def test_what_landed_is_found_with_its_version(store: ClusterStore) -> None:
             at(2, 5),
             path,
             fingerprint(store, path, "_SUCCESS"),
-            signature(store, path, "_SUCCESS"),
+            list_instance(store, path, "_SUCCESS").signature,
             datetime.fromtimestamp(1000, timezone.utc),
         )
     ]

@@ -17,7 +17,7 @@ from falcon_assets.errors import StorageError
 from falcon_assets.model.feed import Feed
 from falcon_assets.planning.landing.old_folders import SLACK, Patrol
 from falcon_assets.storage.cluster_store import ClusterStore
-from falcon_assets.storage.instances.old_folders import AFTER_ALL, Visit, tells_changes, visits
+from falcon_assets.storage.instances.old_folders import AFTER_ALL, Visit, visits
 from tests.builders import make_cluster, make_feed
 from tests.s3_server import ENVIRON, lake, s3_server
 
@@ -182,7 +182,7 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 def test_an_object_store_is_listed_by_prefix_one_request_for_each(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     cluster = make_cluster(**{**lake(url), "name": "primary"})
     store = ClusterStore(cluster, Path("/"), ENVIRON)
-    store.fs.mkdir("lake")
+    store.fs.makedirs("lake", exist_ok=True)
     for day in days(30):
         for hour in ("00", "01"):
             for name in ("part-0", "part-1", "_SUCCESS"):
@@ -195,7 +195,18 @@ def test_an_object_store_is_listed_by_prefix_one_request_for_each(url: str, monk
         return await original(method, *args, **kwargs)
 
     monkeypatch.setattr(store.fs, "_call_s3", counted)
-    assert not tells_changes(store)
+    assert not store.files.tells_changes
     visited = list(visits(store, FEED, cluster, NOW, FIRST))
     assert found(visited) == [f"{day}/{hour}" for day in days(30) for hour in ("00", "01")]
     assert sum(visit.asked for visit in visited) == sum(requests.values()) == 4 + 30  # flights, year, months, days
+
+
+def test_what_others_put_into_a_listed_folder_is_found_where_the_driver_remembers_listings(url: str) -> None:
+    options = lake(url)["storage_options"] | {"use_listings_cache": True}
+    cluster = make_cluster(**{**lake(url), "name": "primary", "storage_options": options})
+    feed = make_feed(locations={"data": "/later/${YEAR}-${MONTH}-${DAY}-${HOUR}"}, availability_flag=None)
+    store, other = (ClusterStore(one, Path("/"), ENVIRON) for one in (cluster, make_cluster(**lake(url))))
+    other.fs.makedirs("lake", exist_ok=True)
+    for hour in ("00", "01"):
+        other.fs.pipe_file(other.path(f"/later/2013-01-01-{hour}/part-0"), b"x")
+        assert len(found(list(visits(store, feed, cluster, NOW, FIRST)))) == 1 + int(hour)
