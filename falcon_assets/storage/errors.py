@@ -54,7 +54,8 @@ def driver_explained(cluster: str, doing: str) -> Iterator[None]:
         doing: What is being done, after "cannot".
 
     Raises:
-        StorageError: instead of every exception that is not one of ours.
+        StorageError: instead of every ``OSError``.
+        UnreachableError: instead of every other exception that is not ours.
     """
     try:
         with explained(cluster, doing):
@@ -62,7 +63,7 @@ def driver_explained(cluster: str, doing: str) -> Iterator[None]:
     except FalconError:
         raise
     except Exception as error:
-        raise StorageError(
+        raise UnreachableError(
             f"cluster {cluster!r}: cannot {doing} ({type(error).__name__}): "
             "check the endpoints and their storage_options"
         ) from None

@@ -11,10 +11,8 @@ from typing import Any
 from falcon_assets.errors import StorageError
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.errors import explained
-from falcon_assets.storage.files.checksum import checksum
 from falcon_assets.storage.instances.instance_files import InstanceFiles, files_of
 
-_BLOCK = 1 << 20
 _ATTEMPTS = 5
 
 
@@ -81,18 +79,11 @@ def _contents(store: ClusterStore, base: str, flag: str | None) -> Iterator[tupl
     """(relative name, size, checksum) of each file of the instance, in no particular order."""
     for relative, entry in files_of(store, base, flag):
         etag = entry.get("ETag")  # S3's: the same one means the same content, so nothing needs to be read
-        size, content = (entry["size"], str(etag).encode()) if etag else _checksum(store, entry["name"])
-        yield os.fsencode(relative), size, content
-
-
-def _checksum(store: ClusterStore, name: str) -> tuple[int, bytes]:
-    """Size and checksum of the content of one file."""
-    digest, size = checksum(), 0
-    with store.fs.open(name, "rb") as file:
-        while block := file.read(_BLOCK):
-            digest.update(block)
-            size += len(block)
-    return size, digest.digest()
+        if etag:
+            yield os.fsencode(relative), entry["size"], str(etag).encode()
+        else:
+            size, checksum = store.files.content(entry["name"], entry["size"])
+            yield os.fsencode(relative), size, bytes.fromhex(checksum)
 
 
 def version_of(contents: Iterable[tuple[bytes, int, bytes]]) -> DataVersion:

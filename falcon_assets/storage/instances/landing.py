@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from datetime import datetime
 from typing import NamedTuple
 
-from falcon_assets.errors import FalconError, StorageError, UnreachableError
+from falcon_assets.errors import StorageError, UnreachableError
 from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.feed import Feed
 from falcon_assets.storage.cluster_store import ClusterStore
-from falcon_assets.storage.errors import explained
+from falcon_assets.storage.errors import driver_explained
 from falcon_assets.storage.instances.availability import is_available, listed_instances
 from falcon_assets.storage.instances.data_version import DataVersion, fingerprint
 from falcon_assets.storage.instances.instance_files import list_instance
@@ -64,7 +63,7 @@ def collect(
         ExpressionError: the path template names an unknown variable.
         UnknownEntityError: the feed is not on ``cluster``.
     """
-    with _drivers_explained(store):
+    with driver_explained(store.cluster.name, "look for instances"):
         found = (
             one
             for one in listed_instances(store, feed, cluster, windows)
@@ -86,7 +85,7 @@ def read(
         StorageError: the store cannot be read. Where permission to read one instance is missing, the others come first.
     """
     refused: StorageError | None = None
-    with _drivers_explained(store):
+    with driver_explained(store.cluster.name, "look for instances"):
         for instance, path in found:
             try:
                 collected = _read(store, feed, instance, path, known.get(instance))
@@ -122,7 +121,7 @@ def why_unavailable(store: ClusterStore, feed: Feed, path: str) -> tuple[bool, s
         StorageError: the store cannot be asked.
     """
     where, place = store.shown(path), store.path(path)
-    with _drivers_explained(store), explained(store.cluster.name, f"look at {path}"):
+    with driver_explained(store.cluster.name, f"look at {path}"):
         # Not fs.exists(): it says of what cannot be asked that it is not there.
         if not _is_there(store, place):
             return False, f"there is nothing at {where}"
@@ -152,17 +151,3 @@ def _read(store: ClusterStore, feed: Feed, instance: datetime, path: str, seen: 
     if not is_available(store, feed, path) or list_instance(store, path, flag) != before:
         return None
     return Collected(instance, path, version, before.signature, before.modified)
-
-
-@contextmanager
-def _drivers_explained(store: ClusterStore) -> Iterator[None]:
-    try:
-        yield
-    except FalconError:
-        raise
-    except Exception as error:
-        # Drivers raise anything, and may quote their options: neither the text nor the cause is passed on.
-        raise UnreachableError(
-            f"cluster {store.cluster.name!r}: cannot look for instances ({type(error).__name__}); "
-            "check that its endpoint can be reached"
-        ) from None

@@ -15,6 +15,7 @@ from fsspec.implementations.local import LocalFileSystem
 from falcon_assets.errors import StorageError
 from falcon_assets.model.feed import Feed
 from falcon_assets.storage.cluster_store import ClusterStore
+from falcon_assets.storage.files.local_files import LocalFiles
 from falcon_assets.storage.instances.data_version import fingerprint
 from falcon_assets.storage.instances.instance_files import list_instance
 from falcon_assets.storage.instances.landing import Collected, collect
@@ -27,14 +28,14 @@ END = datetime(2014, 1, 1, tzinfo=timezone.utc)
 
 
 class ObservedFiles(LocalFileSystem):  # type: ignore[misc]
-    """The local file system, counting what is asked of it, with something to happen as a file is opened."""
+    """The local file system, counting what is asked of it, with something to happen as a file is read."""
 
     cachable = False
 
     def __init__(self) -> None:
         super().__init__()
         self.asked: Counter[str] = Counter()
-        self.on_open: Callable[[str], None] = lambda name: None
+        self.on_read: Callable[[str], None] = lambda name: None
 
     def ls(self, path: str, detail: bool = False, **kwargs: Any) -> Any:
         self.asked["ls"] += 1
@@ -44,10 +45,14 @@ class ObservedFiles(LocalFileSystem):  # type: ignore[misc]
         self.asked["isfile"] += 1
         return super().isfile(path)
 
-    def open(self, path: str, *args: Any, **kwargs: Any) -> Any:
-        self.asked["open"] += 1
-        self.on_open(path)
-        return super().open(path, *args, **kwargs)
+
+class ObservedContents(LocalFiles):
+    fs: ObservedFiles
+
+    def content(self, path: str, size: int) -> tuple[int, str]:
+        self.fs.asked["content"] += 1
+        self.fs.on_read(path)
+        return super().content(path, size)
 
 
 @pytest.fixture
@@ -58,7 +63,7 @@ def files() -> ObservedFiles:
 @pytest.fixture
 def store(tmp_path: Path, files: ObservedFiles) -> ClusterStore:
     store = ClusterStore(CLUSTER, tmp_path, {})
-    store.fs = files
+    store.fs, store.files = files, ObservedContents(files)
     return store
 
 
@@ -132,7 +137,7 @@ def test_known_ones_are_left_out_except_where_they_changed_within_the_cut_off(
     assert instances(collected(store, known, at(1, 3))) == [at(1, 3), at(1, 5)]
     files.asked.clear()
     assert instances(collected(store, known, at(1, 1))) == [at(1, 1), at(1, 3), at(1, 5)]
-    assert files.asked["open"] == 3  # what is being written is not even read
+    assert files.asked["content"] == 3  # what is being written is not even read
     land(store, at(1, 4), b"later")
     known |= {one.instance: one.signature for one in collected(store, known, START)}
     assert instances(collected(store, known, START)) == []
@@ -176,7 +181,7 @@ def test_nothing_is_read_before_it_is_asked_for(store: ClusterStore, files: Obse
     found = collected(store)
     assert not files.asked
     assert next(found).instance == at(1)
-    assert files.asked["open"] == 1
+    assert files.asked["content"] == 1
     assert files.asked["ls"] <= 8  # not the folders of the other days
     assert isinstance(found, Iterator)
 
@@ -195,7 +200,7 @@ def test_what_goes_while_it_is_read_is_left_for_the_next_look(
             if gone == "all" and folder.is_dir():
                 folder.rmdir()
 
-    files.on_open = vanish
+    files.on_read = vanish
     assert instances(collected(store)) == [at(2)]
 
 
@@ -210,9 +215,9 @@ def test_what_keeps_changing_is_left_until_it_rests(store: ClusterStore, files: 
             appended += 1
             (folder / f"part-{appended}").touch()
 
-    files.on_open = append
+    files.on_read = append
     assert instances(collected(store)) == [at(2)]
-    files.on_open = lambda name: None
+    files.on_read = lambda name: None
     found = list(collected(store, {at(2): None}))
     assert [(one.instance, one.version.files) for one in found] == [(at(1), appended + 1)]
 
@@ -238,7 +243,7 @@ def test_one_that_may_not_be_read_does_not_hide_the_others(store: ClusterStore, 
         if name.startswith(str(folder)):
             raise PermissionError(13, "Permission denied", name)
 
-    files.on_open = refuse  # the tests may run as root, who may read everything
+    files.on_read = refuse  # the tests may run as root, who may read everything
     found = collected(store)
     assert next(found).instance == at(2)
     with pytest.raises(StorageError) as raised:
@@ -302,7 +307,7 @@ def test_a_store_that_cannot_be_reached_is_an_error(tmp_path: Path) -> None:
         with pytest.raises(StorageError) as raised:
             list(collected(store))
         assert str(raised.value) == (
-            "cluster 'primary': cannot look for instances (RuntimeError); check that its endpoint can be reached"
+            "cluster 'primary': cannot look for instances (RuntimeError): check the endpoints and their storage_options"
         )
         server.shutdown()
         thread.join()
