@@ -94,7 +94,7 @@ def test_a_run_that_was_overtaken_stops(store: ClusterStore) -> None:
     with kind_of(store).publish("first", {"delays": TARGET}) as slow:
         write(store, slow.staging("delays"), "a")
         publish(store, "b")
-        with pytest.raises(StorageError, match="nothing was written"):
+        with pytest.raises(StorageError, match="is being written by another run"):
             slow.commit("delays")  # the second run took what seemed to be left by a crash
         write(store, slow.staging("delays"), "a")
         with pytest.raises(StorageError) as raised:

@@ -83,27 +83,22 @@ class ObjectPublication:
         target = self._outputs[name]
         final, flag = self._store.path(target.path), f"{self._store.path(target.path)}/{target.flag}"
         with driver_explained(self._store.cluster.name, f"publish {target.path}"):
-            written = self._written(name, target)
-            if not self._is_ours(name):
+            staged = self.staging(name)
+            found = [str(path)[len(staged) + 1 :] for path in self._fs.find(staged)]
+            if not self._is_ours(name):  # and has removed what this one wrote
                 raise StorageError(f"{self._process_key}: {target.path} is being written by another run meanwhile")
+            if not found:
+                where = f"cluster {self._store.cluster.name!r}: cannot publish {target.path}"
+                raise StorageError(f"{where}: nothing was written to {staged}")
+            written = [one for one in found if one != target.flag and not any(map(is_side_file, one.split("/")))]
             if self._fs.exists(flag):
                 self._fs.rm_file(flag)
-            staged = self.staging(name)
             with ThreadPoolExecutor(_REQUESTS) as pool:
                 copies = {f"{staged}/{relative}": f"{final}/{relative}" for relative in written}
                 list(pool.map(self._fs.cp_file, copies.keys(), copies.values()))
             self._remove(set(map(str, self._fs.find(final))) - set(copies.values()))
             self._fs.pipe_file(flag, b"")
             return fingerprint(self._store, target.path, target.flag)
-
-    def _written(self, name: str, target: OutputTarget) -> list[str]:
-        staged = self.staging(name)
-        found = [str(path)[len(staged) + 1 :] for path in self._fs.find(staged)]
-        if not found:
-            raise StorageError(
-                f"cluster {self._store.cluster.name!r}: cannot publish {target.path}: nothing was written to {staged}"
-            )
-        return [path for path in found if path != target.flag and not any(map(is_side_file, path.split("/")))]
 
     def _folder(self, name: str) -> str:
         return f"{self._store.staging}/{place_key(self._outputs[name].path.strip('/'))}"
