@@ -1,8 +1,8 @@
 """The code location: the definitions of FALCON_ENTITY_DEFS, and nothing else."""
 
-from falcon_assets.garbage_collection import quick_imports
+from falcon_assets.garbage_collection import imports_without_gc
 
-with quick_imports():
+with imports_without_gc():
     import dagster as dg
 
     from falcon_assets import build_definitions

@@ -21,7 +21,7 @@ _FEEDS = """\
 kind: feed
 name: orders                           # lands from outside
 frequency: hours(1)
-availability_flag: _SUCCESS            # an instance is complete when its folder holds this file
+availability_flag: _SUCCESS            # an instance is complete when its folder has this file
 format: json
 schema: "item string, amount double"
 locations: {data: "/orders/${YEAR}-${MONTH}-${DAY}/${HOUR}"}

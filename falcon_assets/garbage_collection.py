@@ -1,4 +1,4 @@
-"""Work without the collector of cyclic garbage, where it finds none and takes a large part of the time."""
+"""Work without Python's garbage collector, where it finds nothing and takes a large part of the time."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 
 @contextmanager
-def collector_paused() -> Iterator[None]:
+def gc_paused() -> Iterator[None]:
     """Collects no garbage within: loading definitions makes many objects and no garbage, and it took half the time."""
     was_enabled = gc.isenabled()
     gc.disable()
@@ -20,9 +20,9 @@ def collector_paused() -> Iterator[None]:
 
 
 @contextmanager
-def quick_imports() -> Iterator[None]:
+def imports_without_gc() -> Iterator[None]:
     """Collects no garbage within, and freezes what was imported meanwhile: that stays until the process ends."""
-    with collector_paused():
+    with gc_paused():
         try:
             yield
         finally:

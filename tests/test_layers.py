@@ -20,7 +20,7 @@ ROOMS = [
     "errors",
     "durable",
     "garbage_collection",
-    "held_signals",
+    "deferred_signals",
     "model",
     "planning",
     "shared_clock",

@@ -24,8 +24,8 @@ from examples.flights.news import News
 from falcon_assets.catalog.store import EntityStore
 from falcon_assets.cli.doctor import listens, require_port
 from falcon_assets.cli.quiet import private_log
+from falcon_assets.deferred_signals import deferred_signals
 from falcon_assets.errors import FalconError, SettingsError
-from falcon_assets.held_signals import held_signals
 from falcon_assets.model.instant import format_instant
 from falcon_assets.operations.installation import Installation, open_installation
 from falcon_assets.operations.machine import require_machine
@@ -141,7 +141,7 @@ def _run(installation: Installation, store: EntityStore, port: int, log: Path) -
     address = ("--host", "127.0.0.1", "--port", str(port))
     command = [sys.executable, "-m", "dagster", "dev", *address, "--log-level", "warning"]
     with ExitStack() as started:
-        with private_log(log) as output, held_signals():
+        with private_log(log) as output, deferred_signals():
             # In a session of its own: Ctrl-C shall reach us, and we end it in order.
             dagster = subprocess.Popen(
                 command,

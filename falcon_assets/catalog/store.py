@@ -19,7 +19,7 @@ from falcon_assets.errors import (
     UnknownEntityError,
     sorted_problems,
 )
-from falcon_assets.garbage_collection import collector_paused
+from falcon_assets.garbage_collection import gc_paused
 from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.expression import nearest
 from falcon_assets.model.feed import Feed, FeedCluster
@@ -175,7 +175,7 @@ def load_entities(root: Path, *, strict: bool = False) -> EntityStore:
         )
     if not root.is_dir():
         raise MissingDefinitionsError(f"there is no folder {shown_path(root)}: it should hold the entity definitions")
-    with collector_paused():
+    with gc_paused():
         return _checked(root, strict)
 
 

@@ -60,7 +60,7 @@ def _said(feed: str, there: CollectedInstances) -> Iterator[str]:
 
 
 def _missing(missing: Sequence[tuple[datetime, str]]) -> Iterator[str]:
-    """Those that are missing; of many only the first ones, with how many more there are."""
+    """The missing instances; of many only the first, with how many more there are."""
     for instant, why in missing[:_SHOWN]:
         yield f"  missing  {format_instant(instant)}  {why}"
     if len(missing) > _SHOWN:

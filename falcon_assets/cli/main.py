@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from falcon_assets.errors import FalconError
-from falcon_assets.garbage_collection import quick_imports
+from falcon_assets.garbage_collection import imports_without_gc
 
 COMMANDS = {
     "validate": "Check all entity definitions.",
@@ -50,7 +50,7 @@ class LazyGroup(click.Group):
         if cmd_name not in self.table:
             return None
         name = cmd_name.replace("-", "_")
-        with quick_imports():
+        with imports_without_gc():
             command: click.Command = getattr(import_module(f"{self.package}.{name}"), name)
         return command
 

@@ -9,9 +9,9 @@ from contextlib import contextmanager
 import click
 from rich.console import Console
 
-from falcon_assets.cli.ending import ends_in_time
 from falcon_assets.cli.quiet import errors_to
 from falcon_assets.cli.run_display import shown_on, tell
+from falcon_assets.cli.shutdown import ends_in_time
 from falcon_assets.errors import count_of
 from falcon_assets.model.instant import parse_instant
 from falcon_assets.operations.foreground import ForegroundResult

@@ -53,7 +53,7 @@ def transition(status: Status, asked: Command) -> Status:
     return result
 
 
-def obey(connection: Connection, entity: Feed | Process, asked: Command, now: datetime) -> StatusChange:
+def apply_command(connection: Connection, entity: Feed | Process, asked: Command, now: datetime) -> StatusChange:
     """Gives the entity the status that the command leads to; commands at once follow each other.
 
     Args:

@@ -9,7 +9,7 @@ from datetime import datetime
 from falcon_assets.catalog.store import EntityStore
 from falcon_assets.errors import StorageError, UnknownEntityError, UnknownInstanceError
 from falcon_assets.ledger import queries
-from falcon_assets.ledger.collecting import set_incomplete
+from falcon_assets.ledger.collector_state import set_incomplete
 from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.feed import Feed
 from falcon_assets.model.instant import format_instant
@@ -46,13 +46,13 @@ class CollectedInstances:
 def collect_instances(
     installation: Installation, feed: str, first: datetime, last: datetime, cluster: str | None = None
 ) -> list[CollectedInstances]:
-    """Looks at every instance from ``first`` to ``last``, both included, and records what is new or another version.
+    """Checks every instance from ``first`` to ``last``, both included, and records what is new or another version.
 
     Args:
         installation: Where.
         feed: The feed.
-        first: The first one.
-        last: The last one.
+        first: The first of them.
+        last: The last of them.
         cluster: Only there; None: wherever the feed lands from outside and has an instance in that range.
 
     Raises:

@@ -70,7 +70,7 @@ class Explanation:
 
 
 def explain(installation: Installation, process: str, instance: datetime, cluster: str | None = None) -> Explanation:
-    """Plans the instance and looks at the stores of its feeds.
+    """Plans the instance and asks the stores of its feeds what is there.
 
     Args:
         installation: Where.
@@ -116,7 +116,7 @@ def explain(installation: Installation, process: str, instance: datetime, cluste
 
 
 def _cluster(entities: EntityStore, process: Process, name: str | None) -> Cluster:
-    """The cluster asked for, or the only one.
+    """The cluster asked for, or the only cluster.
 
     Raises:
         UnknownEntityError: the process does not run there, or runs on several and none was named.

@@ -32,7 +32,7 @@ from falcon_assets.planning.time.clock import is_set_back
 from falcon_assets.settings import Settings
 
 _PATIENCE_SECONDS = 30.0
-"""How long a lock is waited for: a sensor holds it for the length of a tick."""
+"""How long a lock is waited for: a sensor has it for the length of a tick."""
 _COLLECT_SECONDS = 60.0
 _POLL_SECONDS = 0.5
 _ADMITTED_AT_ONCE = 1000
@@ -54,10 +54,10 @@ class ForegroundResult:
     """How it went.
 
     Attributes:
-        outlook: The last look: what waits for what.
+        outlook: The last decisions: what waits for what.
         succeeded: How many instances succeeded.
         trouble: Those that did not.
-        left_out: What could not be looked at or worked with, and why, in the order in which that showed.
+        left_out: What could not be read or worked with, and why, in the order in which that showed.
     """
 
     outlook: Outlook
@@ -94,7 +94,7 @@ class Foreground:
     def run(self, processes: Sequence[Process], until: datetime | None) -> ForegroundResult:
         """Runs what is ready, and what becomes ready by that, retries included.
 
-        It ends when nothing can run any more without new data. What cannot be looked at, decided on or reached stops
+        It ends when nothing can run any more without new data. What cannot be read, decided on or worked with stops
         nothing else: it is in the outcome.
 
         Raises:
@@ -112,7 +112,9 @@ class Foreground:
             # Once: what lands in the past while this goes on is found the next time.
             waited_for = coordinator.waited_for(self.ledger, until)
             while True:
-                left_out = self._look(collectors, waited_for, late_arrival)  # anew: what answers again is in again
+                left_out = self._collect_all(
+                    collectors, waited_for, late_arrival
+                )  # anew: what answers again is in again
                 waited_for = {}
                 outlook = coordinator.decide(
                     self.ledger, until=until, budget=_ADMITTED_AT_ONCE, without=runs.clusters.keys()
@@ -137,13 +139,13 @@ class Foreground:
         }
         return [cluster for cluster in self.store.clusters.values() if cluster.name in used]
 
-    def _look(
+    def _collect_all(
         self,
         collectors: Sequence[Collector],
         waited_for: Mapping[Name, tuple[datetime, datetime]],
         late_arrival: LateArrivalHandler,
     ) -> dict[str, str]:
-        """Looks for data, and for late data; what could not be looked at, and why."""
+        """Finds new data, and late data; what could not be read, and why."""
         left_out: dict[str, str] = {}
         for collector in collectors:
             own = {feed: span for (name, feed), span in waited_for.items() if name == collector.cluster.name}
@@ -171,7 +173,7 @@ class Foreground:
         return ForegroundResult(outlook, succeeded, tuple(trouble), left_out)
 
     def _collect(self, collector: Collector, waited_for: Mapping[str, tuple[datetime, datetime]]) -> dict[str, str]:
-        """Looks for data on a cluster; what could not be looked at, and why."""
+        """Finds new data on a cluster; what could not be read, and why."""
         where = collector.cluster.name
         problems: dict[str, str] = {}
         while True:
@@ -205,7 +207,7 @@ class Foreground:
 
     @contextmanager
     def _alone(self, pipelines: Sequence[str]) -> Iterator[None]:
-        """Holds the pipelines' locks, so that neither a sensor nor another ``falcon run`` starts runs for them."""
+        """Takes the pipelines' locks, so that neither a sensor nor another ``falcon run`` starts runs for them."""
         give_up = time.monotonic() + _PATIENCE_SECONDS
         with self.ledger.engine.connect() as connection:
             try:

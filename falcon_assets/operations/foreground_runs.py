@@ -23,7 +23,7 @@ from falcon_assets.orchestration.platform.open_ledger import Ledger
 from falcon_assets.orchestration.runs.replication_work import Copying
 from falcon_assets.planning.instances.instance_record import InstanceState
 
-_LOOK_SECONDS = 0.5
+_POLL_SECONDS = 0.5
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ class ForegroundRuns:
     jobs: dict[str, str] = field(default_factory=dict, init=False)
 
     def execute(self, run: PlannedRun) -> bool:
-        """One Dagster run in this process; that instances of it fail is for the ledger to say.
+        """Executes a Dagster run in this process; that instances of it fail is for the ledger to say.
 
         An error that nobody foresaw fails the run, and with it its instances; the traceback is on standard error.
         Where it leaves no run behind, nothing would keep its job from being started again and again: it is left out.
@@ -128,7 +128,7 @@ class ForegroundRuns:
         over = threading.Event()
 
         def watch() -> None:
-            while not over.wait(_LOOK_SECONDS):
+            while not over.wait(_POLL_SECONDS):
                 with suppress(*DATABASE_ERRORS):  # the run itself says it when the database stays away
                     self.display.progress(run, self._count_over(run))
 

@@ -38,8 +38,8 @@ def run_ready(
         installation: Where.
         shown: Opens what is told how it goes, once everything else is ready.
         until: Instances after it are left out.
-        pipeline: Only this one.
-        process: Only this one.
+        pipeline: Only this pipeline.
+        process: Only this process.
 
     Raises:
         UnknownEntityError: there is no such process or pipeline.
@@ -110,5 +110,5 @@ def _chosen(entities: EntityStore, pipeline: str | None, process: str | None) ->
 
 
 def _require_reachable(cluster: Cluster) -> None:
-    """Better one error before its first run than one for each of its instances."""
+    """Better an error before its first run than an error for each of its instances."""
     require_reachable(cluster.name, cluster.interfaces.execute.endpoint)

@@ -17,7 +17,7 @@ from falcon_assets.orchestration.assets.resources import spark_resources
 from falcon_assets.orchestration.coordination.sensors import sensors
 from falcon_assets.orchestration.mapping import asset_keys as names
 from falcon_assets.orchestration.mapping.asset_partitions import AssetPartitions
-from falcon_assets.orchestration.platform.setup_mark import SETUP, setup_mark
+from falcon_assets.orchestration.platform.setup_fingerprint import SETUP, setup_fingerprint
 from falcon_assets.orchestration.retention.schedules import retention_definitions
 from falcon_assets.orchestration.runs.replication_work import Copying
 from falcon_assets.planning.instances.dagster_names import job_name, work_name
@@ -60,7 +60,7 @@ def build_definitions(store: EntityStore, settings: Settings, copying: Copying =
         schedules=retention.schedules,
         sensors=[*sensors(store, settings, {job.name: job for job in jobs}), *retention.sensors],
         resources=spark_resources(store.clusters.values(), settings.home, settings.environ),
-        metadata={SETUP: setup_mark(settings)},
+        metadata={SETUP: setup_fingerprint(settings)},
     )
 
 

@@ -10,8 +10,8 @@ from falcon_assets.events.feed_instances import FeedInstanceAvailable, FeedInsta
 from falcon_assets.events.process_instances import InstanceChanged
 from falcon_assets.events.runs import RunQueued
 from falcon_assets.ledger.fold import fold
-from falcon_assets.ledger.news import Ended, ended_since, newest_event
 from falcon_assets.ledger.queries import available, evicted, progress, records, seen, set_progress, signatures
+from falcon_assets.ledger.recent_changes import Ended, ended_since, newest_event
 from falcon_assets.planning.instances.instance_record import InstanceRecord, InstanceState
 from tests.ledger.histories import history_of, hour
 

@@ -7,7 +7,7 @@ from datetime import datetime
 
 from falcon_assets.catalog.store import EntityStore
 from falcon_assets.errors import UnknownEntityError
-from falcon_assets.ledger.commands import Command, obey
+from falcon_assets.ledger.commands import Command, apply_command
 from falcon_assets.ledger.status import EntityStatus, statuses
 from falcon_assets.model.expression import nearest
 from falcon_assets.model.feed import Feed
@@ -73,7 +73,7 @@ def resume(installation: Installation, name: str, kind: str | None = None) -> tu
 def _tell(asked: Command, installation: Installation, name: str, kind: str | None) -> tuple[EntityState, EntityState]:
     entity = named_entity(installation.entities, name, kind)
     with installation.ledger.engine.begin() as connection:
-        outcome = obey(connection, entity, asked, installation.settings.now())
+        outcome = apply_command(connection, entity, asked, installation.settings.now())
     return _state(entity.kind, name, outcome.before), _state(entity.kind, name, outcome.after)
 
 

@@ -11,7 +11,7 @@ import dagster as dg
 from falcon_assets.events.event_log import materialization, observation
 from falcon_assets.events.feed_instances import FeedInstanceAvailable, InstancesLanded
 from falcon_assets.events.pushes import PushRefused
-from falcon_assets.ledger.collecting import Push
+from falcon_assets.ledger.collector_state import Push
 from falcon_assets.model.feed import Feed
 from falcon_assets.model.instant import format_instant
 from falcon_assets.orchestration.mapping import asset_keys as names

@@ -10,7 +10,7 @@ from datetime import datetime, timezone
 from sqlalchemy import Connection
 
 from falcon_assets.errors import FalconError, StorageError
-from falcon_assets.ledger.collecting import incomplete, known, passes, set_incomplete, set_passes
+from falcon_assets.ledger.collector_state import incomplete, known, passes, set_incomplete, set_passes
 from falcon_assets.ledger.queries import last_collected
 from falcon_assets.model.feed import Feed
 from falcon_assets.orchestration.coordination.collector import Collection, Collector

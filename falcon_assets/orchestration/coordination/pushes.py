@@ -10,7 +10,7 @@ from datetime import datetime
 import dagster as dg
 
 from falcon_assets.errors import ExpressionError, StorageError, UnknownInstanceError
-from falcon_assets.ledger.collecting import Push, pushes, set_incomplete
+from falcon_assets.ledger.collector_state import Push, pushes, set_incomplete
 from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.feed import Feed
 from falcon_assets.model.instant import format_instant

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import dagster as dg
 
 from falcon_assets.catalog.store import EntityStore
-from falcon_assets.catalog.watched import WatchedDefinitions
+from falcon_assets.catalog.watched_definitions import WatchedDefinitions
 from falcon_assets.errors import count_of
 from falcon_assets.ledger.locks import try_lock, unlock
 from falcon_assets.model.process import Process

@@ -8,12 +8,12 @@ from datetime import datetime
 import dagster as dg
 from dagster._core.definitions.partitions.context import partition_loading_context  # by which time there are partitions
 
-# What a mapping of one's own returns: PartitionMapping is public, the types around it are not.
+# What a custom mapping returns: PartitionMapping is public, the types around it are not.
 from dagster._core.definitions.partitions.mapping.partition_mapping import UpstreamPartitionsResult
 from dagster._core.definitions.partitions.subset import PartitionsSubset  # what a mapping takes and returns
 from dagster._core.instance import DynamicPartitionsStore  # what a mapping is asked with
 
-# A mapping reaches the daemon and the UI as text; Dagster reads back only the classes that are on its list.
+# The daemon and the UI get a mapping as text; Dagster reads back only the classes that are on its list.
 from dagster_shared.serdes import whitelist_for_serdes
 from typing_extensions import Self
 

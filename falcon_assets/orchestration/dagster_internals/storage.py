@@ -27,7 +27,7 @@ ComputedKeys: TypeAlias = Callable[[str], Collection[str] | None]
 
 
 def has_tables(connection: sqlalchemy.Connection) -> bool:
-    """Whether Dagster's storages would find the tables that they look for, each on a connection of its own.
+    """Whether Dagster's storages would find their tables, each on a connection of its own.
 
     A code server opens an instance for every tick: so it opens one connection and not four.
     """
@@ -51,7 +51,7 @@ class _PooledRunStorage(PostgresRunStorage):
 class _PooledScheduleStorage(PostgresScheduleStorage):
     """Dagster's schedule storage on a pooled engine.
 
-    What migrations have brought stays. Dagster's own storages of runs and events remember it too, but this one asks
+    What migrations have brought stays. Dagster's own storages of runs and events remember it, but the schedules' asks
     up to eight times a tick, which was a third of what the daemon computed.
 
     Times that are yet to come, by a clock that was set back since, are not there: Dagster would begin no tick of a
@@ -116,7 +116,7 @@ class _PooledEventLogStorage(PostgresEventLogStorage):
         self._computed = computed
 
     def dispose(self) -> None:
-        """Closes the connections, as the run storage does: who comes last may have opened one again."""
+        """Closes the connections, as the run storage does: the last to close may have opened another."""
         super().dispose()
         self._engine.dispose()
 

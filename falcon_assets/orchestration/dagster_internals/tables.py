@@ -20,7 +20,7 @@ EVENT_LOG = TableClause(
 )
 """Events, in the order of their ids. An id is given out before the event can be seen; the time is in UTC."""
 RUNS = TableClause("runs", column("run_id", Text))
-"""Runs: one that is deleted is gone, and so are its events."""
+"""Runs; a run that is deleted is gone, and so are its events."""
 
 _WRITERS = text(
     "SELECT virtualtransaction FROM pg_locks WHERE relation = 'event_logs'::regclass AND mode = 'RowExclusiveLock' "
@@ -46,7 +46,7 @@ def event_writers(connection: Connection) -> set[str]:
 def events_between(
     connection: Connection, after: int, newest: int, types: Sequence[str], limit: int
 ) -> list[tuple[int, dg.EventLogEntry]]:
-    """The first events of those types, with their ids, of which each is after the one id and not after the other."""
+    """The first events of those types, with their ids: after the first id, and not after the second."""
     log = EVENT_LOG.c
     ours = (log.id > after, log.id <= newest, log.dagster_event_type == func.any(literal(list(types), ARRAY(Text))))
     statement = select(log.id, log.event).where(*ours).order_by(log.id).limit(limit)
@@ -54,7 +54,7 @@ def events_between(
 
 
 def count_events(connection: Connection, after: int, types: Sequence[str]) -> int:
-    """How many events of those types have ids after that one."""
+    """How many events of those types have ids after that."""
     log = EVENT_LOG.c
     ours = (log.id > after, log.dagster_event_type == func.any(literal(list(types), ARRAY(Text))))
     return int(connection.execute(select(func.count()).select_from(EVENT_LOG).where(*ours)).scalar_one())

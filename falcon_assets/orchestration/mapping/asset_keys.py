@@ -23,7 +23,7 @@ def asset_key(cluster: str, feed: str) -> dg.AssetKey:
 def process_keys(process: Process, cluster: str) -> list[dg.AssetKey]:
     """The keys of what a process makes on a cluster: its outputs; without any ``cluster/process``, for its effect.
 
-    What happens to an instance is said on the first one.
+    What happens to an instance is recorded on the first.
     """
     made = [output.feed for output in process.outputs] or [process.name]
     return [asset_key(cluster, one) for one in made]

@@ -45,7 +45,7 @@ def partitions_of(timeline: Timeline) -> dg.PartitionsDefinition[str]:
 def _end(timeline: Timeline) -> datetime | None:
     """Where the last step ends: the last window must end inside Dagster's bounds. None: in the calendar's last year.
 
-    Dagster looks steps beyond an end, and fails beyond the year 9999. Without an end it has the partitions up to now.
+    Dagster counts steps beyond an end, and fails beyond the year 9999. Without an end it has the partitions up to now.
     """
     try:
         end = timeline.instance(timeline.count)

@@ -34,7 +34,7 @@ CLOCK = f"{HIDDEN}falcon_clock"
 FOREGROUND = "falcon/foreground"
 """Set on runs of ``falcon run``: they live in its process and end with it."""
 INTERRUPTED = "falcon/interrupted"
-"""Why the run ended before its time, where nobody stopped the run itself: its instances go on in the next one."""
+"""Why the run ended before its time, where nobody stopped the run itself: its instances go on in the next run."""
 BY_ITSELF = {PRIORITY: "-1"}
 """On runs that nobody asked for: those that a person starts go before them."""
 

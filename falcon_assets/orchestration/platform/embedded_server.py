@@ -42,7 +42,7 @@ class EmbeddedServer(PostgresServer):
 
         Args:
             data: Its folder, made if it is not there; the folder above is there.
-            runtime: XDG_RUNTIME_DIR, if there is one.
+            runtime: XDG_RUNTIME_DIR, if it is set.
 
         Raises:
             RuntimeError: the data are those of another version of PostgreSQL.
@@ -105,14 +105,14 @@ class EmbeddedServer(PostgresServer):
                 folder.rmdir()
 
     def _launch(self) -> int:
-        """Its process id. No shell sees a path: pg_ctl would have one start the server."""
+        """Its process id. No shell sees a path: pg_ctl would start the server with a shell."""
         folder = socket_folder(self.pgdata, self._runtime, self._owner.pw_uid, self._owner.pw_gid)
         log = os.open(self.log, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW, 0o600)
         try:
             os.fchown(log, self._owner.pw_uid, self._owner.pw_gid)
             server = [str(self.bin_path / "postgres"), "-D", str(self.pgdata), "-h", "", "-k", str(folder)]
             other = {"user": self._owner.pw_uid, "group": self._owner.pw_gid, "extra_groups": []}
-            # The shell ends at once, so that the server is nobody's child: a dead child would look alive for ever.
+            # The shell ends at once, so that the server is nobody's child: a dead child would seem alive for ever.
             started = subprocess.run(
                 ["/bin/sh", "-c", '"$@" >&2 & echo $!', "sh", *server],
                 stdin=subprocess.DEVNULL,
@@ -137,7 +137,7 @@ class EmbeddedServer(PostgresServer):
         return info if info and _lives(info.pid) and psutil.Process(info.pid).name() == "postgres" else None
 
     def _wrote(self, name: str, text: str) -> bool:
-        """Replaces a file of the server's, unless it has that text; whether it had another one."""
+        """Replaces a file of the server's, unless it has that text; whether it had another."""
         file = self.pgdata / name
         if file.exists() and file.read_text() == text:
             return False

@@ -44,7 +44,7 @@ class DagsterHistory:
     instance: dg.DagsterInstance
 
     def __post_init__(self) -> None:
-        """Looks where the instance keeps its history.
+        """Finds where the instance keeps its history.
 
         Raises:
             SettingsError: not on PostgreSQL.
@@ -63,7 +63,7 @@ class DagsterHistory:
         return facts, entries[-1][0] if len(entries) == limit else newest
 
     def behind(self, connection: Connection, after: int) -> int:
-        """How many events after that event id there are to look at."""
+        """How many events after that event id are to be read."""
         return tables.count_events(connection, after, _TYPES)
 
     def _all_written(self, connection: Connection) -> bool:
@@ -74,7 +74,7 @@ class DagsterHistory:
         waiting_for = tables.event_writers(connection)
         give_up = time.monotonic() + _PATIENCE_SECONDS
         while waiting_for and time.monotonic() < give_up:
-            time.sleep(0.005)  # a transaction that ends tells nobody who does not hold its locks
+            time.sleep(0.005)  # a transaction that ends tells nobody who does not have its locks
             waiting_for &= tables.event_writers(connection)
         return not waiting_for
 
@@ -88,7 +88,7 @@ class DagsterHistory:
 def facts_of(event_id: int, entry: dg.EventLogEntry, tags: Mapping[str, str]) -> Iterator[Logged]:
     """What an entry says; ``tags`` are those of its run."""
     event = entry.dagster_event
-    run_id = entry.run_id or None  # events without a run carry an empty one
+    run_id = entry.run_id or None  # events without a run have an empty text
     if event is None:
         return
     seen = run_tags.shown_at(tags, datetime.fromtimestamp(entry.timestamp, timezone.utc))

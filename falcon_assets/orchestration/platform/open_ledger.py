@@ -11,8 +11,8 @@ import dagster as dg
 import sqlalchemy
 
 from falcon_assets.errors import SettingsError
+from falcon_assets.ledger.database_clock import remember_clock
 from falcon_assets.ledger.fold import fold, rebuild
-from falcon_assets.ledger.one_clock import remember_clock
 from falcon_assets.ledger.upgrade import upgrade
 from falcon_assets.orchestration.dagster_internals.tables import EVENT_LOG
 from falcon_assets.orchestration.platform.history import DagsterHistory
@@ -49,15 +49,15 @@ class Ledger:
         return rebuild(self.engine, DagsterHistory(self.instance))
 
     def behind(self, event_id: int) -> int:
-        """How many events of the history would be looked at, had it been folded up to that event."""
+        """How many events of the history would be read, had it been folded up to that event."""
         with self.engine.connect() as connection:
             return DagsterHistory(self.instance).behind(connection, event_id)
 
 
 def open_ledger(settings: Settings, instance: dg.DagsterInstance) -> Ledger:
-    """The ledger, its tables up to date; the first clock that it is opened with is the one that the database goes by.
+    """The ledger, its tables up to date; the first clock that it is opened with is the clock of the database.
 
-    A process with another one was refused when it opened Dagster's storage.
+    A process with another clock was refused when it opened Dagster's storage.
     """
     url = database_url(settings)
     with suppress(SettingsError):

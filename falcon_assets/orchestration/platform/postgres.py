@@ -1,4 +1,4 @@
-"""Where Dagster's history lives: the PostgreSQL of FALCON_DATABASE_URL, else an embedded one under FALCON_HOME."""
+"""Where Dagster's history lives: the PostgreSQL of FALCON_DATABASE_URL, else an embedded server under FALCON_HOME."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Connections that are waited for while PostgreSQL is away, instead of failing what needs one just then."""
+"""Connections that are waited for while PostgreSQL is away, instead of failing whoever asks just then."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from psycopg2 import OperationalError
 from sqlalchemy import Engine, event
 
 from falcon_assets.orchestration.dagster_internals.retries import NotTriedAgain
-from falcon_assets.orchestration.platform.interruptible import wait_in_python
+from falcon_assets.orchestration.platform.interruptible_waits import wait_in_python
 from falcon_assets.orchestration.platform.postgres import revive_embedded
 
 _PATIENCE_SECONDS = 300.0
@@ -23,7 +23,7 @@ _FOREGROUND_SECONDS = 30.0
 """For all questions together, where somebody waits for the process."""
 _POLL_SECONDS = 0.2
 _ANSWER_SECONDS = 30.0
-"""So long the last answer stands there for a database that is away for good: a silent one takes ten to give it."""
+"""So long the last answer stands there for a database that is away for good: a silent database takes ten to give it."""
 _SAID_AFTER_SECONDS = 3.0
 """A restart is no news."""
 _log = logging.getLogger(__name__)
@@ -93,7 +93,7 @@ def wait_out_restarts(engine: Engine) -> Engine:
 
 
 def wait_until_back(url: str) -> None:
-    """Returns when the database can be reached, for a process that was started by one that had reached it.
+    """Returns when the database answers, for a process whose parent had a connection to it.
 
     Raises:
         sqlalchemy.exc.InterfaceError: it stays away.

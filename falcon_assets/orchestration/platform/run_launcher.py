@@ -15,16 +15,16 @@ from typing import Any
 import dagster as dg
 import psutil
 
-from falcon_assets.catalog.watched import WatchedDefinitions
+from falcon_assets.catalog.watched_definitions import WatchedDefinitions
 from falcon_assets.orchestration.dagster_internals import runs
 from falcon_assets.orchestration.dagster_internals.launching import RunLauncher
 from falcon_assets.orchestration.dagster_internals.storage import DATABASE_ERRORS
-from falcon_assets.orchestration.platform.interruption import interrupt
+from falcon_assets.orchestration.platform.interrupted_runs import interrupt
 from falcon_assets.orchestration.platform.run_worker import PRELOADED, work
-from falcon_assets.orchestration.platform.setup_mark import SETUP, setup_mark
+from falcon_assets.orchestration.platform.setup_fingerprint import SETUP, setup_fingerprint
 from falcon_assets.settings import load_settings
 
-_LOOK_SECONDS = 1.0
+_POLL_SECONDS = 1.0
 _STOP_SECONDS = 20.0
 _BROKEN = "the entity definitions were changed and have problems now, which falcon validate shows"
 _ENDED = (dg.DagsterRunStatus.CANCELING, dg.DagsterRunStatus.CANCELED, dg.DagsterRunStatus.FAILURE)
@@ -55,8 +55,8 @@ class WarmRunLauncher(RunLauncher):
         self._definitions = WatchedDefinitions(load_settings().entity_defs, are_loaded=False)
 
     def takes(self, location: Mapping[str, Any]) -> bool:
-        """Whether a code location marks itself as one that is set up like this process."""
-        return bool(location.get(SETUP) == setup_mark(load_settings()))
+        """Whether a code location says that it is set up like this process."""
+        return bool(location.get(SETUP) == setup_fingerprint(load_settings()))
 
     def start(self, run_id: str, arguments: str) -> None:
         """Starts the run's process, and does not wait until it is up.
@@ -71,7 +71,7 @@ class WarmRunLauncher(RunLauncher):
             return
         process = self._context.Process(target=work, args=(arguments,), name=f"run {run_id}")
         watcher = threading.Thread(target=self._watch, args=(run_id, process), name=process.name, daemon=True)
-        with self._lock:  # start() looks after the other processes too
+        with self._lock:  # start() reaps the other processes too
             self._context.set_forkserver_preload(list(PRELOADED))
             process.start()
             self._workers[run_id] = _RunWorker(process, watcher)
@@ -88,7 +88,7 @@ class WarmRunLauncher(RunLauncher):
         return True
 
     def dispose(self) -> None:
-        """Stops the workers, because the daemon ends; their runs are cancelled, and go on in the next ones."""
+        """Stops the workers, because the daemon ends; their runs are cancelled, their instances go on in later runs."""
         with self._lock:
             workers = list(self._workers.values())
             run_ids = list(self._workers)
@@ -107,7 +107,7 @@ class WarmRunLauncher(RunLauncher):
         asked = False
         with suppress(psutil.NoSuchProcess):
             worker = psutil.Process(process.pid)
-            while not wait([process.sentinel], _LOOK_SECONDS):
+            while not wait([process.sentinel], _POLL_SECONDS):
                 if not asked and self._status(run_id) in _ENDED:
                     process.terminate()
                     asked = True

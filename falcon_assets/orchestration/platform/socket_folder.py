@@ -24,7 +24,7 @@ def socket_folder(data: Path, runtime: Path | None, user: int, group: int) -> Pa
 
     Args:
         data: The folder of the server's data; it has mode 0700.
-        runtime: XDG_RUNTIME_DIR, if there is one.
+        runtime: XDG_RUNTIME_DIR, if it is set.
         user: The id of the server's user: this process's own, unless it is root.
         group: The id of that user's group.
 
@@ -77,7 +77,7 @@ def _protected(found: os.stat_result) -> bool:
 
 
 def _own(folder: Path, user: int, group: int) -> bool:
-    """Makes the folder unless it is there; whether it is one that only the user can enter."""
+    """Makes the folder unless it is there; whether only the user can enter it."""
     with suppress(FileExistsError):
         folder.mkdir(mode=0o700)
     opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)  # a link of somebody else's is no folder

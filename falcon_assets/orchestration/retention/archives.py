@@ -17,9 +17,9 @@ def abandon_copies(
     clusters: Collection[str],
     store_of: Callable[[str, str | None], ClusterStore],
 ) -> Iterator[tuple[Eviction, FalconError]]:
-    """Removes what is copied of earlier decisions to places where nothing goes now; nothing that an archive holds.
+    """Removes what is copied of earlier decisions to places where nothing goes now; nothing that is in an archive.
 
-    What lies on a cluster that is not declared any more cannot be reached, and is left.
+    What lies on a cluster that is not declared any more is out of reach, and is left.
 
     Args:
         earlier: Decisions that are not begun, but perhaps copied.

@@ -15,7 +15,7 @@ from falcon_assets.orchestration.runs.run_locks import instance_lock
 from falcon_assets.planning.instances.instance_paths import InstancePaths
 from falcon_assets.planning.replication.replication_process import Replication, replication_name
 from falcon_assets.planning.retention.eviction import StoredInstance, Verdict, plan_eviction
-from falcon_assets.planning.retention.keeping import Need
+from falcon_assets.planning.retention.reasons_to_keep import Need
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.eviction.unfinished_copies import UnfinishedCopy, remove_unfinished
 

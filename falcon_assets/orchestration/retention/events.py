@@ -68,7 +68,7 @@ class EvictionEvents:
         return observation(names.asset_key(self._cluster, feed), None, kept, description=said)
 
     def _partition(self, one: Eviction) -> str:
-        """Where several process instances write the instance: the last one's."""
+        """Where several process instances write the instance: the last of them."""
         feed = self._feeds.get(one.feed)
         if feed is None or feed.on(one.cluster) is None:
             return format_instant(one.instance)  # the asset is no more, and nobody can say how it was partitioned

@@ -1,4 +1,4 @@
-"""One pass of retention over feeds: decide, write down, remove, record; the next pass completes a killed one."""
+"""A pass of retention over feeds: decide, write down, remove, record; the next completes a pass that was killed."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from falcon_assets.orchestration.platform.open_ledger import Ledger
 from falcon_assets.orchestration.retention.archives import abandon_copies
 from falcon_assets.orchestration.retention.copies import CopyVerdict, remove_copies
 from falcon_assets.orchestration.retention.events import EvictionEvents
-from falcon_assets.orchestration.retention.plan import FeedPlan, RetentionLooks
+from falcon_assets.orchestration.retention.plan import FeedPlan, RetentionPlanner
 from falcon_assets.planning.instances.instance_paths import InstancePaths
 from falcon_assets.planning.retention.eviction import Verdict
 from falcon_assets.planning.retention.limits import cadence
@@ -48,7 +48,7 @@ class Passed:
     Attributes:
         instances: How many instances went.
         bytes: How much that was when it was decided.
-        problems: What could not be looked at or removed, and why; the next pass tries again.
+        problems: What could not be read or removed, and why; the next pass tries again.
         copies: Of how many instances that never came it removed what replications had staged.
     """
 
@@ -80,21 +80,21 @@ class RetentionPass:
         """Goes over the feeds, one after the other; a feed with a problem delays no other.
 
         Every decision is committed before anything of it is touched, and is done only after the event is recorded:
-        where a pass is killed, the next one finds the decision. What is begun of it is completed, whatever became of
+        where a pass is killed, the next finds the decision. What is begun of it is completed, whatever became of
         the feed; of the rest is decided anew. Passes over the same cluster wait for each other.
 
         Args:
-            ledger: Is brought up to date before each look.
+            ledger: Is brought up to date before each snapshot.
             run_id: The run of this pass.
             record: Takes an event for each instance that went.
         """
         instances, size, copies, problems = 0, 0, 0, list[str]()
-        looks = RetentionLooks(ledger, self.store, self._stores, self.feeds, self.settings.now)
+        planner = RetentionPlanner(ledger, self.store, self._stores, self.feeds, self.settings.now)
         ours = {feed.name for feed in self.feeds}
         with self._alone(ledger):
             for name in [*(feed.name for feed in self.feeds), *self._left_behind(ledger)]:
                 try:
-                    plan = looks.plan(name) if name in ours else None
+                    plan = planner.plan(name) if name in ours else None
                     if plan and plan.status.status is not Status.RUNNING:
                         plan = None
                     for one, error in self._evicted(ledger, name, plan.verdicts if plan else (), run_id, record):
@@ -122,7 +122,7 @@ class RetentionPass:
         return bool(decided) or not all(kind_of(files).is_purged() for files in self._areas())
 
     def _left_behind(self, ledger: Ledger) -> list[str]:
-        """The feeds that a killed pass was evicting, and that no pass over this cluster looks at any more."""
+        """The feeds that a killed pass was evicting, and that no pass over this cluster covers any more."""
         with ledger.engine.connect() as connection:
             names = evictions.undone_feeds(connection, self.cluster.name)
         ours, known = {feed.name for feed in self.feeds}, self.store.feeds

@@ -20,7 +20,7 @@ from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.feed import Feed
 from falcon_assets.orchestration.platform.open_ledger import Ledger
 from falcon_assets.orchestration.retention.copies import CopyVerdict, plan_copies
-from falcon_assets.orchestration.retention.reasons_to_keep import ClusterNeeds
+from falcon_assets.orchestration.retention.pending_readers import PendingReaders
 from falcon_assets.orchestration.runs.unfinished_runs import unfinished_runs
 from falcon_assets.planning.instances.instance_paths import InstancePaths
 from falcon_assets.planning.retention.eviction import Verdict, plan_eviction
@@ -30,10 +30,10 @@ from falcon_assets.storage.eviction.unfinished_copies import UnfinishedCopy, unf
 from falcon_assets.storage.feed_store import StoresOf
 from falcon_assets.storage.instances.stored_instances import stored_instances
 
-_AT_A_LOOK = 50
-"""A look reads what has come to the targets of so many feeds: for more of them that would be much to keep in mind."""
+_FEEDS_PER_SNAPSHOT = 50
+"""A snapshot has what has come to the targets of so many feeds: of more it would take much memory."""
 _FRESH_SECONDS = 10.0
-"""A look is not acted on any longer: feeds may take hours, and others begin to need what would go."""
+"""A snapshot is not acted on any longer: feeds may take hours, and others begin to need what would go."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class FeedPlan:
         feed: The feed.
         cluster: The cluster.
         status: Of the feed: only what is RUNNING is evicted by itself.
-        verdicts: One per instance.
+        verdicts: For each instance.
         problem: Why there are none; "" where there are.
         copies: The verdicts on what replications staged of instances that never came.
     """
@@ -57,8 +57,8 @@ class FeedPlan:
     copies: tuple[CopyVerdict, ...] = ()
 
 
-class RetentionLook:
-    """What the ledger says of feeds on a cluster at one moment; each is planned when it is asked for, without it.
+class RetentionSnapshot:
+    """What the ledger says of feeds on a cluster at a moment; each feed is planned when it is asked for.
 
     Args:
         connection: To the ledger, brought up to date; statuses that are new are written down with it.
@@ -98,7 +98,7 @@ class RetentionLook:
                 self._unreadable[root] = str(error)
         self._status = statuses(connection, feeds, now)
         with_copies = any(self._unfinished.values())
-        self._needs = ClusterNeeds(connection, store, cluster, feeds, now, with_copies=with_copies, runs=runs)
+        self._needs = PendingReaders(connection, store, cluster, feeds, now, with_copies=with_copies, runs=runs)
         retained = [(one, entry.retention) for one in feeds if (entry := one.on(cluster.name)) and entry.retention]
         young = {one.name: now for one, retention in retained if retention.future == "delete"}
         young |= {
@@ -136,19 +136,19 @@ def plan_retention(
     now: datetime,
     runs: Sequence[dg.DagsterRun] = (),
 ) -> Iterator[FeedPlan]:
-    """The plan for each of those feeds, as they are asked for; arguments as :class:`RetentionLook`.
+    """The plan for each of those feeds, as they are asked for; arguments as :class:`RetentionSnapshot`.
 
     A feed with a problem delays no other.
     """
-    for part in parts(list(feeds), _AT_A_LOOK):
-        yield from map(RetentionLook(connection, store, stores, part, now, runs).plan, part)
+    for part in parts(list(feeds), _FEEDS_PER_SNAPSHOT):
+        yield from map(RetentionSnapshot(connection, store, stores, part, now, runs).plan, part)
 
 
-class RetentionLooks:
-    """Plans feeds of a cluster one after the other, each by a look that is some seconds old at most.
+class RetentionPlanner:
+    """Plans feeds of a cluster one after the other, each by a snapshot that is some seconds old at most.
 
     Args:
-        ledger: Is brought up to date before each look.
+        ledger: Is brought up to date before each snapshot.
         store: The entities.
         stores: Where feeds lie on the cluster.
         feeds: All that will be planned, in this order.
@@ -165,22 +165,22 @@ class RetentionLooks:
     ) -> None:
         self._ledger, self._store, self._stores, self._clock = ledger, store, stores, clock
         self._feeds = {feed.name: feed for feed in feeds}
-        self._look: RetentionLook | None = None
+        self._snapshot: RetentionSnapshot | None = None
         self._until = 0.0
 
     def plan(self, name: str) -> FeedPlan:
         """The plan for one of the feeds."""
         feed = self._feeds[name]
-        if self._look is None or name not in self._look.feeds or time.monotonic() > self._until:
-            self._look = None  # where none can be made the next feed tries again
-            self._look, self._until = self._looked_from(name), time.monotonic() + _FRESH_SECONDS
-        return self._look.plan(feed)
+        if self._snapshot is None or name not in self._snapshot.feeds or time.monotonic() > self._until:
+            self._snapshot = None  # where it fails, the next feed tries again
+            self._snapshot, self._until = self._snapshot_from(name), time.monotonic() + _FRESH_SECONDS
+        return self._snapshot.plan(feed)
 
-    def _looked_from(self, name: str) -> RetentionLook:
-        """A look at that feed and those that come next."""
-        following = list(self._feeds)[list(self._feeds).index(name) :][:_AT_A_LOOK]
+    def _snapshot_from(self, name: str) -> RetentionSnapshot:
+        """A snapshot of that feed and those that come next."""
+        following = list(self._feeds)[list(self._feeds).index(name) :][:_FEEDS_PER_SNAPSHOT]
         feeds = [self._feeds[one] for one in following]
         self._ledger.catch_up()
         now, runs = self._clock(), unfinished_runs(self._ledger.instance)
         with self._ledger.engine.begin() as connection:
-            return RetentionLook(connection, self._store, self._stores, feeds, now, runs)
+            return RetentionSnapshot(connection, self._store, self._stores, feeds, now, runs)

@@ -127,7 +127,7 @@ def _schedule(job: dg.JobDefinition, every: Frequency, clock: Clock) -> dg.Sched
 
 
 def _leftovers_schedule(job: dg.JobDefinition, retention: RetentionPass) -> dg.ScheduleDefinition:
-    """Where nothing is left a tick is a look into an index, and at a folder."""
+    """Where nothing is left a tick reads an index and lists a folder."""
 
     @dg.schedule(
         name=f"{job.name}_schedule",
@@ -146,7 +146,7 @@ def _leftovers_schedule(job: dg.JobDefinition, retention: RetentionPass) -> dg.S
 
 
 def cron_for(every: Frequency) -> str:
-    """A cron line in UTC whose ticks hold all instances of ``every`` since 2000, and few others."""
+    """A cron line in UTC whose ticks are all instances of ``every`` since 2000, and few others."""
     cron = cron_of(pass_times(every))
     if cron is not None and not cron.exclusions:
         return cron.schedule

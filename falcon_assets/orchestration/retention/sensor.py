@@ -57,14 +57,14 @@ def retention_sensor(cluster: Cluster, passes: Sequence[PassesOf], settings: Set
         with open_ledger(settings, context.instance).engine.begin() as connection:
             found = statuses(connection, feeds, now)
         since = {name: one.since.isoformat() for (_, name), one in found.items() if one.status is Status.RUNNING}
-        seen, _, looked = (context.cursor or "").partition(" ")
+        seen, _, last_now = (context.cursor or "").partition(" ")
         requests = list(_for_new_feeds(passes, since, seen, now.isoformat()))
-        if settings.clock.origin is not None and looked:
-            over = _whose_time_is_over(passes, datetime.fromisoformat(looked), now)
+        if settings.clock.origin is not None and last_now:
+            over = _whose_time_is_over(passes, datetime.fromisoformat(last_now), now)
             free = [one for one in over if not _is_under_way(context.instance, one.job)]
             requests += [_at(one, now, settings.clock.tag) for one in free]
             if len(free) < len(over):
-                now = datetime.fromisoformat(looked)  # looked at again; a run key starts no second run
+                now = datetime.fromisoformat(last_now)  # asked again; a run key starts no second run
         context.update_cursor(f"{max([seen, *since.values()])} {now.isoformat()}")
         for one in requests:
             context.log.info(f"starts {one.run_key}")
@@ -87,12 +87,12 @@ def _for_new_feeds(
             )
 
 
-def _whose_time_is_over(passes: Sequence[PassesOf], looked: datetime, now: datetime) -> list[PassesOf]:
+def _whose_time_is_over(passes: Sequence[PassesOf], last_now: datetime, now: datetime) -> list[PassesOf]:
     times = {one.job.name: pass_times(one.every) for one in passes}
     return [
         one
         for one in passes
-        if times[one.job.name].index_at_or_before(now) > times[one.job.name].index_at_or_before(looked)
+        if times[one.job.name].index_at_or_before(now) > times[one.job.name].index_at_or_before(last_now)
     ]
 
 

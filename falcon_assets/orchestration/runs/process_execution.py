@@ -23,7 +23,7 @@ from falcon_assets.model.process import Process
 from falcon_assets.orchestration.mapping import asset_keys as names
 from falcon_assets.orchestration.mapping import run_tags
 from falcon_assets.orchestration.mapping.partitions import instant_of_key, key_of
-from falcon_assets.orchestration.platform.interruption import interrupt, is_stopped
+from falcon_assets.orchestration.platform.interrupted_runs import interrupt, is_stopped
 from falcon_assets.orchestration.platform.open_ledger import Ledger
 from falcon_assets.orchestration.runs.instance_claims import InstanceFence, instance_fence
 from falcon_assets.orchestration.runs.instance_work import Done, InstanceWork

@@ -12,7 +12,7 @@ from datetime import datetime
 from falcon_assets.model.process import Input, Output
 from falcon_assets.planning.instances.process_partitions import ProcessPartitions
 from falcon_assets.planning.time.timeline import Timeline
-from falcon_assets.planning.windows.input_span import consumers
+from falcon_assets.planning.windows.consumers import consumers
 from falcon_assets.planning.windows.input_windows import input_instances, nominal_of_output, output_instance
 
 

@@ -1,1 +1,1 @@
-"""When and where data that lands from outside is looked for."""
+"""When and where collectors search for data that lands from outside."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 FIRST_SECONDS, LONGEST_SECONDS = 15.0, 300.0
 """How long a store is left alone the first time, and at most; each failure in between doubles it."""
 SLOW_SECONDS = 2.0
-"""A failure that took so long opens a breaker at once; of quicker ones, which cost little, it takes two in a row."""
+"""A failure that took so long opens a breaker at once; of quicker failures it takes two in a row."""
 _QUICK_FAILURES = 2
 
 

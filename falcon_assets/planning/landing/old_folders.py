@@ -1,8 +1,8 @@
 """Passes over the old instances of a feed: whatever landed late in the past is found within a bounded time.
 
-A pass goes through all folders that can hold instances, in the order of their paths, a few in every tick. What a tick
+A pass goes through all folders that can have instances, in the order of their paths, a few in every tick. What a tick
 leaves is gone on with in the next one, by any process. All times here are real ones: a simulated clock changes nothing
-about how fast folders can be looked through.
+about how fast folders can be listed.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ class Patrol:
     """How far the passes over a feed on a cluster are.
 
     Attributes:
-        template: The template of its paths; for another one everything is looked through anew.
+        template: The template of its paths; for another template everything is listed anew.
         began: When the present pass began; None: none is under way.
-        folder: The last folder that the present pass has looked through; empty: none.
+        folder: The last folder that the present pass has listed; empty: none.
         lists_all: Whether the present pass lists unchanged folders too.
         before: When the last complete pass began; None: there was none.
         all_before: When the last complete pass that listed all folders began; None: there was none.
@@ -59,7 +59,7 @@ class Patrol:
         return self.lists_all or changed is None or self.before is None or changed >= self.before - SLACK
 
     def through(self, folder: str) -> Patrol:
-        """After ``folder`` was looked through, which comes after all that were."""
+        """After ``folder`` was listed, which comes after all that were."""
         return replace(self, folder=folder)
 
     def ended(self, *, is_empty: bool = False) -> Patrol:
@@ -73,7 +73,7 @@ class Patrol:
         return Patrol(self.template, before=self.began, all_before=all_before)
 
     def is_through(self, folder: str) -> bool:
-        """Whether the present pass has looked through ``folder``, or through all that can lie in it."""
+        """Whether the present pass has listed ``folder``, or all that can lie in it."""
         steps, last = folder.split("/"), self.folder.split("/")
         return bool(self.folder) and (steps <= last if len(steps) >= len(last) else steps < last[: len(steps)])
 

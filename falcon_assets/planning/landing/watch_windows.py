@@ -1,4 +1,4 @@
-"""Which missing instances are looked for in every tick: the young ones. Passes find the old ones, see ``patrol``."""
+"""Which missing instances collectors search for in every tick: young instances. Passes over folders find old ones."""
 
 from __future__ import annotations
 
@@ -14,28 +14,28 @@ _INSTANCES_AT_LEAST = 24
 
 
 def watch_window(
-    timeline: Timeline, now: datetime, looked_at: datetime | None, horizon: timedelta
+    timeline: Timeline, now: datetime, last_tick: datetime | None, horizon: timedelta
 ) -> tuple[datetime, datetime] | None:
-    """The span of nominal times in which missing instances are looked for in this tick.
+    """The span of nominal times in which this tick searches for missing instances.
 
-    An instance is looked for in every tick until it is ``horizon`` old. After a pause longer than that, what came up in
-    the pause was never looked for, and is looked for once.
+    Every tick searches for an instance until it is ``horizon`` old. After a pause longer than that, what came up in
+    the pause was never searched for, and is searched for once.
 
     Args:
         timeline: The instances that exist.
         now: The time of this tick.
-        looked_at: The time of the last tick whose span was looked through to the end; None: there was none, so
-            everything is looked through.
+        last_tick: The time of the last tick that searched its span to the end; None: there was none, so
+            everything is searched for.
         horizon: More than zero; see :func:`horizon_of`.
 
     Returns:
-        From an existing instance to an existing instance, both included; None where there is none to look for.
+        From an existing instance to an existing instance, both included; None where there is nothing to search for.
     """
     first = timeline.start
-    if looked_at is not None and now > timeline.start:
-        looked_at = min(looked_at, now - MICROSECOND)
-        if looked_at - timeline.start >= horizon:
-            first = looked_at - horizon + MICROSECOND
+    if last_tick is not None and now > timeline.start:
+        last_tick = min(last_tick, now - MICROSECOND)
+        if last_tick - timeline.start >= horizon:
+            first = last_tick - horizon + MICROSECOND
     span = timeline.indexes(first, now)
     return (timeline.instance(span[0]), timeline.instance(span[-1])) if span else None
 
@@ -45,7 +45,7 @@ def missing_windows(
 ) -> Iterator[tuple[datetime, datetime]]:
     """The spans of the instances from ``first`` to ``last`` that are not known, oldest first.
 
-    Spans that are less than a few instances apart are one.
+    Spans that are less than a few instances apart are joined.
 
     Args:
         timeline: The instances that exist.
@@ -70,7 +70,7 @@ def missing_windows(
 
 
 def horizon_of(feed: Feed, consumers_timeouts: Iterable[timedelta]) -> timedelta:
-    """How old instances of ``feed`` get while they are looked for in every tick.
+    """How old instances of ``feed`` get while every tick searches for them.
 
     The longest of: the late cut-off, any consumer's timeout, a day, and 24 instances.
 

@@ -1,4 +1,4 @@
-"""Which instances go, which stay, and why: the rules of retention, without a look at any store or clock."""
+"""Which instances go, which stay, and why: the rules of retention; they read no store and no clock."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from typing import Literal, NamedTuple, TypeAlias
 from falcon_assets.model.feed import Retention
 from falcon_assets.planning.instances.instance_paths import InstancePaths
 from falcon_assets.planning.instances.reason import Reason
-from falcon_assets.planning.retention.keeping import KEEPS, Keeping, Need
 from falcon_assets.planning.retention.limits import before
+from falcon_assets.planning.retention.reasons_to_keep import KEEPS, Keeping, Need
 
 LocationKind: TypeAlias = Literal["data", "stats", "meta"]
 
 
 class StoredLocation(NamedTuple):
-    """One place where an instance lies; paths are below the root of its store."""
+    """A place where an instance lies; paths are below the root of its store."""
 
     kind: LocationKind
     """The location of the feed that it belongs to."""
@@ -88,7 +88,7 @@ def plan_eviction(
     """The verdict on each instance that was found, oldest first; costs some microseconds each.
 
     An instance is to go when its nominal time is before ``now - limit``, or after ``now`` with ``future: delete``;
-    unless a reason of :data:`~falcon_assets.planning.retention.keeping.KEEPS` stands against it. ``keep_last`` counts
+    unless a reason of :data:`.KEEPS` stands against it. ``keep_last`` counts
     instances that have data and are not dated after ``now``.
 
     Args:

@@ -1,4 +1,4 @@
-"""How old is too old, and how often retention looks."""
+"""How old is too old, and how often retention passes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from falcon_assets.planning.time.timeline import Timeline
 from falcon_assets.planning.time.wall_clock import add_months, from_wall, to_wall
 
 OFTEN = Frequency(6, TimeUnit.HOURS)
-"""How often retention looks for what must not lie for a day."""
+"""How often retention passes where nothing may lie for a day."""
 
 _DAY = timedelta(hours=24)
 _DAILY = Frequency(24, TimeUnit.HOURS)

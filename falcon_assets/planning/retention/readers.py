@@ -11,12 +11,12 @@ from functools import cached_property
 from falcon_assets.model.expression import Call
 from falcon_assets.model.process import Input, Process
 from falcon_assets.planning.instances.instance_record import InstanceRecord
-from falcon_assets.planning.retention.keeping import Need, NeededByProcess
+from falcon_assets.planning.retention.reasons_to_keep import Need, NeededByProcess
 from falcon_assets.planning.rules.retries import settled
 from falcon_assets.planning.time.timeline import Timeline
 from falcon_assets.planning.time.wall_clock import MICROSECOND
+from falcon_assets.planning.windows.consumers import reader_span
 from falcon_assets.planning.windows.evaluate import evaluate_time
-from falcon_assets.planning.windows.input_span import reader_span
 from falcon_assets.planning.windows.input_windows import widest
 
 
@@ -168,9 +168,9 @@ def _window(
 
 
 def _need_latest(needed: _Needed, first: int, last: int) -> None:
-    """What windows from ``latest(first)`` to ``latest(last)`` need now; one that is not full yet needs all before it.
+    """What windows from ``latest(first)`` to ``latest(last)`` need now; until a window is full it needs all before it.
 
-    Windows are the same from one available instance to the next: of the readers there the first one is enough.
+    Windows are the same from one available instance to the next: of the readers there the first is enough.
     """
     there = needed.instances
     reader = needed.pending.first_from(there[0]) if there and first <= last else None
@@ -182,9 +182,9 @@ def _need_latest(needed: _Needed, first: int, last: int) -> None:
 
 
 def _need_future(needed: _Needed, feed: Timeline, first: tuple[int, ...], last: tuple[int, ...]) -> None:
-    """What windows from ``future(*first)`` to ``future(*last)`` need now; one that is not full yet, all after it.
+    """What windows from ``future(*first)`` to ``future(*last)`` need now; until a window is full it needs all after it.
 
-    Windows change where a reader passes an available instance, and where one comes within a limit.
+    Windows change where a reader passes an available instance, and where an instance comes within a limit.
     """
     there = needed.instances
     reader = needed.pending.first_from(needed.pending.timeline.start) if first[0] <= last[0] else None

@@ -81,8 +81,8 @@ class Clock:
     def may_go_on_as(self, other: Clock) -> bool:
         """Whether what happened by this clock may be followed by what happens by ``other``.
 
-        By the same clock: equal, start included. One that stands still is set by hand from one command to the next, so
-        every simulated one may follow it. Real time and simulated time never follow each other.
+        By the same clock: equal, start included. A frozen clock is set by hand from one command to the next, so
+        every simulated clock may follow it. Real time and simulated time never follow each other.
         """
         by_hand = self.origin is not None and not self.runs
         return self.tag == other.tag or (by_hand and other.origin is not None)

@@ -78,5 +78,5 @@ def _shifts_by_whole_hours(timeline: Timeline) -> bool:
 
 
 def _changes(timeline: Timeline) -> frozenset[OffsetChange]:
-    """What the zone does from a day before the first instance to the year after the last one."""
+    """What the zone does from a day before the first instance to the year after the last."""
     return offset_changes(timeline.timezone, (timeline.start - timedelta(days=1)).year, timeline.end.year)

@@ -31,7 +31,7 @@ class Timeline:
         end: No instance at or after it, UTC.
         frequency: Minutes and hours step in absolute time, days and months on the wall clock of ``timezone``.
         timezone: IANA name.
-        first: Index of the first one that exists: 0, but for what :meth:`cut` leaves of some calendars.
+        first: Index of the first instance that exists: 0, but for what :meth:`cut` leaves of some calendars.
     """
 
     start: datetime
@@ -43,7 +43,7 @@ class Timeline:
     def instance(self, k: int) -> datetime:
         """Instance ``k`` of the grid, in UTC; ``k`` may be negative or beyond the validity.
 
-        A wall-clock time inside a spring gap moves forward by the gap, an ambiguous one means its first occurrence.
+        A wall-clock time inside a spring gap moves forward by the gap, an ambiguous time means its first occurrence.
 
         Raises:
             OverflowError: before year 1 or after year 9999.
@@ -89,7 +89,7 @@ class Timeline:
         return index
 
     def at_or_before(self, moment: datetime) -> datetime | None:
-        """The latest existing instance at or before ``moment``; None before the first one."""
+        """The latest existing instance at or before ``moment``; None before the first."""
         index = min(self.index_at_or_before(moment), self.count - 1)
         return self.instance(index) if index >= self.first else None
 

@@ -15,7 +15,7 @@ _RULE_REPEATS_FROM = 2140
 
 @dataclass(frozen=True)
 class OffsetChange:
-    """One change of a zone's offset.
+    """A change of a zone's offset.
 
     Attributes:
         at: When the wall clock is changed, as a time of its day before the change.
@@ -28,7 +28,7 @@ class OffsetChange:
     def touches(self, first: timedelta, last: timedelta) -> bool:
         """Whether the change can move, or come between, wall-clock times from ``first`` to ``last``.
 
-        Both are times of a day and may exceed it; which day the change is on is not looked at. Outside the times that a
+        Both are times of a day and may exceed it; which day the change is on does not matter. Outside the times that a
         gap leaves out or a repetition doubles, order and distance on the wall are those of absolute time.
         """
         low, high = min(self.at, self.at + self.shift), max(self.at, self.at + self.shift)

@@ -133,7 +133,7 @@ _CALENDAR: dict[str, Callable[[datetime, tuple[Argument, ...]], datetime]] = {
 def _format(moment: datetime, pattern: str, timezone: str) -> str:
     """``moment`` on the wall clock of ``timezone``, by a date pattern of Java and of Unicode's LDML."""
     bare = _QUOTED.sub("", pattern)
-    # Babel prints what it does not know as it stands; Java calls it illegal, and a typo should not reach a path.
+    # Babel prints what it does not know as it stands; Java calls it illegal, and a typo must not get into a path.
     if "'" in bare:
         raise ExpressionError(f"{pattern!r} is not a date pattern: a quote is not closed")
     unknown = sorted({char for char in bare if char.isalpha() and char not in PATTERN_CHARS})

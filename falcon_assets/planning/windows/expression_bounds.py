@@ -1,4 +1,4 @@
-"""How far from the nominal time an expression can reach: what keeps inverse searches small."""
+"""How far from the nominal time the value of an expression can lie: what keeps inverse searches small."""
 
 from __future__ import annotations
 

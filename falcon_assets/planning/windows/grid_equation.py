@@ -26,7 +26,7 @@ def offsets_on_a_line(
     if start > end:
         return None
     first = _solve(distance, step, feed_step, start)
-    # The last instance of the window is the one before the first at or after the upper end.
+    # The last instance of the window comes before the first at or after the upper end.
     last = _solve(distance, step, feed_step, end + feed_step)
     return None if first is None or last is None else (first, last - 1)
 

@@ -1,7 +1,7 @@
 """Which feed instances the inputs and outputs of a process instance are.
 
-A resolved time means the feed instance at or before it; a window is every feed instance from the one at ``start`` to
-the one at ``end``, both included; instances outside the feed's validity do not exist. So both ends are floored on the
+A resolved time means the feed instance at or before it; a window is every feed instance from that at ``start`` to
+that at ``end``, both included; instances outside the feed's validity do not exist. So both ends are floored on the
 unbounded grid first and cut to the validity after that: a window wholly beyond the validity is empty.
 """
 
@@ -32,7 +32,7 @@ class Ordered(Protocol):
 
 
 Available: TypeAlias = "Ordered | Collection[datetime] | Callable[[datetime], bool]"
-"""The available instances of a feed, or what says whether one is."""
+"""The available instances of a feed, or what says whether an instance is."""
 
 
 def input_instances(declared: Input, feed_timeline: Timeline, nominal: datetime, timezone: str) -> list[datetime]:
@@ -51,7 +51,7 @@ def input_instances(declared: Input, feed_timeline: Timeline, nominal: datetime,
 
 
 def widest(declared: Input) -> Input | None:
-    """A window of times that holds whatever ``declared`` may read, itself where it is one; None: anything may be read.
+    """A window of times that covers whatever ``declared`` may read, itself where it is one; None: anything may be read.
 
     A window from a time to ``latest(n)`` ends at the nominal time at the latest.
     """
@@ -110,7 +110,7 @@ def nominal_of_output(
 ) -> list[datetime]:
     """The process instances that write the feed instance ``instance``, oldest first: the inverse of the output.
 
-    Only process instances are tried from which the expression can reach ``instance`` at all.
+    Only process instances are tried from which the expression can name ``instance`` at all.
     """
     if not feed_timeline.contains(instance):
         return []

@@ -12,7 +12,7 @@ from falcon_assets.planning.windows.evaluate import evaluate_text, evaluate_time
 
 
 def interpolate(text: str, values: Mapping[str, str], nominal: datetime, timezone: str, user: str) -> str:
-    """``text`` with every ``${name}`` and ``${expression}`` replaced, once: values are not looked into again.
+    """``text`` with every ``${name}`` and ``${expression}`` replaced, once: values are not interpolated again.
 
     Args:
         text: A template.

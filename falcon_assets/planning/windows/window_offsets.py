@@ -54,10 +54,10 @@ def _on_the_wall(process: Timeline, feed: Timeline, start: Call, end: Call) -> t
     first, last = wall_shift(start, process), wall_shift(end, process)
     if first is None or last is None or not first.is_before_or_at(last):
         return None
-    farthest = max(first.reach, last.reach) + process.frequency.length + feed.frequency.length
+    farthest = max(first.length, last.length) + process.frequency.length + feed.frequency.length
     if farthest > _FARTHEST or not _keeps_its_wall(process) or not _keeps_its_wall(feed):
         return None
-    years = farthest.days // 365 + 2  # as far around the validity as a window may reach
+    years = farthest.days // 365 + 2  # as far around the validity as a window may lie
     changes = offset_changes(process.timezone, process.start.year - years, process.end.year + years)
     if changes and not _is_steady(process, first, last, changes):
         return None

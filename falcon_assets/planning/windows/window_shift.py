@@ -31,7 +31,7 @@ class Shift:
     is_on_the_wall: bool = True
 
     @property
-    def reach(self) -> timedelta:
+    def length(self) -> timedelta:
         """An upper bound of its length."""
         return abs(self.time) + 31 * abs(self.months) * _DAY
 

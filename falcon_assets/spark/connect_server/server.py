@@ -17,8 +17,8 @@ from pathlib import Path
 import psutil
 from pyspark.find_spark_home import _find_spark_home
 
+from falcon_assets.deferred_signals import deferred_signals
 from falcon_assets.errors import SettingsError
-from falcon_assets.held_signals import held_signals
 from falcon_assets.spark.connect_server.server_state import ServerFiles, ServerProcess
 from falcon_assets.spark.endpoints.connect import CREDENTIAL_VARIABLE, OF_THE_DATABASE, is_ready
 from falcon_assets.spark.jvm.environ import utf8_locale
@@ -81,7 +81,7 @@ def start(home: Path, port: int, environ: Mapping[str, str]) -> Started:
             )
         try:
             if server is None:
-                with held_signals():  # else nobody would know what was started
+                with deferred_signals():  # else nobody would know what was started
                     server = _launch(files, port, environ)
             _wait_until_ready(server, files.log)
         except BaseException:  # also when the user does not want to wait

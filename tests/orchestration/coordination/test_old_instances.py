@@ -11,7 +11,7 @@ import pytest
 
 from falcon_assets.catalog.store import load_entities
 from falcon_assets.events.feed_instances import FeedInstanceAvailable
-from falcon_assets.ledger.collecting import passes
+from falcon_assets.ledger.collector_state import passes
 from falcon_assets.model.instant import parse_instant
 from falcon_assets.operations.foreground import Foreground, ForegroundResult
 from falcon_assets.operations.foreground_runs import Display

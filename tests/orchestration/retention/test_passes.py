@@ -32,7 +32,7 @@ from falcon_assets.orchestration.retention.passes import Passed, RetentionPass
 from falcon_assets.orchestration.retention.plan import plan_retention
 from falcon_assets.orchestration.retention.schedules import cron_for, retention_job
 from falcon_assets.planning.instances.instance_record import FeedState, RerunRequest
-from falcon_assets.planning.retention.keeping import NeededByProcess
+from falcon_assets.planning.retention.reasons_to_keep import NeededByProcess
 from falcon_assets.settings import Settings
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.eviction.unfinished_archive import UnfinishedArchive

@@ -14,7 +14,7 @@ from falcon_assets.model.instant import format_instant, parse_instant
 from falcon_assets.orchestration.code_location import build_definitions
 from falcon_assets.orchestration.coordination.coordinator import Coordinator, Outlook
 from falcon_assets.orchestration.platform.open_ledger import open_ledger
-from falcon_assets.orchestration.retention.reasons_to_keep import ClusterNeeds
+from falcon_assets.orchestration.retention.pending_readers import PendingReaders
 from tests.builders import cluster_yaml
 from tests.orchestration.ledger_world import LedgerWorld
 
@@ -132,7 +132,7 @@ def test_retention_keeps_nothing_for_what_does_not_run(world: World) -> None:
     with world.ledger.engine.begin() as connection:
         cluster = world.store.cluster("primary")
         now = world.at("12:00").now()
-        found = ClusterNeeds(connection, world.store, cluster, [feed], now, with_copies=False)
+        found = PendingReaders(connection, world.store, cluster, [feed], now, with_copies=False)
         needs = found.of(feed, list(map(parse_instant, times(*range(8)))))
         held = [{time for time in times(*range(8)) if need(parse_instant(time))} for need in needs]
     # In the order of the processes; two of them have run, and "waits" needs what nobody has landed.

@@ -12,8 +12,14 @@ from falcon_assets.model.frequency import Frequency
 from falcon_assets.model.instant import format_instant, parse_instant
 from falcon_assets.planning.instances.instance_paths import InstancePaths
 from falcon_assets.planning.retention.eviction import StoredInstance, StoredLocation, plan_eviction
-from falcon_assets.planning.retention.keeping import KEEPS, Keeps, NeededByProcess, NotReplicated, needed_by_target
 from falcon_assets.planning.retention.limits import before, cadence
+from falcon_assets.planning.retention.reasons_to_keep import (
+    KEEPS,
+    Keeps,
+    NeededByProcess,
+    NotReplicated,
+    needed_by_target,
+)
 from falcon_assets.planning.time.timeline import feed_timeline
 from tests.builders import make_cluster, make_feed
 

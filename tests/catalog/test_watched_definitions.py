@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from falcon_assets.catalog import watched
+from falcon_assets.catalog import watched_definitions as watched
 from falcon_assets.catalog.store import load_entities
-from falcon_assets.catalog.watched import WatchedDefinitions
+from falcon_assets.catalog.watched_definitions import WatchedDefinitions
 
 FEED = """\
 kind: feed

@@ -16,7 +16,7 @@ from falcon_assets.events.event_log import materialization
 from falcon_assets.events.feed_instances import FeedInstanceAvailable
 from falcon_assets.orchestration.platform.open_ledger import open_ledger
 from falcon_assets.orchestration.retention.passes import Passed, RetentionPass
-from falcon_assets.orchestration.retention.plan import FeedPlan, RetentionLook, plan_retention
+from falcon_assets.orchestration.retention.plan import FeedPlan, RetentionSnapshot, plan_retention
 from falcon_assets.settings import Settings
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.copying.copy_folders import CopyFolders
@@ -70,10 +70,10 @@ def entities() -> Iterator[str]:
 class World(ReplicationWorld):
     """Feeds of eight hours."""
 
-    def look(self, cluster: str, feeds: Sequence[str]) -> RetentionLook:
+    def look(self, cluster: str, feeds: Sequence[str]) -> RetentionSnapshot:
         with self.ledger.engine.connect() as connection:
             declared = [self.store.feed(name) for name in feeds]
-            return RetentionLook(connection, self.store, self.stores(cluster), declared, hour(10))
+            return RetentionSnapshot(connection, self.store, self.stores(cluster), declared, hour(10))
 
     def plans(self, cluster: str, feeds: Sequence[str]) -> list[FeedPlan]:
         with self.ledger.engine.connect() as connection:

@@ -1,4 +1,4 @@
-"""Signals that wait a moment: what is being started must be known to whoever has to end it."""
+"""Signals that are delivered a moment later: what is being started must be known to whoever has to end it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 @contextmanager
-def held_signals() -> Iterator[None]:
+def deferred_signals() -> Iterator[None]:
     """Lets what would end this process wait until the block is left; for blocks that take a moment.
 
     Programs that are started in it listen to these signals, whatever this process ignores. In other threads than the

@@ -1,4 +1,4 @@
-"""What became of process instances since an event of Dagster's log."""
+"""Which process instances ended since an event of Dagster's log."""
 
 from __future__ import annotations
 

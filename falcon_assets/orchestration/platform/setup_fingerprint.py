@@ -1,4 +1,4 @@
-"""A mark of how a process is set up, by which others see whether they are set up alike."""
+"""A fingerprint of how a process is set up, by which others see whether they are set up alike."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from pathlib import Path
 from falcon_assets.settings import Settings
 
 SETUP = "falcon/setup"
-"""Where a code location of ours carries the mark: in the metadata of its definitions."""
+"""Where a code location of ours has the fingerprint: in the metadata of its definitions."""
 _OF_A_PROCESS = ("DAGSTER_", "_", "OLDPWD", "PWD", "SHLVL", "SPARK_ENV_LOADED", "PYSPARK_", "LINES", "COLUMNS")
 """Beginnings of variables that differ between processes of one installation, and mean nothing to runs."""
 
 
-def setup_mark(settings: Settings) -> str:
-    """The mark of this process: interpreter, settings and environment, as a digest that gives nothing away."""
+def setup_fingerprint(settings: Settings) -> str:
+    """The fingerprint of this process: interpreter, settings and environment, as a digest that gives nothing away."""
     environ = {key: value for key, value in settings.environ.items() if not key.startswith(_OF_A_PROCESS)}
     interpreter = str(Path(sys.executable).resolve())  # `bin/python` and `bin/python3` are the same
     what = (interpreter, sys.prefix, str(settings.home), str(settings.entity_defs), sorted(environ.items()))

@@ -1,4 +1,4 @@
-"""What keeps instances from going: the processes of a cluster that still need them, as the ledger knows them."""
+"""Who still needs the instances of feeds: the processes and targets that have not read them yet, by the ledger."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from falcon_assets.orchestration.coordination.late_inputs import late_inputs
 from falcon_assets.orchestration.runs.unfinished_runs import asked_by_hand
 from falcon_assets.planning.instances.process_partitions import process_instances
 from falcon_assets.planning.replication.replication_process import Replication, replications_to
-from falcon_assets.planning.retention.keeping import Need, needed_by_target
 from falcon_assets.planning.retention.readers import PendingInstances, needed_by_readers
+from falcon_assets.planning.retention.reasons_to_keep import Need, needed_by_target
 from falcon_assets.planning.rules.retries import is_alive
 from falcon_assets.planning.time.timeline import feed_timeline, process_timeline
 from falcon_assets.planning.windows.input_windows import widest
@@ -40,8 +40,8 @@ class _Sent(NamedTuple):
     """The instances that have ever come there."""
 
 
-class ClusterNeeds:
-    """One look at who reads what on a cluster: a few statements for all of its feeds, and for each of their targets.
+class PendingReaders:
+    """Who reads what on a cluster, at a moment: a few statements for all of its feeds, and for each of their targets.
 
     Args:
         connection: To the ledger, brought up to date; statuses that are new are written down with it.

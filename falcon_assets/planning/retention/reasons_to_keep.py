@@ -17,12 +17,12 @@ from falcon_assets.planning.instances.reason import Reason
 from falcon_assets.planning.time.timeline import Timeline
 
 Need: TypeAlias = Callable[[datetime], Reason | None]
-"""Says why somebody needs the instance of a nominal time, None where nobody does (``{...}.get`` is one)."""
+"""Says why somebody needs the instance of a nominal time, None where nobody does (``{...}.get``, for example)."""
 
 
 @dataclass(frozen=True)
 class Keeping:
-    """What the rules know at one moment about the instances of a feed on a cluster.
+    """What the rules know at a moment about the instances of a feed on a cluster.
 
     Attributes:
         now: The time.
@@ -113,7 +113,7 @@ class Needed(Keeps):
 
 
 KEEPS: tuple[type[Keeps], ...] = (ClockSetBack, OneOfTheNewest, TooYoung, Needed)
-"""The first one counts."""
+"""The first that applies counts."""
 
 
 @dataclass(frozen=True)

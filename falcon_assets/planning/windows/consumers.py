@@ -1,4 +1,4 @@
-"""Which process instances read a feed instance: input windows looked at from the other side."""
+"""Which process instances read a feed instance: the inverse of input windows."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from falcon_assets.planning.windows.window_offsets import window_offsets
 
 
 class ReaderSpan(NamedTuple):
-    """The nominal times whose windows may hold a feed instance."""
+    """The nominal times whose windows may have a feed instance."""
 
     first: datetime
     last: datetime
@@ -25,7 +25,7 @@ class ReaderSpan(NamedTuple):
 
 
 def reader_span(declared: Input, process: Timeline, feed: Timeline, timezone: str, instance: datetime) -> ReaderSpan:
-    """Between which process instances those are whose window of ``declared`` holds the feed instance.
+    """Between which process instances those are whose window of ``declared`` has the feed instance.
 
     It costs the same for any validity. ``declared`` is a window between two times, not ``latest`` or ``future``.
     """
@@ -38,7 +38,7 @@ def reader_span(declared: Input, process: Timeline, feed: Timeline, timezone: st
         if not indexes:
             return ReaderSpan(process.end, process.start, True)
         return ReaderSpan(process.instance(indexes[0]), process.instance(indexes[-1]), True)
-    # T reads the instance only if start(T) lies before the feed's next instance, and end(T) not before this one.
+    # T reads the instance only if start(T) lies before the feed's next instance, and end(T) not before the instance.
     fixed_start, fixed_end = (_fixed_index(call, process, feed, timezone) for call in (start, end))
     if (fixed_start is not None and fixed_start > index) or (fixed_end is not None and fixed_end < index):
         return ReaderSpan(process.end, process.start, True)
@@ -53,7 +53,7 @@ def reader_span(declared: Input, process: Timeline, feed: Timeline, timezone: st
 
 
 def consumers(declared: Input, process: Timeline, feed: Timeline, timezone: str, instance: datetime) -> list[datetime]:
-    """The process instances, oldest first, whose window of ``declared`` holds the feed instance.
+    """The process instances, oldest first, whose window of ``declared`` has the feed instance.
 
     ``declared`` is a window between two times, not ``latest`` or ``future``.
     """

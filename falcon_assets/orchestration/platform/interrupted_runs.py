@@ -1,4 +1,4 @@
-"""Runs that end because what they run in was asked to end: cancelled, and not held against their instances."""
+"""Runs that end because what they run in was asked to end: cancelled, which counts as no failure of their instances."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def interrupt(instance: dg.DagsterInstance, run_id: str, why: str) -> None:
         return
     # The tag first: whoever folds the end of the run must find it.
     runs.add_tag(instance, run_id, run_tags.INTERRUPTED, why)
-    runs.ask_to_stop(instance, run, f"{why}: the run is interrupted, and its instances go on in the next one")
+    runs.ask_to_stop(instance, run, f"{why}: the run is interrupted, and its instances go on in the next run")
 
 
 def is_stopped(run: dg.DagsterRun | None) -> bool:

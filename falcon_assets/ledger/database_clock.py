@@ -1,4 +1,4 @@
-"""The database remembers its clock: what one process decides would be wrong by another one's, and for good."""
+"""The database remembers its clock: what a process decides would be wrong by another clock, and for good."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ CONNECT_SECONDS = 10.0
 """How long a server may take to let somebody in."""
 _DOUBT_SECONDS = 10.0
 """So long after a question without an answer it is asked whether the server is there at all, and again each time."""
-_LOOK_MILLISECONDS = 500
+_POLL_MILLISECONDS = 500
 """Signals end a system call at once; this is for whoever is interrupted in other ways."""
 
 
@@ -34,7 +34,7 @@ def _wait(connection: Any) -> None:
     while (state := connection.poll()) != POLL_OK:
         poller = select.poll()
         poller.register(connection.fileno(), {POLL_READ: select.POLLIN, POLL_WRITE: select.POLLOUT}[state])
-        while not poller.poll(_LOOK_MILLISECONDS):
+        while not poller.poll(_POLL_MILLISECONDS):
             if time.monotonic() > doubt_at:
                 if connecting:
                     raise OperationalError(f"it did not answer within {CONNECT_SECONDS:.0f} seconds")
