@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import platform
 import sys
 from pathlib import Path
 
@@ -15,8 +16,9 @@ _OF_A_PROCESS = ("DAGSTER_", "_", "OLDPWD", "PWD", "SHLVL", "SPARK_ENV_LOADED", 
 
 
 def setup_fingerprint(settings: Settings) -> str:
-    """The fingerprint of this process: interpreter, settings and environment, as a digest that gives nothing away."""
+    """The fingerprint of this process: machine, interpreter, settings and environment, in a digest that tells none."""
     environ = {key: value for key, value in settings.environ.items() if not key.startswith(_OF_A_PROCESS)}
     interpreter = str(Path(sys.executable).resolve())  # `bin/python` and `bin/python3` are the same
-    what = (interpreter, sys.prefix, str(settings.home), str(settings.entity_defs), sorted(environ.items()))
+    folders = (interpreter, sys.prefix, str(settings.home), str(settings.entity_defs))
+    what = (platform.node(), *folders, sorted(environ.items()))  # two machines may have all folders alike
     return hashlib.blake2b(repr(what).encode(), digest_size=16).hexdigest()
