@@ -66,6 +66,10 @@ class Interfaces(Declaration):
     messaging: ServiceInterface | None = None
     """Where notifications go."""
 
+    def storage(self, *, readonly: bool = False) -> StorageInterface:
+        """Where the data is written, or what it is only read from."""
+        return (self.readonly if readonly else None) or self.write
+
 
 class ClusterLocations(Declaration):
     """Folders below the write endpoint that belong to this package."""

@@ -12,6 +12,7 @@ from fsspec import AbstractFileSystem
 
 from falcon_assets.errors import StorageError
 from falcon_assets.model.cluster import Cluster, ClusterLocations, StorageOption
+from falcon_assets.model.store_url import is_mounted, store_url
 from falcon_assets.storage.files.files_on import files_on
 from falcon_assets.storage.files.local_files import LocalFiles
 from falcon_assets.storage.store_options import ATTEMPTS, OBJECT_STORES, resolved_options
@@ -53,9 +54,8 @@ class ClusterStore:
 
         self._other = other  # what a closure knows of the environment is shown nowhere
         declared = cluster.interfaces.readonly if readonly else None
-        endpoint = (declared or cluster.interfaces.write).endpoint
         what = "the location" if root else f"the {'readonly' if declared else 'write'} endpoint"
-        url = root or (endpoint if "://" in endpoint else f"file://{home.absolute() / endpoint.lstrip('/')}")
+        url = root or store_url(cluster.interfaces.storage(readonly=readonly).endpoint, home)
         self._shown = _without_credentials(url)
         own = options if root and options is not None else cluster.storage_options
         self.fs, root_path = _open(
@@ -142,15 +142,12 @@ class ClusterStore:
 
 def _open(cluster: str, what: str, url: str, shown: str, options: Mapping[str, Any]) -> tuple[AbstractFileSystem, str]:
     scheme = url.partition("://")[0]
-    if scheme in ("file", "local") and not url.startswith(f"{scheme}:///"):
+    if is_mounted(url) and not url.startswith(f"{scheme}:///"):
         raise StorageError(f"cluster {cluster!r}: {what} {shown} needs three slashes: file:///folder")
     if "::" not in url and scheme not in fsspec.available_protocols():
         raise StorageError(f"cluster {cluster!r}: {scheme!r} of {what} {shown} is not a known file system")
     try:
-        if scheme in (
-            "file",
-            "local",
-        ):  # url_to_fs would take a "::" in the path for two file systems, one in the other
+        if is_mounted(url):  # url_to_fs would take a "::" in the path for two file systems, one in the other
             fs = fsspec.filesystem("file", **options)
             root = fs._strip_protocol(url)
         else:

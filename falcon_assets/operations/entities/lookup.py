@@ -12,6 +12,7 @@ from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.feed import Feed
 from falcon_assets.model.instant import format_instant
 from falcon_assets.model.path_template import PathTemplate
+from falcon_assets.model.store_url import store_url
 from falcon_assets.operations.installation import Installation
 from falcon_assets.operations.paging import Fields, Page, Query, select
 from falcon_assets.planning.instances.instance_paths import InstancePaths
@@ -88,7 +89,7 @@ def _owned(paths: InstancePaths, path: str, home: Path, folder: Path) -> Iterato
         return
     for location, template in _templates(feed, cluster):
         place = paths.place(template)
-        root = place.root or _endpoint(cluster, home)
+        root = place.root or store_url(cluster.interfaces.write.endpoint, home)
         for inside in _below(root, path, folder, bare=place.root is None):
             found = (paths.instance(candidate, place.template) for candidate in _ancestors(inside))
             instance = next((one for one in found if one is not None), None)
@@ -104,15 +105,9 @@ def _templates(feed: Feed, cluster: Cluster) -> Iterator[tuple[str, PathTemplate
             yield name, template
 
 
-def _endpoint(cluster: Cluster, home: Path) -> str:
-    """The URL of the cluster's own store."""
-    endpoint = cluster.interfaces.write.endpoint
-    return endpoint if "://" in endpoint else f"file://{home / endpoint.lstrip('/')}"
-
-
 def _below(root: str, path: str, folder: Path, *, bare: bool) -> Iterator[str]:
     """What the path may be below the root of a store: by its URL, as a path of this machine, as one on the cluster."""
-    url = path if "://" in path else f"file://{folder / path}"
+    url = store_url(path if "://" in path else str(folder / path), Path("/"))
     scheme, _, place = url.partition("://")
     own_scheme, _, own_place = root.partition("://")
     inside = "/" + "/".join(_steps(place))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from falcon_assets.catalog.checks.storage.templates import is_mounted
+from falcon_assets.catalog.checks.storage.templates import lies_mounted
 from falcon_assets.catalog.declared import Declared, Definitions
 from falcon_assets.errors import ExpressionError, Problem
 from falcon_assets.model.cluster import Cluster
@@ -51,7 +51,7 @@ def _object_stores(definitions: Definitions, feed: Declared[Feed]) -> Iterator[P
     except ExpressionError:
         preserved = ()
     for index, entry, cluster in definitions.feed_clusters(feed):
-        if entry.type is None or is_mounted(feed.entity, cluster, readonly=entry.type == "source"):
+        if entry.type is None or lies_mounted(feed.entity, cluster, readonly=entry.type == "source"):
             continue
         where = f"{entry.type} {entry.name!r} is an object store"
         for name in preserved:

@@ -9,11 +9,10 @@ from falcon_assets.catalog.documents import KeyPath
 from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.feed import Feed, FeedCluster, Locations, Table
 from falcon_assets.model.path_template import PathTemplate
+from falcon_assets.model.store_url import canonical_url, is_mounted
 from falcon_assets.planning.instances.instance_paths import InstancePaths
 
 LOCATIONS = ("data", "stats", "meta")
-_ALIASES = {"local": "file", "s3a": "s3", "abfss": "abfs", "gcs": "gs"}
-"""Schemes that mean another one."""
 
 
 def declared_templates(feed: Feed) -> Iterator[tuple[KeyPath, PathTemplate]]:
@@ -83,7 +82,7 @@ def located(feed: Feed, path: KeyPath, template: PathTemplate, on: Cluster, wher
     place = InstancePaths(feed, on).place(template)
     below = place.template.text.strip("/")
     if place.root is not None:
-        url = _canonical(place.root)
+        url = canonical_url(place.root)
         return Located(f"{url}/{below}", f"{url}/{below}", is_url=True)
     return Located(below, f"{root_of(where) if where else ''}/{below}", is_url=False)
 
@@ -91,10 +90,10 @@ def located(feed: Feed, path: KeyPath, template: PathTemplate, on: Cluster, wher
 def root_of(cluster: Cluster) -> str:
     """What all that lies on the cluster is below, comparable to :attr:`Located.absolute`."""
     endpoint = cluster.interfaces.write.endpoint
-    return _canonical(endpoint) if "://" in endpoint else f"{cluster.name} {endpoint}"
+    return canonical_url(endpoint) if "://" in endpoint else f"{cluster.name} {endpoint}"
 
 
-def is_mounted(feed: Feed, cluster: Cluster, *, readonly: bool = False) -> bool:
+def lies_mounted(feed: Feed, cluster: Cluster, *, readonly: bool = False) -> bool:
     """Whether the data of ``feed`` lies on a file system on ``cluster``, not on an object store.
 
     Args:
@@ -103,17 +102,8 @@ def is_mounted(feed: Feed, cluster: Cluster, *, readonly: bool = False) -> bool:
         readonly: Whether it is only to be read.
     """
     template = feed.locations_on(cluster.name).data
-    declared = cluster.interfaces.readonly if readonly else None
-    endpoint = (declared or cluster.interfaces.write).endpoint
-    url = template.text if template is not None and template.is_url else endpoint
-    return "://" not in url or _canonical(url).startswith("file://")
-
-
-def _canonical(url: str) -> str:
-    scheme, _, rest = url.partition("://")
-    host, _, path = rest.partition("/")
-    folders = [folder for folder in path.split("/") if folder not in ("", ".")]
-    return "/".join([f"{_ALIASES.get(scheme.lower(), scheme.lower())}://{host}", *folders])
+    endpoint = cluster.interfaces.storage(readonly=readonly).endpoint
+    return is_mounted(template.text if template is not None and template.is_url else endpoint)
 
 
 def _of_table(path: KeyPath, table: Table | None) -> Iterator[tuple[KeyPath, PathTemplate]]:
