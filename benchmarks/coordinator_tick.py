@@ -40,7 +40,7 @@ def main() -> None:
         before = {name: _evaluate(defs, instance, settings, None) for name, defs in stock.items()}
         land(instance, [f"landed-{number}" for number in range(len(store.processes))], hours(HOURS))
         measured = {"fold": [_timed(lambda: (ledger.catch_up(), 0))]}
-        coordinator = Coordinator(store, settings, list(store.processes.values()))
+        coordinator = Coordinator(store, settings, store.workloads)
         _ours(coordinator, ledger, 1)  # writes the statuses of new entities down
         rounds = [("ours", "eager")] * ROUNDS + [("ours, no budget", "eager, every hour")]
         for ours, theirs in rounds:

@@ -63,13 +63,13 @@ _HISTORY = {
 def main() -> None:
     settings = load_settings()
     store = load_entities(settings.entity_defs)
-    cluster, processes = store.cluster(CLUSTER), list(store.processes.values())
+    cluster, workloads = store.cluster(CLUSTER), store.workloads
     instants = hours(int(sys.argv[1]))
     with open_instance(settings) as instance:
         ledger = open_ledger(settings, instance)
-        signatures = _land_files(settings, cluster, len(processes), instants)
+        signatures = _land_files(settings, cluster, len(workloads), instants)
         _seed(ledger.engine, instance, instants, signatures)
-        collector, coordinator = Collector(store, cluster, settings), Coordinator(store, settings, processes)
+        collector, coordinator = Collector(store, cluster, settings), Coordinator(store, settings, workloads)
 
         def collect() -> None:
             found = collector.collect(ledger, budget_seconds=600)

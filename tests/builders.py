@@ -10,6 +10,7 @@ import yaml
 from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.feed import Feed
 from falcon_assets.model.process import Process
+from falcon_assets.planning.workloads.process_workload import ProcessWorkload
 
 VALIDITY = {"start": "2013-01-01T00:00Z", "end": "2014-01-01T00:00Z"}
 SPARK = {
@@ -65,3 +66,11 @@ def make_process(**overrides: Any) -> Process:
         "workflow": {"engine": "spark-sql", "path": "workflows/hourly_delays.sql"},
     }
     return Process.model_validate({**declared, **overrides})
+
+
+def workload_of(process: Process, *feeds: Feed, cluster: str = "primary") -> ProcessWorkload:
+    """The process on that cluster; feeds of its outputs that are not given have the same instances."""
+    clusters = [{"name": one.name, "validity": one.validity.model_dump()} for one in process.clusters]
+    steps = {"frequency": str(process.frequency), "timezone": process.timezone, "clusters": clusters}
+    written = {one.feed: make_feed(name=one.feed, **steps) for one in process.outputs}
+    return ProcessWorkload(process, cluster, {**written, **{feed.name: feed for feed in feeds}})

@@ -44,7 +44,7 @@ PARTS = {
     "engines": ["computing", ""],
     "spark": ["", "jvm", "endpoints", "connect_server", "session", "data"],
     "storage": ["files", "", "instances", "kinds", "copying", "eviction"],
-    "planning": ["time", "windows", "replication", "instances", "rules", "landing", "retention"],
+    "planning": ["time", "windows", "replication", "instances", "workloads", "rules", "landing", "retention"],
     "orchestration": ["dagster_internals", "mapping", "platform", "runs", "assets", "coordination", "retention", ""],
 }
 """The parts of the large rooms, lowest first; "" are the modules that are in no part."""

@@ -25,7 +25,7 @@ from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.instant import format_instant
 from falcon_assets.operations.installation import Installation, open_installation
 from falcon_assets.operations.machine import require_machine
-from falcon_assets.operations.run import run_processes
+from falcon_assets.operations.run import run_workloads
 from falcon_assets.orchestration.coordination.coordinator import Outlook
 from falcon_assets.planning.time.clock import Clock
 from falcon_assets.settings import load_settings
@@ -129,7 +129,7 @@ class Demo:
         with self._at(now) as installation:
             ledger = installation.ledger
             with shown_on(self.console) as display:
-                outcome = run_processes(installation, ledger, display, serve, installation.entities.coordinated, now)
+                outcome = run_workloads(installation, ledger, display, serve, installation.entities.workloads, now)
         done.succeeded += outcome.succeeded
         done.trouble += len(outcome.trouble)
         done.left_out.update(outcome.left_out)

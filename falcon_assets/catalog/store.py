@@ -25,7 +25,9 @@ from falcon_assets.model.expression import nearest
 from falcon_assets.model.feed import Feed, FeedCluster
 from falcon_assets.model.process import Process, ProcessCluster
 from falcon_assets.planning.instances.dependencies import Edge, left_out
-from falcon_assets.planning.replication.replication_process import Replication, replications_to
+from falcon_assets.planning.workloads.process_workload import ProcessWorkload
+from falcon_assets.planning.workloads.replication_workload import ReplicationWorkload, replications_to
+from falcon_assets.planning.workloads.workload import Workload
 
 T = TypeVar("T")
 
@@ -82,11 +84,11 @@ class EntityStore:
         """Where the entity is declared."""
         return self.positions[entity.kind, entity.name]
 
-    def producers(self, feed_name: str, cluster_name: str) -> tuple[Process, ...]:
+    def producers(self, feed_name: str, cluster_name: str) -> tuple[ProcessWorkload, ...]:
         """The processes that write the feed on that cluster: one at most, by the checks."""
         return self._producers.get((feed_name, cluster_name), ())
 
-    def replications_to(self, feed_name: str, cluster_name: str) -> tuple[Replication, ...]:
+    def replications_to(self, feed_name: str, cluster_name: str) -> tuple[ReplicationWorkload, ...]:
         """What fills the feed on that cluster, one per source; none where it is not replicated to it."""
         return self._replications.get((feed_name, cluster_name), ())
 
@@ -95,21 +97,34 @@ class EntityStore:
         """Target cluster -> the clusters from which anything is replicated to it."""
         found: dict[str, set[str]] = {}
         for (_, target), replications in self._replications.items():
-            found.setdefault(target, set()).update(one.source for one in replications)
+            found.setdefault(target, set()).update(one.reads_on for one in replications)
         return found
 
     @cached_property
-    def coordinated(self) -> tuple[Process, ...]:
-        """All that coordinators run: the processes, and the replications to the clusters of this store."""
-        return (*self.processes.values(), *(one for found in self._replications.values() for one in found))
+    def process_workloads(self) -> tuple[ProcessWorkload, ...]:
+        """The processes on the clusters of this store."""
+        pairs = (
+            (process, cluster) for process in self.processes.values() for cluster, _ in self.process_clusters(process)
+        )
+        return tuple(ProcessWorkload(process, cluster.name, self.feeds) for process, cluster in pairs)
 
-    def coordinated_on(self, name: str, cluster_name: str) -> Process | None:
-        """The process or replication of that name on that cluster; None where there is none."""
-        return self._coordinated.get((name, cluster_name))
+    @cached_property
+    def workloads(self) -> tuple[Workload, ...]:
+        """All that coordinators run on the clusters of this store."""
+        return (*self.process_workloads, *(one for found in self._replications.values() for one in found))
 
-    def scheduled_as(self, process: Process) -> Feed | Process:
-        """The entity whose status says whether it runs: replications run with their feed."""
-        return self.feed(process.feed) if isinstance(process, Replication) else process
+    def workloads_of(self, *processes: str) -> tuple[ProcessWorkload, ...]:
+        """Those of some processes, in the order of the names.
+
+        Raises:
+            UnknownEntityError: there is no process of that name; names the nearest.
+        """
+        chosen = [self.process(name) for name in processes]
+        return tuple(one for process in chosen for one in self.process_workloads if one.entity is process)
+
+    def workload(self, name: str, cluster_name: str) -> Workload | None:
+        """The workload of that name on that cluster; None where there is none."""
+        return self._workloads.get((name, cluster_name))
 
     def feed_clusters(self, feed: Feed) -> Iterator[tuple[Cluster, FeedCluster]]:
         """The clusters of the feed that are in this store, with what the feed declares for each."""
@@ -120,17 +135,16 @@ class EntityStore:
         return ((self.clusters[entry.name], entry) for entry in process.clusters if entry.name in self.clusters)
 
     @cached_property
-    def _producers(self) -> dict[tuple[str, str], tuple[Process, ...]]:
-        found: dict[tuple[str, str], tuple[Process, ...]] = {}
-        for process in self.processes.values():
-            for cluster, _ in self.process_clusters(process):
-                for output in process.outputs:
-                    key = (output.feed, cluster.name)
-                    found[key] = (*found.get(key, ()), process)
+    def _producers(self) -> dict[tuple[str, str], tuple[ProcessWorkload, ...]]:
+        found: dict[tuple[str, str], tuple[ProcessWorkload, ...]] = {}
+        for workload in self.process_workloads:
+            for output in workload.outputs:
+                key = (output.feed, workload.cluster)
+                found[key] = (*found.get(key, ()), workload)
         return found
 
     @cached_property
-    def _replications(self) -> dict[tuple[str, str], tuple[Replication, ...]]:
+    def _replications(self) -> dict[tuple[str, str], tuple[ReplicationWorkload, ...]]:
         return {
             (feed.name, cluster.name): tuple(replications_to(feed, entry))
             for feed in self.feeds.values()
@@ -139,8 +153,8 @@ class EntityStore:
         }
 
     @cached_property
-    def _coordinated(self) -> dict[tuple[str, str], Process]:
-        return {(one.name, cluster.name): one for one in self.coordinated for cluster, _ in self.process_clusters(one)}
+    def _workloads(self) -> dict[tuple[str, str], Workload]:
+        return {(one.name, one.cluster): one for one in self.workloads}
 
     def in_colo(self, colo: str | None) -> EntityStore:
         """The clusters of that colo, and the feeds and processes that are on at least one of them; None = all.

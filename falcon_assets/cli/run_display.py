@@ -107,7 +107,7 @@ def _lines(console: Console) -> Display:
 
 def _name(one: PlannedRun) -> str:
     times = " to ".join(map(format_instant, dict.fromkeys((one.launch.nominals[0], one.launch.nominals[-1]))))
-    return f"{one.member.process.name} on {one.member.cluster.name} {times}"
+    return f"{one.workload.name} on {one.workload.cluster} {times}"
 
 
 def _landed(count: int) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, TypeAlias
 
@@ -158,7 +158,7 @@ def begun(connection: Connection, run_ids: Sequence[str]) -> dict[str, set[Name]
 
 
 def in_flight_without_run(
-    connection: Connection, processes: Sequence[str], runs: TableClause
+    connection: Connection, processes: Collection[str], runs: TableClause
 ) -> dict[Name, list[datetime]]:
     """(process, cluster) -> instances that are in flight in a run that is not in Dagster any more.
 

@@ -18,7 +18,6 @@ from falcon_assets.ledger import queries
 from falcon_assets.ledger.locks import try_lock, unlock
 from falcon_assets.ledger.queries import Name
 from falcon_assets.model.cluster import Cluster
-from falcon_assets.model.process import Process
 from falcon_assets.operations.foreground_runs import Display, ForegroundRuns
 from falcon_assets.orchestration.coordination.collector import Collector
 from falcon_assets.orchestration.coordination.coordinator import Coordinator, Outlook, coordinator_lock
@@ -27,8 +26,8 @@ from falcon_assets.orchestration.platform.open_ledger import Ledger
 from falcon_assets.orchestration.runs.dead_runs import DeadRuns
 from falcon_assets.orchestration.runs.deleted_runs import free_instances_of_deleted_runs
 from falcon_assets.planning.instances.instance_record import InstanceState
-from falcon_assets.planning.replication.replication_process import input_cluster
 from falcon_assets.planning.time.clock import is_set_back
+from falcon_assets.planning.workloads.workload import Workload
 from falcon_assets.settings import Settings
 
 _PATIENCE_SECONDS = 30.0
@@ -73,7 +72,7 @@ class ForegroundResult:
 
 @dataclass(frozen=True)
 class Foreground:
-    """Runs processes in this process, one Dagster run after the other, with one warm Spark session per cluster.
+    """Runs workloads in this process, one Dagster run after the other, with one warm Spark session per cluster.
 
     Attributes:
         store: The entities.
@@ -91,7 +90,7 @@ class Foreground:
     display: Display
     prepare: Callable[[Cluster], None]
 
-    def run(self, processes: Sequence[Process], until: datetime | None) -> ForegroundResult:
+    def run(self, workloads: Sequence[Workload], until: datetime | None) -> ForegroundResult:
         """Runs what is ready, and what becomes ready by that, retries included.
 
         It ends when nothing can run any more without new data. What cannot be read, decided on or worked with stops
@@ -100,15 +99,17 @@ class Foreground:
         Raises:
             SettingsError: another ``falcon run`` works on one of the pipelines.
         """
-        clusters = self._clusters_of(processes)
+        clusters = self._clusters_of(workloads)
         collectors = [Collector(self.store, cluster, self.settings) for cluster in clusters]
-        coordinator = Coordinator(self.store, self.settings, processes)
-        late_arrival = LateArrivalHandler(self.store, self.settings.now, processes)
+        coordinator = Coordinator(self.store, self.settings, workloads)
+        late_arrival = LateArrivalHandler(self.settings.now, workloads)
         touched: defaultdict[tuple[str, str], set[datetime]] = defaultdict(set)
-        runs = ForegroundRuns(self.definitions, self.ledger, self.display, self.prepare)
-        with self._alone(sorted({process.pipelines[0] for process in processes})):
-            DeadRuns(processes, foreground=True).end_all(self.ledger)
-            free_instances_of_deleted_runs(self.ledger, self.store, self.settings.now(), processes)
+        runs = ForegroundRuns(
+            self.definitions, self.ledger, self.display, lambda name: self.prepare(self.store.clusters[name])
+        )
+        with self._alone(sorted({workload.pipelines[0] for workload in workloads})):
+            DeadRuns(workloads, foreground=True).end_all(self.ledger)
+            free_instances_of_deleted_runs(self.ledger, self.settings.now(), workloads)
             # Once: what lands in the past while this goes on is found the next time.
             waited_for = coordinator.waited_for(self.ledger, until)
             while True:
@@ -125,18 +126,13 @@ class Foreground:
                 planned = [run for run in outlook.runs if run.job_name not in runs.jobs]
                 for run in planned:
                     if runs.execute(run):
-                        touched[run.member.process.name, run.member.cluster.name].update(run.launch.nominals)
+                        touched[run.workload.name, run.workload.cluster].update(run.launch.nominals)
                 if not planned and not self._wait_for_retry(outlook):
                     return self._outcome(outlook, touched, left_out | runs.left_out())
 
-    def _clusters_of(self, processes: Sequence[Process]) -> list[Cluster]:
-        """Where the processes run and where what they read is, in the order of the store."""
-        used = {
-            name
-            for process in processes
-            for one, _ in self.store.process_clusters(process)
-            for name in (one.name, input_cluster(process, one.name))
-        }
+    def _clusters_of(self, workloads: Sequence[Workload]) -> list[Cluster]:
+        """Where the workloads run and where what they read is, in the order of the store."""
+        used = {name for one in workloads for name in (one.cluster, one.reads_on)}
         return [cluster for cluster in self.store.clusters.values() if cluster.name in used]
 
     def _collect_all(

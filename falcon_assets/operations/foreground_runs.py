@@ -13,7 +13,6 @@ import dagster as dg
 
 from falcon_assets.errors import FalconError
 from falcon_assets.ledger import queries
-from falcon_assets.model.cluster import Cluster
 from falcon_assets.orchestration.coordination.coordinator import PlannedRun
 from falcon_assets.orchestration.dagster_internals.runs import end_as_failed, job_of
 from falcon_assets.orchestration.dagster_internals.storage import DATABASE_ERRORS
@@ -53,7 +52,7 @@ class ForegroundRuns:
         definitions: The code location.
         ledger: What is known.
         display: Whom to tell.
-        prepare: Called with its cluster before a run starts; where it raises an error, nothing runs on that cluster.
+        prepare: Called with the name of its cluster before a run starts; where it raises an error, nothing runs there.
         clusters: Those on which nothing runs, and why.
         jobs: Those that cannot be started, and why.
     """
@@ -61,7 +60,7 @@ class ForegroundRuns:
     definitions: dg.Definitions
     ledger: Ledger
     display: Display
-    prepare: Callable[[Cluster], None]
+    prepare: Callable[[str], None]
     clusters: dict[str, str] = field(default_factory=dict, init=False)
     jobs: dict[str, str] = field(default_factory=dict, init=False)
 
@@ -112,13 +111,13 @@ class ForegroundRuns:
         }
 
     def _is_usable(self, run: PlannedRun) -> bool:
-        cluster = run.member.cluster
-        if cluster.name in self.clusters or run.job_name in self.jobs:
+        cluster = run.workload.cluster
+        if cluster in self.clusters or run.job_name in self.jobs:
             return False
         try:
             self.prepare(cluster)
         except FalconError as error:
-            self.clusters[cluster.name] = str(error)
+            self.clusters[cluster] = str(error)
             return False
         return True
 

@@ -10,7 +10,6 @@ from falcon_assets.catalog.store import EntityStore
 from falcon_assets.engines.computing.programs import kill_programs
 from falcon_assets.errors import SettingsError, UnknownEntityError
 from falcon_assets.model.cluster import Cluster
-from falcon_assets.model.process import Process
 from falcon_assets.operations.foreground import Foreground, ForegroundResult
 from falcon_assets.operations.foreground_runs import Display
 from falcon_assets.operations.installation import Installation
@@ -20,6 +19,7 @@ from falcon_assets.orchestration.dagster_internals.storage import DATABASE_ERROR
 from falcon_assets.orchestration.platform.open_ledger import Ledger
 from falcon_assets.orchestration.platform.postgres import database_url, leave_embedded, unreachable
 from falcon_assets.orchestration.platform.reconnecting import in_the_foreground
+from falcon_assets.planning.workloads.workload import Workload
 from falcon_assets.spark.endpoints.reachable import require_reachable
 from falcon_assets.spark.session.sessions import interrupt_sessions, stop_sessions
 
@@ -52,7 +52,7 @@ def run_ready(
         ledger = installation.ledger  # what is wrong with it is said before anything is shown
         with shown() as display:
             try:
-                return run_processes(installation, ledger, display, _require_reachable, chosen, until)
+                return run_workloads(installation, ledger, display, _require_reachable, chosen, until)
             finally:
                 stop_sessions()
     except DATABASE_ERRORS as error:
@@ -60,22 +60,22 @@ def run_ready(
         raise SettingsError(f"{gone}; what was finished is recorded, the rest runs the next time") from error
 
 
-def run_processes(
+def run_workloads(
     installation: Installation,
     ledger: Ledger,
     display: Display,
     prepare: Callable[[Cluster], None],
-    processes: Sequence[Process],
+    workloads: Sequence[Workload],
     until: datetime | None,
 ) -> ForegroundResult:
-    """Runs what is ready of some processes; Spark sessions stay open.
+    """Runs what is ready of some workloads; Spark sessions stay open.
 
     Args:
         installation: Where.
         ledger: Its ledger.
         display: Is told how it goes.
         prepare: Called with its cluster before a run starts; where it raises an error, nothing runs on that cluster.
-        processes: The processes and replications.
+        workloads: The workloads.
         until: Instances after it are left out.
 
     Raises:
@@ -84,7 +84,7 @@ def run_processes(
     entities, settings = installation.entities, installation.settings
     definitions = build_definitions(entities, settings, display.copying)
     with in_the_foreground():
-        return Foreground(entities, settings, definitions, ledger, display, prepare).run(processes, until)
+        return Foreground(entities, settings, definitions, ledger, display, prepare).run(workloads, until)
 
 
 def abandon() -> None:
@@ -94,17 +94,16 @@ def abandon() -> None:
     leave_embedded()
 
 
-def _chosen(entities: EntityStore, pipeline: str | None, process: str | None) -> list[Process]:
+def _chosen(entities: EntityStore, pipeline: str | None, process: str | None) -> Sequence[Workload]:
     if process is not None:
-        found = [entities.process(process)]
-        if pipeline is not None and pipeline not in found[0].pipelines:
+        if pipeline is not None and pipeline not in entities.process(process).pipelines:
             raise UnknownEntityError(f"process {process!r} is not in the pipeline {pipeline!r}")
-        return found
+        return entities.workloads_of(process)
     if pipeline is None:
-        return list(entities.coordinated)
-    chosen = [one for one in entities.coordinated if pipeline in one.pipelines]
+        return entities.workloads
+    chosen = [one for one in entities.workloads if pipeline in one.pipelines]
     if not chosen:
-        there = ", ".join(pipelines(entities.coordinated))
+        there = ", ".join(pipelines(entities.workloads))
         raise UnknownEntityError(f"no process is in a pipeline {pipeline!r}; there is: {there}")
     return chosen
 

@@ -9,7 +9,6 @@ import dagster as dg
 from falcon_assets.catalog.store import EntityStore
 from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.feed import Feed, FeedCluster
-from falcon_assets.model.process import Process
 from falcon_assets.orchestration.assets.feed_specs import feed_spec
 from falcon_assets.orchestration.assets.process_assets import ProcessAssets
 from falcon_assets.orchestration.assets.replication_assets import ReplicationAssets
@@ -20,9 +19,8 @@ from falcon_assets.orchestration.mapping.asset_partitions import AssetPartitions
 from falcon_assets.orchestration.platform.setup_fingerprint import SETUP, setup_fingerprint
 from falcon_assets.orchestration.retention.schedules import retention_definitions
 from falcon_assets.orchestration.runs.replication_work import Copying
-from falcon_assets.planning.instances.dagster_names import job_name, work_name
-from falcon_assets.planning.replication.replication_process import Replication
 from falcon_assets.planning.time.timeline import feed_timeline
+from falcon_assets.planning.workloads.workload import Workload
 from falcon_assets.settings import Settings
 from falcon_assets.storage.copying.copy_progress import CopyProgress
 
@@ -42,23 +40,20 @@ def build_definitions(store: EntityStore, settings: Settings, copying: Copying =
         settings: The clock, and where everything lies.
         copying: Told about once a second how far the copies of runs in this process are.
     """
-    pairs = [(process, cluster) for process in store.coordinated for cluster, _ in store.process_clusters(process)]
     partitions = AssetPartitions(store)
     computed = ProcessAssets(store, settings, partitions)
     copied = ReplicationAssets(store, settings, partitions, copying)
-    jobs = list(
-        {job_name(cluster.name, work_name(process)): _job(process, cluster) for process, cluster in pairs}.values()
-    )
+    jobs = {workload.job_name: _job(workload) for workload in store.workloads}
     retention = retention_definitions(store, settings)
     return dg.Definitions(
         assets=[
             *_external_feeds(store),
-            *(computed.build(*pair) for pair in pairs if not isinstance(pair[0], Replication)),
+            *map(computed.build, store.process_workloads),
             *(copied.build(*replicated) for replicated in _replicated_feeds(store)),
         ],
-        jobs=[*jobs, *retention.jobs],
+        jobs=[*jobs.values(), *retention.jobs],
         schedules=retention.schedules,
-        sensors=[*sensors(store, settings, {job.name: job for job in jobs}), *retention.sensors],
+        sensors=[*sensors(store, settings, jobs), *retention.sensors],
         resources=spark_resources(store.clusters.values(), settings.home, settings.environ),
         metadata={SETUP: setup_fingerprint(settings)},
     )
@@ -79,24 +74,13 @@ def _replicated_feeds(store: EntityStore) -> Iterator[tuple[Feed, Cluster, FeedC
                 yield feed, cluster, entry
 
 
-def _job(process: Process, cluster: Cluster) -> dg.UnresolvedAssetJobDefinition:
-    """The job of one process on one cluster: what ``dagster job backfill`` and the UI's launchpad start."""
-    kind, name = ("feed", process.feed) if isinstance(process, Replication) else ("process", process.name)
+def _job(workload: Workload) -> dg.UnresolvedAssetJobDefinition:
+    """The job of a workload: what ``dagster job backfill`` and the UI's launchpad start."""
+    labels = {f"falcon/{workload.entity.kind}": workload.entity.name, "falcon/cluster": workload.cluster}
     return dg.define_asset_job(
-        name=job_name(cluster.name, work_name(process)),
-        selection=dg.AssetSelection.assets(*names.process_keys(process, cluster.name)),
-        description=_described(process, cluster),
-        tags=names.tags({f"falcon/{kind}": name, "falcon/cluster": cluster.name}),
+        name=workload.job_name,
+        selection=dg.AssetSelection.assets(*names.workload_keys(workload)),
+        description=workload.description,
+        tags=names.tags(labels),
         executor_def=dg.in_process_executor,
     )
-
-
-def _described(process: Process, cluster: Cluster) -> str:
-    """What people wrote, and what the job does."""
-    if isinstance(process, Replication):  # one job for all sources
-        return f"Copies {process.feed} to {cluster.name}, every {process.frequency}"
-    reads = ", ".join(dict.fromkeys(one.feed for one in process.inputs))
-    writes = ", ".join(one.feed for one in process.outputs)
-    does = [f"reads {reads}"] * bool(reads) + [f"writes {writes}"] * bool(writes)
-    said = f"{process.name} on {cluster.name}, every {process.frequency}: {' and '.join(does) or 'reads nothing'}"
-    return f"{process.description}\n\n{said}" if process.description else said

@@ -60,7 +60,8 @@ def test_colo_keeps_what_is_there(store: EntityStore) -> None:
     west = store.in_colo("west")
     assert (list(west.clusters), list(west.feeds), list(west.processes)) == (["backup"], ["raw"], [])
     assert [cluster.name for cluster, _ in west.feed_clusters(west.feed("raw"))] == ["backup"]
-    assert store.in_colo("east").producers("delays", "primary") == (store.process("hourly"),)
+    (writer,) = store.in_colo("east").producers("delays", "primary")
+    assert writer.entity is store.process("hourly")
     assert store.in_colo(None) is store
 
 

@@ -88,10 +88,9 @@ class Director:
         self.settings = replace(settings, clock=self.clock)
         self.ground = Ground(world, store, self.settings)
         self.clock.put(world.begin)
-        processes = list(store.processes.values())
         self._collectors = [Collector(store, cluster, self.settings) for cluster in store.clusters.values()]
-        self._late_arrival = LateArrivalHandler(store, self.settings.now, processes)
-        self._coordinator = Coordinator(store, self.settings, processes)
+        self._late_arrival = LateArrivalHandler(self.settings.now, store.process_workloads)
+        self._coordinator = Coordinator(store, self.settings, store.process_workloads)
         self._looked: tuple[int, float] = (-1, 0.0)
 
     def play(self, instance: dg.DagsterInstance) -> Ledger:

@@ -66,7 +66,7 @@ class World:
         return replace(self.settings, clock=Clock(origin=parse_instant(now.replace(":00Z", "Z"))))
 
     def decide(self, process: str, now: str = NOW) -> list[PlannedRun]:
-        outlook = Coordinator(self.store, self.at(now), [self.store.process(process)]).decide(self.ledger)
+        outlook = Coordinator(self.store, self.at(now), self.store.workloads_of(process)).decide(self.ledger)
         assert outlook.problems == {}
         return list(outlook.runs)
 
@@ -111,7 +111,7 @@ class World:
         self.instance.report_dagster_event(event, run.run_id)
 
     def dead(self, process: str, *, foreground: bool = False, patience: float = 0.0) -> DeadRuns:
-        return DeadRuns([self.store.process(process)], foreground, patience)
+        return DeadRuns(self.store.workloads_of(process), foreground, patience)
 
     def hold(self, process: str, run: dg.DagsterRun) -> RunHold:
         return RunHold(database_url(self.settings), run_lock(run.run_id, process, "primary"), "a worker")
@@ -179,18 +179,18 @@ def test_a_run_that_is_canceled_before_it_is_queued_was_an_attempt(world: World)
 
 
 def test_instances_of_a_deleted_run_are_free(world: World) -> None:
-    process = [world.store.process("deleted")]
+    chosen = world.store.workloads_of("deleted")
     run = world.started("deleted")
     world.ledger.catch_up()
-    assert free_instances_of_deleted_runs(world.ledger, world.store, world.settings.now(), process) == 0
+    assert free_instances_of_deleted_runs(world.ledger, world.settings.now(), chosen) == 0
     world.instance.delete_run(run.run_id)
     assert world.decide("deleted") == []
-    assert free_instances_of_deleted_runs(world.ledger, world.store, world.settings.now(), process) == 3
+    assert free_instances_of_deleted_runs(world.ledger, world.settings.now(), chosen) == 3
     records = world.records("deleted")
     assert [(one.state, one.reason) for one in records] == [(InstanceState.WAITING, "its run was deleted")] * 3
     (again,) = world.decide("deleted")
     assert again.tags[run_tags.ATTEMPTS] == "2 2 2"
-    assert free_instances_of_deleted_runs(world.ledger, world.store, world.settings.now(), process) == 0
+    assert free_instances_of_deleted_runs(world.ledger, world.settings.now(), chosen) == 0
 
 
 def messages(world: World, run_id: str) -> list[str]:

@@ -61,7 +61,7 @@ def outcome(
     foreground = Foreground(
         store, settings, definitions, open_ledger(settings, instance), display, lambda cluster: None
     )
-    yield foreground.run(list(store.coordinated), None)
+    yield foreground.run(store.workloads, None)
     stop_sessions()
 
 

@@ -15,11 +15,11 @@ from falcon_assets.events.feed_instances import FeedInstanceAvailable
 from falcon_assets.events.work_done import FilesCopied
 from falcon_assets.ledger.tables import CONSUMED, FEED_INSTANCES, FOLD, PROCESS_INSTANCES
 from falcon_assets.model.instant import format_instant, parse_instant
-from falcon_assets.model.process import Process
 from falcon_assets.orchestration.code_location import build_definitions
 from falcon_assets.orchestration.coordination.collector import Collector
 from falcon_assets.orchestration.coordination.coordinator import Coordinator, PlannedRun
 from falcon_assets.orchestration.coordination.late_arrival import LateArrivalHandler
+from falcon_assets.planning.workloads.workload import Workload
 from tests.orchestration.ledger_world import LedgerWorld
 from tests.records import R, read_record
 
@@ -76,10 +76,10 @@ class ReplicationWorld(LedgerWorld):
             str(file.relative_to(folder)): json.loads(file.read_text())["n"] for file in sorted(folder.rglob("*.json"))
         }
 
-    def chosen(self, feed: str, cluster: str | None = None) -> list[Process]:
+    def chosen(self, feed: str, cluster: str | None = None) -> list[Workload]:
         """What reads the feed, on that cluster or on any."""
-        readers = [one for one in self.store.coordinated if one.inputs[0].feed == feed]
-        return [one for one in readers if cluster is None or one.on(cluster)]
+        readers = [one for one in self.store.workloads if one.inputs[0].feed == feed]
+        return [one for one in readers if cluster in (None, one.cluster)]
 
     def collect(self, time: str) -> None:
         for cluster in self.store.clusters.values():
@@ -90,7 +90,7 @@ class ReplicationWorld(LedgerWorld):
         keys: list[str] = []
         while True:
             self.collect(time)
-            LateArrivalHandler(self.store, self.at(time).now, self.chosen(feed, cluster)).decide(self.ledger)
+            LateArrivalHandler(self.at(time).now, self.chosen(feed, cluster)).decide(self.ledger)
             outlook = Coordinator(self.store, self.at(time), self.chosen(feed, cluster)).decide(self.ledger)
             assert outlook.problems == {}
             if not outlook.runs:

@@ -22,7 +22,6 @@ from falcon_assets.orchestration.code_location import build_definitions
 from falcon_assets.orchestration.mapping.partitions import instant_of_key, key_of
 from falcon_assets.planning.instances.instance_paths import InstancePaths
 from falcon_assets.planning.instances.process_instance import plan_process_instance
-from falcon_assets.planning.instances.process_partitions import process_partitions
 from falcon_assets.planning.landing.watch_windows import horizon_of, watch_window
 from falcon_assets.planning.retention.eviction import StoredInstance, StoredLocation, plan_eviction
 from falcon_assets.planning.rules.coordination import decide
@@ -30,6 +29,7 @@ from falcon_assets.planning.rules.readiness import Readiness
 from falcon_assets.planning.rules.situation import Situation
 from falcon_assets.planning.time.timeline import Timeline, feed_timeline, process_timeline
 from falcon_assets.planning.windows.evaluate import evaluate_time
+from falcon_assets.planning.workloads.process_workload import ProcessWorkload
 from falcon_assets.settings import load_settings
 from tests.catalog.definition_files import write
 from tests.zones import ZONES
@@ -143,8 +143,9 @@ def test_for_ever(tmp_path: Path, frequency: str, zone: str) -> None:
 
 def used(store: EntityStore, now: datetime) -> None:
     """Everything that a code location, ``falcon explain``, ``falcon retention plan`` and coordinators do with it."""
-    process, lines = store.process("work"), {name: feed_timeline(feed, "lab") for name, feed in store.feeds.items()}
-    partitioned = {**lines, "written": process_partitions(process, "lab", store.feeds).timeline}
+    (workload,) = store.workloads_of("work")
+    process, lines = workload.entity, {name: feed_timeline(feed, "lab") for name, feed in store.feeds.items()}
+    partitioned = {**lines, "written": workload.partitions.timeline}
     seen_in_dagster(build_definitions(store, load_settings({})), partitioned)
     nominals = process_timeline(process, "lab")
     for nominal in some_of(nominals, now):
@@ -152,7 +153,7 @@ def used(store: EntityStore, now: datetime) -> None:
     for name, feed in store.feeds.items():
         retained(store, feed, some_of(lines[name], now), now)
         watch_window(lines[name], now, max(now, FIRST + TICK) - TICK, horizon_of(feed, ()))
-    decided(store, process, now)
+    decided(store, workload, now)
 
 
 def some_of(timeline: Timeline, now: datetime) -> list[datetime]:
@@ -213,24 +214,21 @@ def retained(store: EntityStore, feed: Feed, there: list[datetime], now: datetim
     assert [paths.instance(paths.data(one)) for one in there] == there
 
 
-def decided(store: EntityStore, process: Process, now: datetime) -> None:
-    timeline = process_timeline(process, "lab")
-    if any(wide(store, process, nominal) for nominal in some_of(timeline, now)):
+def decided(store: EntityStore, workload: ProcessWorkload, now: datetime) -> None:
+    timeline = workload.timeline
+    if any(wide(store, workload.entity, nominal) for nominal in some_of(timeline, now)):
         return
     line = feed_timeline(store.feed("read"), "lab")
     there = {line.instance(k) for k in line.indexes(line.start, now)[-10:]}
     try:
         decide(
             Situation(
-                process=process,
-                timeline=timeline,
-                readiness=Readiness(process, "lab", store.feeds),
+                readiness=Readiness(workload),
                 now=now,
                 until=None,
                 since=timeline.start,
-                first_open=min(max(timeline.index_at_or_before(now) - 3, 0), timeline.count - 1),
+                first_open=max(min(timeline.index_at_or_before(now) - 3, timeline.count - 1), 0),
                 records={},
-                at_once=process.parallel,
                 slots_in_use=0,
                 available={"read": there},
             )

@@ -26,7 +26,7 @@ def effect_spec(
 ) -> dg.AssetSpec:
     """The asset ``cluster/process``, in the group of its pipeline, with one partition per instance of the process."""
     return dg.AssetSpec(
-        key=names.process_keys(process, cluster.name)[0],
+        key=names.asset_key(cluster.name, process.name),
         description=process.description or None,
         group_name=names.group_name(process.pipelines),
         tags=names.tags({**tags, "falcon/cluster": cluster.name, "falcon/colo": cluster.colo}),

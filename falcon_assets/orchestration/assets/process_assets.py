@@ -21,10 +21,8 @@ from falcon_assets.orchestration.mapping.partition_mappings import mapping_for, 
 from falcon_assets.orchestration.platform.open_ledger import open_ledger
 from falcon_assets.orchestration.runs.instance_run import InstanceRunner
 from falcon_assets.orchestration.runs.instance_work import ProcessWork
-from falcon_assets.orchestration.runs.process_execution import ProcessExecution
-from falcon_assets.planning.instances.dagster_names import op_name
-from falcon_assets.planning.instances.dependencies import own_feeds
-from falcon_assets.planning.instances.process_partitions import ProcessPartitions
+from falcon_assets.orchestration.runs.workload_execution import WorkloadExecution
+from falcon_assets.planning.workloads.process_workload import ProcessWorkload
 from falcon_assets.settings import Settings
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.feed_store import StoresOf
@@ -37,29 +35,29 @@ class ProcessAssets:
     Attributes:
         store: The entities.
         settings: The clock, and where everything lies.
-        partitions: How assets are partitioned.
+        partitions: How the assets of feeds are partitioned.
     """
 
     store: EntityStore
     settings: Settings
     partitions: AssetPartitions
 
-    def build(self, process: Process, cluster: Cluster) -> dg.AssetsDefinition:
-        """The assets that ``process`` produces on ``cluster``, with the op that computes them.
+    def build(self, workload: ProcessWorkload) -> dg.AssetsDefinition:
+        """The assets that a process produces on a cluster, with the op that computes them.
 
         One run may carry any range of partitions: every instance in it is read, computed, published and recorded on
         its own, and fails on its own; the run fails at its end if one did.
         """
-        partitions = self.partitions.of_process(process, cluster.name)
+        process, cluster = workload.entity, self.store.clusters[workload.cluster]
         work = cache(partial(self._work, process, cluster))
-        execution = ProcessExecution(
-            process, cluster, partitions, self.settings.now, partial(open_ledger, self.settings), lambda *_: work()
+        execution = WorkloadExecution(
+            workload, self.settings.now, partial(open_ledger, self.settings), lambda *_: work()
         )
         spark = resource_key(cluster)
 
         @dg.multi_asset(
-            name=op_name(cluster.name, process.name),
-            specs=list(self._specs(process, cluster, partitions)),
+            name=workload.op_name,
+            specs=list(self._specs(workload, cluster)),
             description=process.description or None,
             backfill_policy=dg.BackfillPolicy.single_run(),
             op_tags=names.tags({"falcon/process": process.name, "falcon/cluster": cluster.name}),
@@ -86,17 +84,16 @@ class ProcessAssets:
             )
         )
 
-    def _specs(self, process: Process, cluster: Cluster, partitions: ProcessPartitions) -> Iterator[dg.AssetSpec]:
-        deps = self._deps(process, cluster, partitions)
-        own = own_feeds(process)
+    def _specs(self, workload: ProcessWorkload, cluster: Cluster) -> Iterator[dg.AssetSpec]:
+        process, own, timeline = workload.entity, workload.own_feeds, workload.partitions.timeline
+        deps = self._deps(workload)
         shown = [one for one in deps if one.asset_key.path[1] not in own]
         kinds, metadata = (
             process.workflow.kinds,
-            _metadata(process) | self._not_shown(process, cluster, deps),
+            _metadata(process) | _not_shown(workload, deps),
         )
         tags = {**process.tags, "falcon/process": process.name, "falcon/pipeline": process.pipelines[0]}
         if not process.outputs:
-            timeline = partitions.timeline
             yield effect_spec(process, cluster, timeline, deps=shown, kinds=kinds, tags=tags, metadata=metadata)
         for output in process.outputs:
             feed = self.store.feeds[output.feed]
@@ -106,7 +103,7 @@ class ProcessAssets:
                         feed,
                         cluster,
                         entry,
-                        partitions.timeline,
+                        timeline,
                         deps=[*shown, *(one for one in deps if one.asset_key.path[1] in own & {feed.name})],
                         kinds=kinds,
                         tags=tags,
@@ -114,7 +111,7 @@ class ProcessAssets:
                         skippable=True,
                     )
 
-    def _deps(self, process: Process, cluster: Cluster, partitions: ProcessPartitions) -> list[dg.AssetDep]:
+    def _deps(self, workload: ProcessWorkload) -> list[dg.AssetDep]:
         """One dependency per input feed.
 
         Dagster knows one edge per pair of assets: where two inputs read different windows of one feed, the edge says
@@ -122,24 +119,26 @@ class ProcessAssets:
         itself. What would make a cycle of different assets is left out, for Dagster has none; instances are none.
         """
         deps: dict[dg.AssetKey, dg.PartitionMapping] = {}
-        reader, own = ("process", process.name, cluster.name), own_feeds(process)
-        for declared in process.inputs:
-            if (("feed", declared.feed, cluster.name), reader) in self.store.left_out:
+        cluster, partitions = workload.cluster, workload.partitions
+        reader = ("process", workload.name, cluster)
+        for declared in workload.inputs:
+            if (("feed", declared.feed, cluster), reader) in self.store.left_out:
                 continue
-            key = names.asset_key(cluster.name, declared.feed)
-            upstream = self.partitions.of_feed(self.store.feeds[declared.feed], cluster.name)
-            mapping = mapping_for(declared, process.timezone, partitions, upstream)
+            key = names.asset_key(cluster, declared.feed)
+            upstream = self.partitions.of_feed(self.store.feeds[declared.feed], cluster)
+            mapping = mapping_for(declared, workload.timezone, partitions, upstream)
             deps[key] = mapping if deps.get(key, mapping) == mapping else dg.AllPartitionMapping()
-        of_itself = {key: self_mapping(deps[key], partitions) for key in deps if key.path[1] in own}
+        of_itself = {key: self_mapping(deps[key], partitions) for key in deps if key.path[1] in workload.own_feeds}
         shown = {**deps, **of_itself}.items()
         return [dg.AssetDep(key, partition_mapping=mapping) for key, mapping in shown if mapping is not None]
 
-    def _not_shown(self, process: Process, cluster: Cluster, deps: Sequence[dg.AssetDep]) -> dict[str, str]:
-        """What the assets are made from besides, as metadata."""
-        shown = {one.asset_key for one in deps}
-        keys = dict.fromkeys(names.asset_key(cluster.name, declared.feed) for declared in process.inputs)
-        besides = [key.to_user_string() for key in keys if key not in shown]
-        return {"falcon/not_in_graph": f"{', '.join(besides)}: made from earlier instances of this"} if besides else {}
+
+def _not_shown(workload: ProcessWorkload, deps: Sequence[dg.AssetDep]) -> dict[str, str]:
+    """What the assets are made from besides, as metadata."""
+    shown = {one.asset_key for one in deps}
+    keys = dict.fromkeys(names.asset_key(workload.cluster, declared.feed) for declared in workload.inputs)
+    besides = [key.to_user_string() for key in keys if key not in shown]
+    return {"falcon/not_in_graph": f"{', '.join(besides)}: made from earlier instances of this"} if besides else {}
 
 
 def _metadata(process: Process) -> dict[str, Any]:

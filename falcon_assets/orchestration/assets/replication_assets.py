@@ -20,11 +20,10 @@ from falcon_assets.orchestration.mapping.partition_mappings import mapping_for
 from falcon_assets.orchestration.platform.open_ledger import open_ledger
 from falcon_assets.orchestration.runs.instance_claims import InstanceFence
 from falcon_assets.orchestration.runs.instance_work import InstanceWork
-from falcon_assets.orchestration.runs.process_execution import ProcessExecution
 from falcon_assets.orchestration.runs.replication_work import Copying, ReplicationWork, Route
-from falcon_assets.planning.instances.dagster_names import op_name, work_name
-from falcon_assets.planning.replication.replication_process import Replication
+from falcon_assets.orchestration.runs.workload_execution import WorkloadExecution
 from falcon_assets.planning.replication.targets import contributions
+from falcon_assets.planning.workloads.replication_workload import ReplicationWorkload
 from falcon_assets.settings import Settings
 from falcon_assets.storage.feed_store import store_of
 
@@ -36,7 +35,7 @@ class ReplicationAssets:
     Attributes:
         store: The entities.
         settings: Where everything lies.
-        partitions: How assets are partitioned.
+        partitions: How the assets of feeds are partitioned.
         copying: Told how far copies are.
     """
 
@@ -56,7 +55,7 @@ class ReplicationAssets:
         spark = resource_key(cluster)
 
         @dg.multi_asset(
-            name=op_name(cluster.name, work_name(replications[0])),
+            name=replications[0].op_name,
             specs=[self._spec(replications, feed, cluster, entry)],
             description=f"Copies {feed.name} to {cluster.name}",
             backfill_policy=dg.BackfillPolicy.single_run(),
@@ -65,13 +64,13 @@ class ReplicationAssets:
         )
         def copy(context):  # type: ignore[no-untyped-def]  # Dagster cannot resolve postponed annotations
             wanted = context.run.tags.get(run_tags.PROCESS)
-            chosen = [one for one in executions if one.process.name == wanted] or executions
+            chosen = [one for one in executions if one.workload.name == wanted] or executions
             failures = list[str]()
             for one in chosen:
                 try:
                     one.run(context, lambda: getattr(context.resources, spark).spark_session)
                 except dg.Failure as failure:
-                    failures.append(failure.description or one.process.name)
+                    failures.append(failure.description or one.workload.name)
             if failures:
                 raise dg.Failure("\n".join(failures))
             # As in process assets: the events are recorded already, instance by instance.
@@ -80,37 +79,33 @@ class ReplicationAssets:
         return copy
 
     def _spec(
-        self, replications: tuple[Replication, ...], feed: Feed, cluster: Cluster, entry: FeedCluster
+        self, replications: tuple[ReplicationWorkload, ...], feed: Feed, cluster: Cluster, entry: FeedCluster
     ) -> dg.AssetSpec:
-        timeline = self.partitions.of_process(replications[0], cluster.name).timeline
+        timeline = replications[0].partitions.timeline
         return feed_spec(
             feed,
             cluster,
             entry,
             timeline,
-            deps=list(self._deps(replications, feed, cluster)),
+            deps=list(self._deps(replications)),
             kinds=("spark",),
-            tags={"falcon/sources": ".".join(one.source for one in replications)},
-            metadata={"falcon/sources": ", ".join(one.source for one in replications)},
+            tags={"falcon/sources": ".".join(one.reads_on for one in replications)},
+            metadata={"falcon/sources": ", ".join(one.reads_on for one in replications)},
             skippable=True,
         )
 
-    def _deps(self, replications: tuple[Replication, ...], feed: Feed, cluster: Cluster) -> Iterator[dg.AssetDep]:
+    def _deps(self, replications: tuple[ReplicationWorkload, ...]) -> Iterator[dg.AssetDep]:
         for one in replications:
-            upstream = self.partitions.of_feed(feed, one.source)
-            partitions = self.partitions.of_process(one, cluster.name)
-            mapping = mapping_for(one.inputs[0], feed.timezone, partitions, upstream)
-            yield dg.AssetDep(names.asset_key(one.source, feed.name), partition_mapping=mapping)
+            upstream = self.partitions.of_feed(one.entity, one.reads_on)
+            mapping = mapping_for(one.inputs[0], one.timezone, one.partitions, upstream)
+            yield dg.AssetDep(names.asset_key(one.reads_on, one.entity.name), partition_mapping=mapping)
 
-    def _execution(self, replication: Replication, feed: Feed, cluster: Cluster) -> ProcessExecution:
+    def _execution(self, replication: ReplicationWorkload, feed: Feed, cluster: Cluster) -> WorkloadExecution:
         def work(context: dg.AssetExecutionContext, fence: InstanceFence) -> InstanceWork:
             home, environ = self.settings.home, self.settings.environ
-            source = store_of(feed, self.store.everywhere[replication.source], home, environ, readonly=True)
+            source = store_of(feed, self.store.everywhere[replication.reads_on], home, environ, readonly=True)
             parts = contributions(feed, cluster.name, self.store.everywhere)
             route = Route(replication, feed, source, store_of(feed, cluster, home, environ), parts)
             return ReplicationWork(route, fence, context.log.info, self.copying)
 
-        partitions = self.partitions.of_process(replication, cluster.name)
-        return ProcessExecution(
-            replication, cluster, partitions, self.settings.now, partial(open_ledger, self.settings), work
-        )
+        return WorkloadExecution(replication, self.settings.now, partial(open_ledger, self.settings), work)

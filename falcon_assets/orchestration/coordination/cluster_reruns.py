@@ -13,13 +13,11 @@ from falcon_assets.catalog.store import EntityStore
 from falcon_assets.ledger import reruns
 from falcon_assets.ledger.reduce import ProcessKey
 from falcon_assets.ledger.status import Status, statuses
-from falcon_assets.model.feed import Feed
-from falcon_assets.model.process import Process
 from falcon_assets.orchestration.coordination.late_inputs import late_inputs
 from falcon_assets.planning.instances.instance_record import InstanceRecord, RerunRequest
-from falcon_assets.planning.instances.process_partitions import process_instances
 from falcon_assets.planning.rules.pending_reruns import RerunHolds, rerun_holds
 from falcon_assets.planning.rules.retries import is_alive
+from falcon_assets.planning.workloads.workload import Workload
 
 
 @dataclass(frozen=True)
@@ -27,8 +25,8 @@ class ClusterReruns:
     """The requests on a cluster that are alive.
 
     Attributes:
-        requests: Process -> nominal time -> the request.
-        records: Process -> nominal time -> what is known about the instance.
+        requests: Workload -> nominal time -> the request.
+        records: Workload -> nominal time -> what is known about the instance.
         holds: Cluster -> what waits for them, and for those on the clusters that it is replicated from.
     """
 
@@ -40,19 +38,19 @@ class ClusterReruns:
 def look_at_reruns(
     connection: Connection, store: EntityStore, cluster: str, own: Collection[str], now: datetime
 ) -> ClusterReruns:
-    """The requests on the cluster that are alive; those of processes in ``own`` that are not any more are deleted.
+    """The requests on the cluster that are alive; those of workloads in ``own`` that are not any more are deleted.
 
     What reads an instance that will be asked to run again, because a late rerun has just replaced what it read, waits
     already: the late-arrival sensor looks less often than coordinators do.
     """
     clusters = _with_sources(store.sources, cluster)
-    watched = [key for key in late_inputs(store.feeds, store.clusters, store.coordinated) if key[0] in clusters]
+    watched = [key for key in late_inputs(store.workloads) if key[0] in clusters]
     # In this order: a rerun that ends in between is alive in the one, or has left its readers stale in the other.
     found = reruns.requested(connection, clusters)
     following = _following(connection, store, watched, now)
     if not found and not following:
         return ClusterReruns()
-    alive = [one for one in found if _is_alive(one, store.coordinated_on(one.process, one.cluster), store.feeds)]
+    alive = [one for one in found if _is_alive(one, store.workload(one.process, one.cluster))]
     here = [one for one in found if one.cluster == cluster]
     reruns.forget(connection, cluster, [one for one in here if one not in alive and one.process in own])
     requests: dict[str, dict[datetime, RerunRequest]] = {}
@@ -63,7 +61,7 @@ def look_at_reruns(
             records.setdefault(one.process, {})[one.nominal] = one.record
     asked = [*((one.process, one.cluster, one.nominal) for one in alive), *following]
     late_readers = partial(reruns.late_readers, connection, watched)
-    return ClusterReruns(requests, records, rerun_holds(asked, store.coordinated_on, store.feeds, late_readers))
+    return ClusterReruns(requests, records, rerun_holds(asked, store.workload, late_readers))
 
 
 def _with_sources(sources: Mapping[str, Collection[str]], cluster: str) -> set[str]:
@@ -83,20 +81,17 @@ def _following(
     found = [key for key, one in changed.items() if any(arrival.by_late_rerun for arrival in one.arrivals)]
     if not found:
         return []
-    readers = {key: store.coordinated_on(key[0], key[1]) for key in found}
-    scheduled = {key: store.scheduled_as(reader) for key, reader in readers.items() if reader}
-    status = statuses(connection, scheduled.values(), now)
+    readers = {key: reader for key in found if (reader := store.workload(key[0], key[1]))}
+    status = statuses(connection, [one.entity for one in readers.values()], now)
     return [
         key
         for key, reader in readers.items()
-        if reader is not None
-        and status[scheduled[key].kind, scheduled[key].name].status is not Status.SUBMITTED
-        and process_instances(reader, key[1], store.feeds).contains(key[2])
+        if status[reader.entity.kind, reader.entity.name].status is not Status.SUBMITTED
+        and reader.timeline.contains(key[2])
     ]
 
 
-def _is_alive(one: reruns.Requested, process: Process | None, feeds: Mapping[str, Feed]) -> bool:
-    if process is None:
+def _is_alive(one: reruns.Requested, workload: Workload | None) -> bool:
+    if workload is None or not workload.timeline.contains(one.nominal):
         return False
-    exists = process_instances(process, one.cluster, feeds).contains(one.nominal)
-    return exists and is_alive(one.request, one.record, process)
+    return is_alive(one.request, one.record, workload.retry)

@@ -21,7 +21,6 @@ from falcon_assets.orchestration.coordination.landing_events import Landings
 from falcon_assets.orchestration.coordination.pushes import Pushes, not_from_outside
 from falcon_assets.orchestration.platform.open_ledger import Ledger
 from falcon_assets.planning.landing.watch_windows import horizon_of, missing_windows, watch_window
-from falcon_assets.planning.replication.replication_process import delay_of
 from falcon_assets.planning.rules.retries import timeout_of
 from falcon_assets.planning.time.timeline import feed_timeline
 from falcon_assets.settings import Settings
@@ -166,9 +165,9 @@ class Collector:
     def horizons(self) -> dict[str, timedelta]:
         """Feed -> how old its instances get while they are looked for in every look."""
         timeouts: dict[str, list[timedelta]] = {name: [] for name in self.feeds}
-        for process in self.store.coordinated:
-            for one in process.inputs:
-                timeouts.setdefault(one.feed, []).append(timeout_of(process) + delay_of(process))
+        for workload in self.store.workloads:
+            for one in workload.inputs:
+                timeouts.setdefault(one.feed, []).append(timeout_of(workload) + workload.delay)
         return {name: horizon_of(feed, timeouts[name]) for name, feed in self.feeds.items()}
 
     def _windows(self, feed: Feed, now: datetime, looked_at: datetime | None) -> list[_Window]:

@@ -15,20 +15,18 @@ from falcon_assets.events.process_instances import InstanceChanged
 from falcon_assets.ledger.queries import Name
 from falcon_assets.ledger.status import statuses
 from falcon_assets.model.instant import format_instant
-from falcon_assets.model.process import Process
 from falcon_assets.orchestration.coordination.cluster_reruns import look_at_reruns
-from falcon_assets.orchestration.coordination.cluster_snapshot import ClusterLook, Member
+from falcon_assets.orchestration.coordination.cluster_snapshot import ClusterSnapshot
 from falcon_assets.orchestration.mapping import asset_keys as names
 from falcon_assets.orchestration.mapping import run_tags
 from falcon_assets.orchestration.mapping.partitions import key_of
 from falcon_assets.orchestration.platform.open_ledger import Ledger
 from falcon_assets.orchestration.runs.unfinished_runs import unfinished_runs
-from falcon_assets.planning.instances.dagster_names import job_name, work_name
 from falcon_assets.planning.instances.instance_record import InstanceRecord, InstanceState
-from falcon_assets.planning.instances.process_partitions import process_partitions
 from falcon_assets.planning.rules.coordination import decide
 from falcon_assets.planning.rules.readiness import Readiness
 from falcon_assets.planning.rules.situation import Decision, Launch
+from falcon_assets.planning.workloads.workload import Workload
 from falcon_assets.settings import Settings
 
 
@@ -36,7 +34,7 @@ from falcon_assets.settings import Settings
 class PlannedRun:
     """A run to start."""
 
-    member: Member
+    workload: Workload
     launch: Launch
     run_key: str
     tags: Mapping[str, str]
@@ -44,7 +42,7 @@ class PlannedRun:
     @property
     def job_name(self) -> str:
         """Its job."""
-        return job_name(self.member.cluster.name, work_name(self.member.process))
+        return self.workload.job_name
 
 
 @dataclass(frozen=True)
@@ -53,8 +51,8 @@ class Outlook:
 
     Attributes:
         runs: Runs to start now.
-        decisions: What was decided about each process, by (process, cluster).
-        problems: Processes that could not be decided on, and why.
+        decisions: What was decided about each workload, by (name, cluster).
+        problems: Workloads that could not be decided on, and why.
     """
 
     runs: tuple[PlannedRun, ...]
@@ -64,32 +62,30 @@ class Outlook:
 
 @dataclass(frozen=True)
 class Coordinator:
-    """Decides for some processes, on all their clusters of this code location.
+    """Decides for some workloads.
 
     Attributes:
         store: The entities.
         settings: The clock, and who runs this.
-        processes: The processes to decide on.
+        workloads: What to decide on.
     """
 
     store: EntityStore
     settings: Settings
-    processes: Sequence[Process]
-    _members: dict[str, list[Member]] = field(default_factory=dict, init=False)
+    workloads: Sequence[Workload]
+    _members: dict[str, list[Readiness]] = field(default_factory=dict, init=False)
     _refused: dict[tuple[str, str], str] = field(default_factory=dict, init=False)
-    """Processes that nothing can be said about, and why."""
+    """Workloads that nothing can be said about, and why."""
 
     def __post_init__(self) -> None:
         """Prepares what does not change from look to look."""
-        for process in self.processes:
-            for cluster, _ in self.store.process_clusters(process):
-                try:
-                    partitions = process_partitions(process, cluster.name, self.store.feeds)
-                    readiness = Readiness(process, cluster.name, self.store.feeds, partitions.nominal)
-                except FalconError as error:
-                    self._refused[process.name, cluster.name] = str(error)
-                else:
-                    self._members.setdefault(cluster.name, []).append(Member(process, cluster, partitions, readiness))
+        for workload in self.workloads:
+            try:
+                _ = workload.partitions
+            except FalconError as error:
+                self._refused[workload.name, workload.cluster] = str(error)
+            else:
+                self._members.setdefault(workload.cluster, []).append(Readiness(workload))
 
     def decide(
         self,
@@ -107,7 +103,7 @@ class Coordinator:
             budget: How many instances may be admitted at most.
             without: Clusters that are left out.
 
-        The caller must be the only one that starts runs for these processes (see the pipeline's lock), and start them
+        The caller must be the only one that starts runs for these workloads (see the pipeline's lock), and start them
         before it asks again.
         """
         ledger.catch_up()
@@ -117,29 +113,29 @@ class Coordinator:
         decisions: dict[tuple[str, str], Decision] = {}
         problems = dict(self._refused)
         with ledger.engine.begin() as connection:
-            status = statuses(connection, [self.store.scheduled_as(one) for one in self.processes], now)
+            status = statuses(connection, [one.entity for one in self.workloads], now)
         for cluster, members in self._members.items():
             if cluster in without:
                 continue
             with ledger.engine.begin() as connection:
-                reruns = look_at_reruns(connection, self.store, cluster, [one.process.name for one in members], now)
-                look = ClusterLook(connection, self.store, cluster, members, status, unfinished, now, until, reruns)
+                reruns = look_at_reruns(connection, self.store, cluster, [one.workload.name for one in members], now)
+                snapshot = ClusterSnapshot(connection, cluster, members, status, unfinished, now, until, reruns)
                 for member in members:
-                    key = (member.process.name, cluster)
+                    key = (member.workload.name, cluster)
                     try:
-                        situation = look.situation(member, budget)
+                        situation = snapshot.situation(member, budget)
                         decision = decide(situation)
-                        runs += [self._planned(member, launch, situation.records) for launch in decision.launches]
+                        runs += [self._planned(member.workload, one, situation.records) for one in decision.launches]
                     except FalconError as error:
                         problems[key] = str(error)
                         continue
                     decisions[key] = decision
                     budget -= sum(len(launch.nominals) for launch in decision.launches)
-                look.remember(decisions)
+                snapshot.remember(decisions)
             for member in members:
-                if (member.process.name, cluster) in decisions:
-                    decision = decisions[member.process.name, cluster]
-                    self._record(ledger.instance, member, decision, now)
+                if (member.workload.name, cluster) in decisions:
+                    decision = decisions[member.workload.name, cluster]
+                    self._record(ledger.instance, member.workload, decision, now)
         return Outlook(tuple(runs), decisions, problems)
 
     def waited_for(self, ledger: Ledger, until: datetime | None) -> dict[Name, tuple[datetime, datetime]]:
@@ -154,31 +150,30 @@ class Coordinator:
         spans: dict[Name, tuple[datetime, datetime]] = {}
         for cluster, members in self._members.items():
             with ledger.engine.begin() as connection:
-                reruns = look_at_reruns(connection, self.store, cluster, [one.process.name for one in members], now)
-                look = ClusterLook(connection, self.store, cluster, members, {}, (), now, until, reruns)
-            for key, (first, last) in look.waited_for().items():
+                reruns = look_at_reruns(connection, self.store, cluster, [one.workload.name for one in members], now)
+                snapshot = ClusterSnapshot(connection, cluster, members, {}, (), now, until, reruns)
+            for key, (first, last) in snapshot.waited_for().items():
                 spans[key] = (min(first, spans[key][0]), max(last, spans[key][1])) if key in spans else (first, last)
         return spans
 
-    def _planned(self, member: Member, launch: Launch, records: Mapping[datetime, InstanceRecord]) -> PlannedRun:
-        process, cluster = member.process.name, member.cluster.name
+    def _planned(self, workload: Workload, launch: Launch, records: Mapping[datetime, InstanceRecord]) -> PlannedRun:
         attempts = [records[one].attempt + 1 if one in records else 1 for one in launch.nominals]
         said = f"attempt {attempts[0]}" if len(set(attempts)) == 1 else f"attempts {_digest(attempts)}"
         times = " to ".join(map(format_instant, dict.fromkeys((launch.nominals[0], launch.nominals[-1]))))
-        tags = run_tags.launch_tags(process, cluster, member.partitions, launch, attempts, self.settings.clock.tag)
-        return PlannedRun(member, launch, f"{process} on {cluster}, {times}, {said}", tags)
+        tags = run_tags.launch_tags(workload, launch, attempts, self.settings.clock.tag)
+        return PlannedRun(workload, launch, f"{workload.name} on {workload.cluster}, {times}, {said}", tags)
 
-    def _record(self, instance: dg.DagsterInstance, member: Member, decision: Decision, now: datetime) -> None:
+    def _record(self, instance: dg.DagsterInstance, workload: Workload, decision: Decision, now: datetime) -> None:
         """Instances that will not run by themselves any more, as events: the ledger has them from there."""
         if not (decision.timed_out or decision.skipped):
             return
-        key = names.process_keys(member.process, member.cluster.name)[0]
+        key = names.workload_keys(workload)[0]
         ended = [(InstanceState.TIMED_OUT, decision.timed_out), (InstanceState.SKIPPED, decision.skipped)]
         for state, instances in ended:
             for nominal, reason in instances:
-                partition = key_of(member.partitions.timeline, member.partitions.partition_of(nominal))
+                partition = key_of(workload.partitions.timeline, workload.partitions.partition_of(nominal))
                 changed = InstanceChanged(
-                    *(member.process.name, member.cluster.name, nominal, state, now, str(reason)),
+                    *(workload.name, workload.cluster, nominal, state, now, str(reason)),
                     reason_data=reason.as_data(),
                 )
                 instance.report_runless_asset_event(changed.event(key, partition))
@@ -188,11 +183,11 @@ def _digest(attempts: Sequence[int]) -> str:
     return hashlib.blake2b(repr(attempts).encode(), digest_size=6).hexdigest()
 
 
-def pipelines(processes: Iterable[Process]) -> dict[str, list[Process]]:
-    """Pipeline -> its processes, or replications; a process of several pipelines is coordinated in its first one."""
-    found: dict[str, list[Process]] = {}
-    for process in processes:
-        found.setdefault(process.pipelines[0], []).append(process)
+def pipelines(workloads: Iterable[Workload]) -> dict[str, list[Workload]]:
+    """Pipeline -> its workloads; one of several pipelines is coordinated in its first one."""
+    found: dict[str, list[Workload]] = {}
+    for workload in workloads:
+        found.setdefault(workload.pipelines[0], []).append(workload)
     return found
 
 

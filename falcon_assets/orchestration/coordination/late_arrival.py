@@ -19,7 +19,6 @@ from falcon_assets.ledger.locks import lock_in_transaction
 from falcon_assets.ledger.reduce import ProcessKey
 from falcon_assets.ledger.status import Status, statuses
 from falcon_assets.model.instant import format_instant
-from falcon_assets.model.process import Process
 from falcon_assets.orchestration.coordination.coordinator import pipelines
 from falcon_assets.orchestration.coordination.late_inputs import late_inputs
 from falcon_assets.orchestration.mapping import asset_keys as names
@@ -27,8 +26,8 @@ from falcon_assets.orchestration.mapping.partitions import key_of
 from falcon_assets.orchestration.platform.open_ledger import Ledger, open_ledger
 from falcon_assets.planning.instances.dagster_names import op_name
 from falcon_assets.planning.instances.instance_record import LATE, LateChange, RerunRequest
-from falcon_assets.planning.instances.process_partitions import ProcessPartitions, process_partitions
 from falcon_assets.planning.rules.lateness import judge, too_late_text
+from falcon_assets.planning.workloads.workload import Workload
 from falcon_assets.settings import Settings
 
 _INTERVAL_SECONDS = 10
@@ -42,7 +41,7 @@ class LateOutlook:
     """What a look at late data came to.
 
     Attributes:
-        requested: The instances that are asked to run again, with what changed, by (process, cluster, nominal time).
+        requested: The instances that are asked to run again, with what changed, by (workload, cluster, nominal time).
         too_late: What came after its cut-off, in words.
         waiting: Why instances whose inputs changed do not run again yet.
         wake_at: The earliest time at which one of them is due; None: none waits.
@@ -56,18 +55,15 @@ class LateOutlook:
 
 @dataclass(frozen=True)
 class LateArrivalHandler:
-    """Looks for late data of some processes, on all their clusters of this code location.
+    """Looks for late data of some workloads.
 
     Attributes:
-        store: The entities.
         clock: Says what time it is.
-        processes: The processes; those without ``late_process`` are passed over.
+        workloads: The workloads; those to which late data does not matter are passed over.
     """
 
-    store: EntityStore
     clock: Callable[[], datetime]
-    processes: Sequence[Process]
-    _partitions: dict[tuple[str, str], ProcessPartitions] = field(default_factory=dict, init=False)
+    workloads: Sequence[Workload]
 
     def decide(self, ledger: Ledger) -> LateOutlook:
         """Writes down which instances are to run again, and says what came too late.
@@ -78,9 +74,9 @@ class LateArrivalHandler:
             ledger: Is brought up to date first.
 
         Raises:
-            UnknownEntityError: a feed of a late input is not on a cluster of its process.
+            UnknownEntityError: a feed of a late input is not on the cluster of its workload.
         """
-        cut_offs = late_inputs(self.store.feeds, self.store.clusters, self.processes)
+        cut_offs = late_inputs(self.workloads)
         if not cut_offs:
             return LateOutlook()
         with self._alone(ledger):
@@ -94,23 +90,19 @@ class LateArrivalHandler:
         waiting: dict[ProcessKey, str] = {}
         due: list[datetime] = []
         with ledger.engine.begin() as connection:
-            status = statuses(connection, [self.store.scheduled_as(one) for one in self.processes], now)
+            status = statuses(connection, [one.entity for one in self.workloads], now)
             watched = {
                 one: cut_off
                 for one, cut_off in cut_offs.items()
-                if status[self._scheduled_as(*one[:2])].status is not Status.SUBMITTED
+                if status[self._entity(*one[:2])].status is not Status.SUBMITTED
             }
             for key, found in reruns.changed(connection, watched).items():
                 name, cluster, nominal = key
-                process = self.store.coordinated_on(name, cluster)
-                if (
-                    process is None
-                    or process.late_process is None
-                    or not self._of(process, cluster).nominal.contains(nominal)
-                ):
+                workload = self._by_place[cluster, name]
+                if workload.late is None or not workload.timeline.contains(nominal):
                     continue
                 own = {one[2]: cut_off for one, cut_off in watched.items() if one[:2] == (cluster, name)}
-                verdict = judge(process.late_process, nominal, own, found.newest, found.arrivals, now)
+                verdict = judge(workload.late, nominal, own, found.newest, found.arrivals, now)
                 if verdict.rerun:
                     request = _request(found, verdict.rerun, now)
                     if request != found.request:
@@ -128,36 +120,27 @@ class LateArrivalHandler:
         self, instance: dg.DagsterInstance, key: ProcessKey, change: LateChange, after: timedelta, now: datetime
     ) -> str:
         name, cluster, nominal = key
-        process = self._process(name, cluster)
-        partitions = self._of(process, cluster)
+        workload = self._by_place[cluster, name]
+        partitions = workload.partitions
         said = too_late_text(name, nominal, change, after)
-        asset = names.process_keys(process, cluster)[0]
+        asset = names.workload_keys(workload)[0]
         partition = key_of(partitions.timeline, partitions.partition_of(nominal))
         late = CameTooLate(name, cluster, nominal, change.feed, change.instance, change.after, now)
         instance.report_runless_asset_event(observation(asset, partition, late, description=said))
         return said
 
-    def _process(self, name: str, cluster: str) -> Process:
-        return self._by_place[name, cluster]
-
     @cached_property
-    def _by_place(self) -> dict[tuple[str, str], Process]:
-        return {(one.name, entry.name): one for one in self.processes for entry in one.clusters}
+    def _by_place(self) -> dict[tuple[str, str], Workload]:
+        return {(one.cluster, one.name): one for one in self.workloads}
 
-    def _scheduled_as(self, cluster: str, name: str) -> tuple[str, str]:
-        entity = self.store.scheduled_as(self._process(name, cluster))
+    def _entity(self, cluster: str, name: str) -> tuple[str, str]:
+        entity = self._by_place[cluster, name].entity
         return entity.kind, entity.name
-
-    def _of(self, process: Process, cluster: str) -> ProcessPartitions:
-        key = (process.name, cluster)
-        if key not in self._partitions:
-            self._partitions[key] = process_partitions(process, cluster, self.store.feeds)
-        return self._partitions[key]
 
     @contextmanager
     def _alone(self, ledger: Ledger) -> Iterator[None]:
         with ledger.engine.begin() as connection:
-            for pipeline in sorted({process.pipelines[0] for process in self.processes}):
+            for pipeline in sorted({one.pipelines[0] for one in self.workloads}):
                 lock_in_transaction(connection, f"falcon late arrival {pipeline}")
             yield
 
@@ -184,9 +167,9 @@ def _once_each(
 
 def late_arrival_sensors(store: EntityStore, settings: Settings) -> Iterator[dg.SensorDefinition]:
     """A late-arrival sensor for each pipeline that has late inputs."""
-    for pipeline, processes in pipelines(store.coordinated).items():
-        if late_inputs(store.feeds, store.clusters, processes):
-            yield _sensor(pipeline, LateArrivalHandler(store, settings.now, processes), partial(open_ledger, settings))
+    for pipeline, workloads in pipelines(store.workloads).items():
+        if late_inputs(workloads):
+            yield _sensor(pipeline, LateArrivalHandler(settings.now, workloads), partial(open_ledger, settings))
 
 
 def _sensor(

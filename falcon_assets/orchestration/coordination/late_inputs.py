@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable
 from datetime import timedelta
 
-from falcon_assets.model.feed import Feed
-from falcon_assets.model.process import Process
+from falcon_assets.planning.workloads.workload import Workload
 
 
-def late_inputs(
-    feeds: Mapping[str, Feed], clusters: Collection[str], processes: Iterable[Process]
-) -> dict[tuple[str, str, str], timedelta]:
-    """(cluster, process, input) -> the cut-off of the feed, of every late input on those clusters."""
+def late_inputs(workloads: Iterable[Workload]) -> dict[tuple[str, str, str], timedelta]:
+    """(cluster, workload, input) -> the cut-off of the feed, of every late input."""
     found = {}
-    for process in processes:
-        read = {declared.name: feeds[declared.feed] for declared in process.inputs}
-        for late in process.late_process.inputs if process.late_process else ():
+    for workload in workloads:
+        read = {declared.name: workload.feeds[declared.feed] for declared in workload.inputs}
+        for late in workload.late.inputs if workload.late else ():
             arrival = read[late.input].late_arrival
             if arrival is not None:
-                here = (one.name for one in process.clusters if one.name in clusters)
-                found.update({(name, process.name, late.input): arrival.cut_off.length for name in here})
+                found[workload.cluster, workload.name, late.input] = arrival.cut_off.length
     return found

@@ -14,13 +14,13 @@ from falcon_assets.ledger.collector_state import Push, pushes, set_incomplete
 from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.feed import Feed
 from falcon_assets.model.instant import format_instant
-from falcon_assets.model.process import Process
 from falcon_assets.orchestration.coordination.circuit_breakers import Breakers
 from falcon_assets.orchestration.coordination.landing_events import Landings, refused
 from falcon_assets.orchestration.mapping.partitions import instant_of_key, key_of
 from falcon_assets.orchestration.platform.open_ledger import Ledger
 from falcon_assets.planning.instances.instance_paths import InstancePaths
 from falcon_assets.planning.time.timeline import feed_timeline
+from falcon_assets.planning.workloads.workload import Workload
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.errors import is_about_path
 from falcon_assets.storage.instances.landing import read, why_unavailable
@@ -42,7 +42,7 @@ class Pushes:
     """
 
     feeds: Mapping[str, Feed]
-    producers: Callable[[str, str], Sequence[Process]]
+    producers: Callable[[str, str], Sequence[Workload]]
     cluster: Cluster
     files_of: Callable[[Feed], ClusterStore]
     breakers: Breakers
@@ -127,7 +127,7 @@ class Pushes:
         return instance, ""
 
 
-def not_from_outside(feed: Feed, cluster: str, producers: Sequence[Process]) -> str | None:
+def not_from_outside(feed: Feed, cluster: str, producers: Sequence[Workload]) -> str | None:
     """Why nothing of a feed lands on one of its clusters from outside, given who writes it there; None: it does."""
     if feed.table_on(cluster):
         return f"feed {feed.name!r} is a table on cluster {cluster!r}, which nobody looks into"

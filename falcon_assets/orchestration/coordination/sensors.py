@@ -10,7 +10,6 @@ from falcon_assets.catalog.store import EntityStore
 from falcon_assets.catalog.watched_definitions import WatchedDefinitions
 from falcon_assets.errors import count_of
 from falcon_assets.ledger.locks import try_lock, unlock
-from falcon_assets.model.process import Process
 from falcon_assets.orchestration.coordination.circuit_breakers import Breakers
 from falcon_assets.orchestration.coordination.collector import Collection, Collector
 from falcon_assets.orchestration.coordination.coordinator import Coordinator, coordinator_lock, pipelines
@@ -21,7 +20,8 @@ from falcon_assets.orchestration.coordination.tick_messages import WaitingNews, 
 from falcon_assets.orchestration.platform.open_ledger import open_ledger
 from falcon_assets.orchestration.runs.dead_runs import DeadRuns
 from falcon_assets.orchestration.runs.deleted_runs import free_instances_of_deleted_runs
-from falcon_assets.planning.instances.dagster_names import job_name, op_name, work_name
+from falcon_assets.planning.instances.dagster_names import op_name
+from falcon_assets.planning.workloads.workload import Workload
 from falcon_assets.settings import Settings
 
 _COLLECT_SECONDS = 25.0
@@ -38,8 +38,8 @@ def sensors(
     breakers, definitions = Breakers(), WatchedDefinitions(store.root)
     for cluster in store.clusters.values():
         yield _collector(Collector(store, cluster, settings, breakers), settings)
-    for pipeline, processes in pipelines(store.coordinated).items():
-        yield _coordinator(store, pipeline, processes, settings, jobs, definitions)
+    for pipeline, workloads in pipelines(store.workloads).items():
+        yield _coordinator(store, pipeline, workloads, settings, jobs, definitions)
     yield from late_arrival_sensors(store, settings)
 
 
@@ -79,25 +79,20 @@ def _left(found: Collection) -> Iterator[str]:
 def _coordinator(
     store: EntityStore,
     pipeline: str,
-    processes: Sequence[Process],
+    workloads: Sequence[Workload],
     settings: Settings,
     jobs: Mapping[str, dg.UnresolvedAssetJobDefinition],
     definitions: WatchedDefinitions,
 ) -> dg.SensorDefinition:
-    coordinator = Coordinator(store, settings, processes)
-    dead_runs, waiting = DeadRuns(processes), WaitingNews()
-    own = {
-        job_name(cluster.name, work_name(process))
-        for process in processes
-        for cluster, _ in store.process_clusters(process)
-    }
+    coordinator = Coordinator(store, settings, workloads)
+    dead_runs, waiting = DeadRuns(workloads), WaitingNews()
 
     @dg.sensor(
         name=op_name(pipeline, "coordinator"),
         description=f"Starts the instances of the pipeline {pipeline} when their time and their inputs have come",
         minimum_interval_seconds=INTERVAL_SECONDS,
         default_status=dg.DefaultSensorStatus.RUNNING,
-        jobs=[jobs[name] for name in sorted(own)],
+        jobs=[jobs[name] for name in sorted({one.job_name for one in workloads})],
     )
     def evaluate(context):  # type: ignore[no-untyped-def]  # Dagster cannot resolve postponed annotations
         if problem := definitions.problem():
@@ -109,7 +104,7 @@ def _coordinator(
                     return dg.SkipReason("falcon run is working on this pipeline")
                 try:
                     dead = dead_runs.end(ledger)
-                    free_instances_of_deleted_runs(ledger, store, settings.now(), processes)
+                    free_instances_of_deleted_runs(ledger, settings.now(), workloads)
                     outlook = coordinator.decide(ledger)
                 finally:
                     unlock(connection, coordinator_lock(pipeline))
@@ -119,8 +114,8 @@ def _coordinator(
                 context.log.info(line)
             if outlook.runs:
                 break
-        for (process, cluster), problem in outlook.problems.items():
-            context.log.error(f"{process} on {cluster}: {problem}")
+        for (name, cluster), problem in outlook.problems.items():
+            context.log.error(f"{name} on {cluster}: {problem}")
         for line in waiting.news(outlook.decisions):
             context.log.info(line)
         requests = [

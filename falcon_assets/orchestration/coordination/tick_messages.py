@@ -44,7 +44,7 @@ def done(outlook: Outlook) -> Iterator[str]:
     """What a coordinator did, a line for each run, and for each instance that will not run by itself any more."""
     for run in outlook.runs:
         late = "late rerun of " if run.launch.late else ""
-        yield f"starts {late}{run.member.process.name} on {run.member.cluster.name} {_times(run.launch)}"
+        yield f"starts {late}{run.workload.name} on {run.workload.cluster} {_times(run.launch)}"
     for (process, cluster), decision in outlook.decisions.items():
         for word, instances in (("timed out", decision.timed_out), ("is skipped", decision.skipped)):
             for nominal, reason in instances[:_LOGGED]:

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 
 import dagster as dg
 
-from falcon_assets.model.process import Process
 from falcon_assets.model.shared import Acl
 from falcon_assets.planning.instances.dagster_names import identifier
+from falcon_assets.planning.workloads.workload import Workload
 
 _NOT_TAG = re.compile(r"[^A-Za-z0-9_.-]")
 _TAG_LENGTH = 63
@@ -20,13 +20,9 @@ def asset_key(cluster: str, feed: str) -> dg.AssetKey:
     return dg.AssetKey([cluster, feed])
 
 
-def process_keys(process: Process, cluster: str) -> list[dg.AssetKey]:
-    """The keys of what a process makes on a cluster: its outputs; without any ``cluster/process``, for its effect.
-
-    What happens to an instance is recorded on the first.
-    """
-    made = [output.feed for output in process.outputs] or [process.name]
-    return [asset_key(cluster, one) for one in made]
+def workload_keys(workload: Workload) -> list[dg.AssetKey]:
+    """The keys of its assets; what happens to an instance is recorded on the first."""
+    return [asset_key(workload.cluster, one) for one in workload.assets]
 
 
 def group_name(groups: tuple[str, ...]) -> str | None:

@@ -1,4 +1,4 @@
-"""How the assets of processes and feeds are partitioned."""
+"""How the assets of feeds are partitioned."""
 
 from __future__ import annotations
 
@@ -6,27 +6,17 @@ from dataclasses import dataclass, field
 
 from falcon_assets.catalog.store import EntityStore
 from falcon_assets.model.feed import Feed
-from falcon_assets.model.process import Process
 from falcon_assets.planning.instances.instances_reading import FeedAsset, Rewriter
-from falcon_assets.planning.instances.process_partitions import ProcessPartitions, process_partitions
 from falcon_assets.planning.replication.targets import replicated_timeline
 from falcon_assets.planning.time.timeline import feed_timeline
 
 
 @dataclass(frozen=True)
 class AssetPartitions:
-    """The partitions of all assets; each is computed when it is asked for, and once."""
+    """The partitions of all feeds; each is computed when it is asked for, and once."""
 
     store: EntityStore
-    _of_processes: dict[tuple[str, str], ProcessPartitions] = field(default_factory=dict, init=False)
     _of_feeds: dict[tuple[str, str], FeedAsset] = field(default_factory=dict, init=False)
-
-    def of_process(self, process: Process, cluster: str) -> ProcessPartitions:
-        """How the assets of ``process`` on ``cluster`` are partitioned."""
-        key = (process.name, cluster)
-        if key not in self._of_processes:
-            self._of_processes[key] = process_partitions(process, cluster, self.store.feeds)
-        return self._of_processes[key]
 
     def of_feed(self, feed: Feed, cluster: str) -> FeedAsset:
         """How the asset of ``feed`` on ``cluster`` is partitioned, by whoever produces it."""
@@ -39,9 +29,9 @@ class AssetPartitions:
         timeline = feed_timeline(feed, cluster)
         if self.store.replications_to(feed.name, cluster):
             return FeedAsset(replicated_timeline(feed, cluster) or timeline)
-        for process in self.store.producers(feed.name, cluster):
-            partitions = self.of_process(process, cluster)
+        for workload in self.store.producers(feed.name, cluster):
+            partitions = workload.partitions
             if partitions.shift is None:
-                output = next(output for output in process.outputs if output.feed == feed.name)
-                return FeedAsset(timeline, Rewriter(output, partitions.timeline, process.timezone))
+                output = next(output for output in workload.outputs if output.feed == feed.name)
+                return FeedAsset(timeline, Rewriter(output, partitions.timeline, workload.timezone))
         return FeedAsset(timeline)

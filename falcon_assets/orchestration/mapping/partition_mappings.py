@@ -14,14 +14,14 @@ from falcon_assets.model.process import Input
 from falcon_assets.orchestration.mapping.input_window_mapping import InputWindowMapping
 from falcon_assets.orchestration.mapping.partitions import partitions_of
 from falcon_assets.planning.instances.instances_reading import FeedAsset, InputWindow
-from falcon_assets.planning.instances.process_partitions import ProcessPartitions
+from falcon_assets.planning.instances.workload_partitions import WorkloadPartitions
 from falcon_assets.planning.time.timeline import Timeline
 from falcon_assets.planning.windows.input_windows import widest
 from falcon_assets.planning.windows.window_offsets import window_offsets
 
 
 def mapping_for(
-    declared: Input, timezone: str, downstream: ProcessPartitions, upstream: FeedAsset
+    declared: Input, timezone: str, downstream: WorkloadPartitions, upstream: FeedAsset
 ) -> dg.PartitionMapping:
     """The mapping from partitions of a process's assets to the partitions of an input's asset.
 
@@ -37,7 +37,7 @@ def mapping_for(
     return InputWindowMapping.of(InputWindow(window, timezone, downstream, upstream))
 
 
-def self_mapping(mapping: dg.PartitionMapping, downstream: ProcessPartitions) -> dg.PartitionMapping | None:
+def self_mapping(mapping: dg.PartitionMapping, downstream: WorkloadPartitions) -> dg.PartitionMapping | None:
     """What says in Dagster that an asset is made from earlier instances of itself; None where nothing can.
 
     Dagster lets an asset depend on itself by its own mapping of time windows only. Where that is not exact, the
@@ -50,7 +50,7 @@ def self_mapping(mapping: dg.PartitionMapping, downstream: ProcessPartitions) ->
     )
 
 
-def _offsets(declared: Input, downstream: ProcessPartitions, upstream: FeedAsset) -> tuple[int, int] | None:
+def _offsets(declared: Input, downstream: WorkloadPartitions, upstream: FeedAsset) -> tuple[int, int] | None:
     """Offsets for the built-in mapping, in steps of the downstream partitions; None where it would not be exact."""
     if upstream.rewriter is not None:
         return None
@@ -80,7 +80,7 @@ def _starts_windows(feed: Timeline, process: Timeline) -> bool:
     return feed.frequency.length <= process.frequency.length
 
 
-def _lag(downstream: ProcessPartitions) -> int | None:
+def _lag(downstream: WorkloadPartitions) -> int | None:
     """By how many steps a partition lies after its nominal time; None where the two grids are out of phase."""
     if downstream.shift is None:
         return 0

@@ -15,9 +15,9 @@ from falcon_assets.errors import ExpressionError
 from falcon_assets.model.instant import format_instant, parse_instant
 from falcon_assets.orchestration.dagster_internals.tags import HIDDEN, PARENT_RUN, PRIORITY, RANGE_END, RANGE_START
 from falcon_assets.orchestration.mapping.partitions import key_of
-from falcon_assets.planning.instances.process_partitions import ProcessPartitions
 from falcon_assets.planning.rules.situation import Launch
 from falcon_assets.planning.time.clock import Clock
+from falcon_assets.planning.workloads.workload import Workload
 
 PROCESS = "falcon/process"
 CLUSTER = "falcon/cluster"
@@ -41,17 +41,16 @@ BY_ITSELF = {PRIORITY: "-1"}
 _NUMBERS = re.compile(r"[0-9]{1,9}( [0-9]{1,9})*")
 
 
-def launch_tags(
-    process: str, cluster: str, partitions: ProcessPartitions, launch: Launch, attempts: Sequence[int], clock: str
-) -> dict[str, str]:
+def launch_tags(workload: Workload, launch: Launch, attempts: Sequence[int], clock: str) -> dict[str, str]:
     """The tags of a run that carries the instances of ``launch``."""
+    partitions = workload.partitions
     first, last = (
         key_of(partitions.timeline, partitions.partition_of(nominal))
         for nominal in (launch.nominals[0], launch.nominals[-1])
     )
     return {
-        PROCESS: process,
-        CLUSTER: cluster,
+        PROCESS: workload.name,
+        CLUSTER: workload.cluster,
         NOMINAL_TIMES: " ".join(map(format_instant, launch.nominals)),
         ATTEMPTS: " ".join(map(str, attempts)),
         SLOTS: str(launch.slots),

@@ -13,9 +13,9 @@ from falcon_assets.model.feed import Feed
 from falcon_assets.orchestration.platform.open_ledger import Ledger
 from falcon_assets.orchestration.runs.run_locks import instance_lock
 from falcon_assets.planning.instances.instance_paths import InstancePaths
-from falcon_assets.planning.replication.replication_process import Replication, replication_name
 from falcon_assets.planning.retention.eviction import StoredInstance, Verdict, plan_eviction
 from falcon_assets.planning.retention.reasons_to_keep import Need
+from falcon_assets.planning.workloads.replication_workload import ReplicationWorkload, replication_name
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.eviction.unfinished_copies import UnfinishedCopy, remove_unfinished
 
@@ -56,7 +56,11 @@ def plan_copies(
 
 
 def remove_copies(
-    ledger: Ledger, replications: Sequence[Replication], feed: Feed, files: ClusterStore, planned: Sequence[CopyVerdict]
+    ledger: Ledger,
+    replications: Sequence[ReplicationWorkload],
+    feed: Feed,
+    files: ClusterStore,
+    planned: Sequence[CopyVerdict],
 ) -> Iterator[tuple[CopyVerdict, FalconError | None]]:
     """Removes what the verdicts let go, one after the other; why not, where it could not be.
 

@@ -16,18 +16,18 @@ from falcon_assets.ledger import queries, reruns
 from falcon_assets.ledger.status import Status, statuses
 from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.feed import Feed
-from falcon_assets.model.process import Input, Process
+from falcon_assets.model.process import Input
 from falcon_assets.orchestration.coordination.cluster_reruns import look_at_reruns
 from falcon_assets.orchestration.coordination.cluster_snapshot import progress_key
 from falcon_assets.orchestration.coordination.late_inputs import late_inputs
 from falcon_assets.orchestration.runs.unfinished_runs import asked_by_hand
-from falcon_assets.planning.instances.process_partitions import process_instances
-from falcon_assets.planning.replication.replication_process import Replication, replications_to
 from falcon_assets.planning.retention.readers import PendingInstances, needed_by_readers
 from falcon_assets.planning.retention.reasons_to_keep import Need, needed_by_target
 from falcon_assets.planning.rules.retries import is_alive
-from falcon_assets.planning.time.timeline import feed_timeline, process_timeline
+from falcon_assets.planning.time.timeline import feed_timeline
 from falcon_assets.planning.windows.input_windows import widest
+from falcon_assets.planning.workloads.replication_workload import ReplicationWorkload, replications_to
+from falcon_assets.planning.workloads.workload import Workload
 
 
 class _Sent(NamedTuple):
@@ -79,42 +79,41 @@ class PendingReaders:
         readers = self._readers.get(feed.name, ())
         needs = [needed_by_readers(pending, one, timeline, there, asked) for pending, one in readers]
         for target, again, came in self._sent.get(feed.name, ()):
-            needs.append(needed_by_target(target, again.timeline, came))
-            needs.append(needed_by_readers(again, again.process.inputs[0], again.timeline, (), asked))
+            needs.append(needed_by_target(target, again.workload.timeline, came))
+            needs.append(needed_by_readers(again, again.workload.inputs[0], again.workload.timeline, (), asked))
         return needs
 
     def of_copies(self, feed: Feed, asked: Collection[datetime]) -> list[Need]:
         """Why what is staged of instances of the feed must stay: who needs them, and who is to copy them yet."""
         timeline = feed_timeline(feed, self._cluster.name)
         brought = self._brought.get(feed.name, ())
-        copying = [needed_by_readers(one, one.process.inputs[0], timeline, (), asked) for one in brought]
+        copying = [needed_by_readers(one, one.workload.inputs[0], timeline, (), asked) for one in brought]
         return [*copying, *self.of(feed, asked)]
 
     def _read(self, feeds: Container[str]) -> dict[str, list[tuple[PendingInstances, Input]]]:
         """Feed -> the processes here that read it, and by which input."""
         here = self._cluster.name
-        there = [one for one in self._store.processes.values() if one.on(here)]
-        processes = [one for one in there if any(declared.feed in feeds for declared in one.inputs)]
-        status = statuses(self._connection, processes, self._now)
-        scheduled = {one.name for one in processes if status[one.kind, one.name].status is not Status.SUBMITTED}
-        first = {one.name: self._first_open(one) for one in processes}
-        attempts = {one.name: one.retry.attempts for one in processes if one.retry.policy != "final"}
+        there = [one for one in self._store.process_workloads if one.cluster == here]
+        workloads = [one for one in there if any(declared.feed in feeds for declared in one.inputs)]
+        status = statuses(self._connection, [one.entity for one in workloads], self._now)
+        scheduled = {one.name for one in workloads if status["process", one.name].status is not Status.SUBMITTED}
+        first = {one.name: self._first_open(one) for one in workloads}
+        attempts = {one.name: one.retry.attempts for one in workloads if one.retry.policy != "final"}
         records = queries.records(self._connection, here, first, attempts)
         asked = look_at_reruns(self._connection, self._store, here, (), self._now)
-        changed = self._changed([one for one in processes if one.name in scheduled], here)
+        changed = self._changed([one for one in workloads if one.name in scheduled], here)
         found: dict[str, list[tuple[PendingInstances, Input]]] = {}
-        for process in processes:
-            name = process.name
+        for workload in workloads:
+            name = workload.name
             pending = PendingInstances(
-                process,
-                process_instances(process, here, self._store.feeds),
+                workload,
                 self._now,
                 first[name] if name in scheduled else None,  # they run by themselves, or will when it is resumed
                 {**asked.records.get(name, {}), **records[name]},
                 {*asked.requests.get(name, ()), *changed.get(name, ())},
-                asked_by_hand(self._runs, self._store, process, here),
+                asked_by_hand(self._runs, workload),
             )
-            for one in process.inputs:
+            for one in workload.inputs:
                 found.setdefault(one.feed, []).append((pending, one))
         return found
 
@@ -137,16 +136,15 @@ class PendingReaders:
             for target in feed.clusters
             if target.type == "target"
             for one in replications_to(feed, target)
-            if one.source == here
+            if one.reads_on == here
         ]
-        spans = {(one.target, one.feed): process_timeline(one, one.target) for one in replications}
-        ends = {key: (timeline.start, timeline.end) for key, timeline in spans.items()}
+        ends = {(one.cluster, one.entity.name): (one.timeline.start, one.timeline.end) for one in replications}
         arrived, gone = queries.available(self._connection, ends), queries.evicted(self._connection, ends)
         found: dict[str, list[_Sent]] = {}
         for one, pending in self._pending_copies(replications, {}):
-            key = (one.target, one.feed)
+            key = (one.cluster, one.entity.name)
             came = {*arrived.get(key, ()), *gone.get(key, ())}
-            found.setdefault(one.feed, []).append(_Sent(one.target, pending, came))
+            found.setdefault(one.entity.name, []).append(_Sent(one.cluster, pending, came))
         return found
 
     def _brought_here(self, feeds: Iterable[str]) -> dict[str, list[PendingInstances]]:
@@ -154,18 +152,17 @@ class PendingReaders:
         copying = [one for name in feeds for one in self._store.replications_to(name, self._cluster.name)]
         found: dict[str, list[PendingInstances]] = {}
         for one, pending in self._pending_copies(copying, {one.name: self._first_open(one) for one in copying}):
-            found.setdefault(one.feed, []).append(pending)
+            found.setdefault(one.entity.name, []).append(pending)
         return found
 
     def _pending_copies(
-        self, replications: Iterable[Replication], first_open: Mapping[str, datetime]
-    ) -> Iterator[tuple[Replication, PendingInstances]]:
+        self, replications: Iterable[ReplicationWorkload], first_open: Mapping[str, datetime]
+    ) -> Iterator[tuple[ReplicationWorkload, PendingInstances]]:
         """What is on its way to targets, and from ``first_open`` on what is to be: by the name of the replication."""
-        for target, alike in groupby(sorted(replications, key=attrgetter("target")), attrgetter("target")):
+        for target, alike in groupby(sorted(replications, key=attrgetter("cluster")), attrgetter("cluster")):
             ours = list(alike)
-            timelines = {one.name: process_timeline(one, target) for one in ours}
             attempts = {one.name: one.retry.attempts for one in ours if one.name in first_open}
-            asked = {one.name: first_open.get(one.name, timelines[one.name].end) for one in ours}
+            asked = {one.name: first_open.get(one.name, one.timeline.end) for one in ours}
             unfinished = queries.records(self._connection, target, asked, attempts)
             requested = reruns.requested(self._connection, [target])
             changed = self._changed(ours, target)
@@ -173,30 +170,28 @@ class PendingReaders:
                 again = {
                     rerun.nominal: rerun.record
                     for rerun in requested
-                    if rerun.process == one.name and is_alive(rerun.request, rerun.record, one)
+                    if rerun.process == one.name and is_alive(rerun.request, rerun.record, one.retry)
                 }
                 yield (
                     one,
                     PendingInstances(
                         one,
-                        timelines[one.name],
                         self._now,
                         first_open.get(one.name),
                         {**unfinished[one.name], **again},
                         {*again, *changed.get(one.name, ())},
-                        asked_by_hand(self._runs, self._store, one, target),
+                        asked_by_hand(self._runs, one),
                     ),
                 )
 
-    def _changed(self, processes: Sequence[Process], cluster: str) -> dict[str, set[datetime]]:
-        """Process -> the instances whose late inputs changed: to be checked, and nobody said that it was too late."""
-        late = [one for one in late_inputs(self._store.feeds, self._store.clusters, processes) if one[0] == cluster]
+    def _changed(self, workloads: Iterable[Workload], cluster: str) -> dict[str, set[datetime]]:
+        """Workload -> the instances whose late inputs changed: to be checked, and nobody said that it was too late."""
+        late = late_inputs(workloads) if cluster in self._store.clusters else {}
         found: dict[str, set[datetime]] = {}
         for name, _, nominal in reruns.changed(self._connection, late):
             found.setdefault(name, set()).add(nominal)
         return found
 
-    def _first_open(self, process: Process) -> datetime:
-        """Before which all that the process makes here is settled."""
-        timeline = process_instances(process, self._cluster.name, self._store.feeds)
-        return self._progress.get(progress_key(process, timeline), timeline.start)
+    def _first_open(self, workload: Workload) -> datetime:
+        """Before which all that it makes here is settled."""
+        return self._progress.get(progress_key(workload), workload.timeline.start)

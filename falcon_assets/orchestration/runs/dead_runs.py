@@ -16,11 +16,11 @@ from sqlalchemy import Connection
 
 from falcon_assets.ledger import queries
 from falcon_assets.ledger.locks import locked
-from falcon_assets.model.process import Process
 from falcon_assets.orchestration.dagster_internals.runs import end_as_failed
 from falcon_assets.orchestration.mapping import run_tags
 from falcon_assets.orchestration.platform.open_ledger import Ledger
 from falcon_assets.orchestration.runs.run_locks import RETAKEN_WITHIN_SECONDS, run_lock
+from falcon_assets.planning.workloads.workload import Workload
 
 PATIENCE_SECONDS = 30.0
 """So long a lock must be seen free: a run takes it a moment after its start, and again after PostgreSQL restarts."""
@@ -35,16 +35,16 @@ _UNFINISHED = [
 
 @dataclass(frozen=True)
 class DeadRuns:
-    """Finds the dead among the runs of some processes, from look to look; keep it as long as you look.
+    """Finds the dead among the runs of some workloads, from look to look; keep it as long as you look.
 
     Attributes:
-        processes: Whose runs.
-        foreground: Whether this is ``falcon run``, which is the only one that works on the processes: nobody else
+        workloads: Whose runs.
+        foreground: Whether this is ``falcon run``, which is the only one that works on them: nobody else
             would start or stop the runs of an earlier ``falcon run``, so they need not be started to be dead.
         patience: In seconds (real time).
     """
 
-    processes: Sequence[Process]
+    workloads: Sequence[Workload]
     foreground: bool = False
     patience: float = PATIENCE_SECONDS
     _free_since: dict[str, float] = field(default_factory=dict, init=False)
@@ -87,10 +87,10 @@ class DeadRuns:
         runs = {run.run_id: run for run in unfinished if run.status is started or run_tags.FOREGROUND in run.tags}
         if not runs:
             return {}
-        names = {process.name for process in self.processes}
+        names = {workload.name for workload in self.workloads}
         with ledger.engine.connect() as connection:
             locks = {
-                run_id: {run_lock(run_id, process, cluster) for process, cluster in work if process in names}
+                run_id: {run_lock(run_id, name, cluster) for name, cluster in work if name in names}
                 for run_id, work in _work(connection, runs.values()).items()
             }
             alive = locked(connection, [name for of_run in locks.values() for name in of_run])
@@ -98,9 +98,9 @@ class DeadRuns:
 
 
 def _work(connection: Connection, runs: Collection[dg.DagsterRun]) -> dict[str, set[tuple[str, str]]]:
-    """Run -> the (process, cluster) that it computes: what it is tagged with, and what it has begun.
+    """Run -> the (workload, cluster) that it carries: what it is tagged with, and what it has begun.
 
-    The latter because a run that a person starts in the UI may carry assets of several processes, and no tags.
+    The latter because a run that a person starts in the UI may carry assets of several workloads, and no tags.
     """
     found = queries.begun(connection, [run.run_id for run in runs])
     for run in runs:

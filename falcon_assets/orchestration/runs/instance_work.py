@@ -46,7 +46,7 @@ class Prepared(Protocol):
 
 
 class InstanceWork(Protocol):
-    """How the instances of a process or replication are run."""
+    """How the instances of a workload are run."""
 
     def prepare(self, nominal: datetime, late: tuple[LateChange, ...], evicted: Evicted) -> Prepared:
         """Looks whether the instance can run; touches no Spark.
@@ -95,4 +95,4 @@ class _Computed:
         return self.result.nominal
 
     def events(self, partition: str, at: datetime) -> Iterator[Event]:
-        return materializations(self.result, self.runner.store, self.runner.process, partition, at)
+        return materializations(self.result, self.runner.process.name, self.runner.cluster.name, partition, at)

@@ -11,22 +11,20 @@ from falcon_assets.events.event_log import materialization
 from falcon_assets.events.feed_instances import FeedInstanceAvailable
 from falcon_assets.events.process_instances import InstanceChanged
 from falcon_assets.events.work_done import WorkDone
-from falcon_assets.model.process import Process
 from falcon_assets.orchestration.mapping import asset_keys as names
 from falcon_assets.orchestration.runs.instance_run import InstanceResult
 from falcon_assets.planning.instances.instance_record import InstanceState
-from falcon_assets.storage.cluster_store import ClusterStore
 
 
 def materializations(
-    result: InstanceResult, store: ClusterStore, process: Process, partition: str, at: datetime
+    result: InstanceResult, process: str, cluster: str, partition: str, at: datetime
 ) -> Iterator[dg.AssetMaterialization]:
     """One event per output (without any, one for the effect), on its own partition, with all that decisions need.
 
     The last one says that the process instance succeeded.
     """
-    cluster, nominal, inputs, late = store.cluster.name, result.nominal, result.inputs, result.late
-    succeeded = InstanceChanged(process.name, cluster, nominal, InstanceState.SUCCEEDED, at, inputs=inputs, late=late)
+    nominal, inputs, late = result.nominal, result.inputs, result.late
+    succeeded = InstanceChanged(process, cluster, nominal, InstanceState.SUCCEEDED, at, inputs=inputs, late=late)
     work = WorkDone(round(result.seconds, 3), result.application_id)
     published = [
         FeedInstanceAvailable(
@@ -38,7 +36,7 @@ def materializations(
             output.version.bytes,
             output.records,
             output.version.files,
-            process=process.name,
+            process=process,
             nominal=nominal,
             inputs=inputs,
             late=late,
@@ -46,7 +44,7 @@ def materializations(
         )
         for output in result.outputs
     ]
-    keys = names.process_keys(process, cluster)
+    keys = [names.asset_key(cluster, one.feed) for one in published] or [names.asset_key(cluster, process)]
     for key, one in zip(keys, published[:-1], strict=False):
         yield materialization(key, partition, one, work)
     yield materialization(keys[-1], partition, *published[-1:], succeeded, work)

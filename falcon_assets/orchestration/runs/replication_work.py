@@ -25,8 +25,8 @@ from falcon_assets.orchestration.runs.instance_work import Done, Event, Prepared
 from falcon_assets.planning.instances.instance_paths import InstancePaths
 from falcon_assets.planning.instances.instance_record import InstanceState, LateChange
 from falcon_assets.planning.replication.options import replication_options
-from falcon_assets.planning.replication.replication_process import Replication, replication_name
 from falcon_assets.planning.replication.targets import Contribution, sources_of
+from falcon_assets.planning.workloads.replication_workload import ReplicationWorkload, replication_name
 from falcon_assets.spark.copying import copy_instance
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.copying.complete_copies import publish_if_complete
@@ -56,7 +56,7 @@ class Route:
         parts: What every source brings to the target.
     """
 
-    replication: Replication
+    replication: ReplicationWorkload
     feed: Feed
     source: ClusterStore
     target: ClusterStore
@@ -65,7 +65,7 @@ class Route:
     @property
     def part(self) -> Contribution:
         """What this source brings."""
-        return next(part for part in self.parts if part.source == self.replication.source)
+        return next(part for part in self.parts if part.source == self.replication.reads_on)
 
     def source_path(self, instance: datetime) -> str:
         """Where the instance is on the source."""
@@ -100,7 +100,7 @@ class ReplicationWork:
         if not is_available(route.source, route.feed, path):
             line = f"{route.feed.name} {format_instant(nominal)} at {route.source.shown(path)}"
             gone = evicted(route.feed.name, [nominal]).get(nominal)
-            subject = f"{route.replication.name} on {route.replication.target} at {format_instant(nominal)}"
+            subject = f"{route.replication.name} on {route.replication.cluster} at {format_instant(nominal)}"
             if gone is not None:
                 raise MissingInputsError(subject, [], [f"{line}, evicted on {format_instant(gone)}"])
             raise MissingInputsError(subject, [line])
@@ -124,7 +124,7 @@ class _Copy:
             read = fingerprint(route.source, path, route.feed.availability_flag)
             with InstanceCopy(route.source, path, route.target, output, route.part, options) as copy:
                 result = copy_instance(session, copy, self._progress())
-            key = f"{route.feed.name} on {route.replication.target} at {format_instant(self.nominal)}"
+            key = f"{route.feed.name} on {route.replication.cluster} at {format_instant(self.nominal)}"
             sources = [part.source for part in sources_of(route.parts, self.nominal)]
             version = publish_if_complete(route.target, key, output, route.part.source, sources)
         late = tuple(replace(one, after=read.version) for one in self.late)
@@ -133,13 +133,13 @@ class _Copy:
 
     def _others(self, sources: Sequence[str]) -> dict[str, str | None]:
         """Which versions of the other sources have come, by source."""
-        ledger, replication = self.work.fence.ledger, self.work.route.replication
+        ledger, route = self.work.fence.ledger, self.work.route
         if len(sources) < 2:
             return {}
-        names_of = {replication_name(replication.feed, source): source for source in sources}
+        names_of = {replication_name(route.feed.name, source): source for source in sources}
         ledger.catch_up()
         with ledger.engine.connect() as connection:
-            found = queries.versions_read(connection, list(names_of), replication.target, self.nominal)
+            found = queries.versions_read(connection, list(names_of), route.target.cluster.name, self.nominal)
         return {names_of[name]: version for name, version in found.items()}
 
     @contextmanager
@@ -149,7 +149,7 @@ class _Copy:
         if Ability.RENAME not in kind_of(route.target).cannot:
             yield
             return
-        lock = f"falcon copy {route.feed.name} {route.replication.target} {format_instant(self.nominal)}"
+        lock = f"falcon copy {route.feed.name} {route.replication.cluster} {format_instant(self.nominal)}"
         hold.wait_for(lock)
         try:
             yield
@@ -184,10 +184,10 @@ class _Copied:
 
     def events(self, partition: str, at: datetime) -> Iterator[Event]:
         replication, feed = self.route.replication, self.route.feed.name
-        key, what = names.asset_key(replication.target, feed), f"{replication.name} {format_instant(self.nominal)}"
+        key, what = names.asset_key(replication.cluster, feed), f"{replication.name} {format_instant(self.nominal)}"
         inputs = {replication.inputs[0].name: (self._read(),)}
         succeeded = InstanceChanged(
-            replication.name, replication.target, self.nominal, InstanceState.SUCCEEDED, at, inputs=inputs
+            replication.name, replication.cluster, self.nominal, InstanceState.SUCCEEDED, at, inputs=inputs
         )
         work, copied = WorkDone(round(self.result.seconds, 3)), self._files()
         if self.version is None:
@@ -195,7 +195,7 @@ class _Copied:
             yield observation(key, partition, succeeded, copied, work, description=said)
             return
         available = FeedInstanceAvailable(
-            replication.target,
+            replication.cluster,
             feed,
             self.nominal,
             self.version.version,
@@ -212,13 +212,13 @@ class _Copied:
 
     def _read(self) -> Consumption:
         path = f"{self.route.source.root or ''}{self.route.source_path(self.nominal)}"
-        source = self.route.replication.source
+        source = self.route.replication.reads_on
         return Consumption(self.route.feed.name, self.nominal, self.read.version, source, path)
 
     def _files(self) -> FilesCopied:
         result = self.result
         return FilesCopied(
-            self.route.replication.source,
+            self.route.replication.reads_on,
             result.files_copied,
             result.files_skipped,
             result.files_failed,

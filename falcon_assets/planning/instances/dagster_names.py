@@ -7,9 +7,6 @@ from __future__ import annotations
 
 import re
 
-from falcon_assets.model.process import Process
-from falcon_assets.planning.replication.replication_process import Replication
-
 _NOT_IDENTIFIER = re.compile(r"[^A-Za-z0-9_]")
 
 
@@ -23,14 +20,9 @@ def op_name(whose: str, work: str) -> str:
     return identifier(f"{whose}__{work}")
 
 
-def job_name(cluster: str, work: str) -> str:
-    """The name of the job of work on a cluster: that of its op, with ``_job`` behind."""
-    return f"{op_name(cluster, work)}_job"
-
-
-def work_name(process: Process) -> str:
-    """What the op and the job of a process are named after; all replications of a feed to a cluster have one op."""
-    return replication_work(process.feed) if isinstance(process, Replication) else process.name
+def job_name(op: str) -> str:
+    """The name of the job of an op: its own, with ``_job`` behind."""
+    return f"{op}_job"
 
 
 def replication_work(feed: str) -> str:

@@ -10,8 +10,7 @@ from typing import TypeAlias
 
 from falcon_assets.model.expression import Kind
 from falcon_assets.model.feed import Feed
-from falcon_assets.model.process import Process
-from falcon_assets.planning.replication.replication_process import Replication
+from falcon_assets.model.process import Input, Output, Process
 from falcon_assets.planning.windows.expression_bounds import expression_bounds
 
 Node: TypeAlias = tuple[str, str, str]
@@ -20,17 +19,15 @@ Edge: TypeAlias = tuple[Node, Node]
 """What is read or copied, and who does or has it then."""
 
 
-def own_feeds(process: Process) -> set[str]:
-    """The feeds that the process both reads and writes in one place: its instances need those before them."""
-    if isinstance(process, Replication):
-        return set()  # it reads another cluster
-    return {one.feed for one in process.inputs} & {one.feed for one in process.outputs}
+def own_feeds(inputs: Iterable[Input], outputs: Iterable[Output]) -> frozenset[str]:
+    """The feeds that are both read and written: instances need those before them."""
+    return frozenset(one.feed for one in inputs) & {one.feed for one in outputs}
 
 
 def dependencies(processes: Iterable[Process], feeds: Iterable[Feed]) -> Iterator[Edge]:
     """All edges, but for what processes read of their own outputs."""
     for process in processes:
-        own = own_feeds(process)
+        own = own_feeds(process.inputs, process.outputs)
         for entry in process.clusters:
             node = ("process", process.name, entry.name)
             yield from ((("feed", one.feed, entry.name), node) for one in process.inputs if one.feed not in own)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from falcon_assets.model.process import Input, Output
-from falcon_assets.planning.instances.process_partitions import ProcessPartitions
+from falcon_assets.planning.instances.workload_partitions import WorkloadPartitions
 from falcon_assets.planning.time.timeline import Timeline
 from falcon_assets.planning.windows.consumers import consumers
 from falcon_assets.planning.windows.input_windows import input_instances, nominal_of_output, output_instance
@@ -70,7 +70,7 @@ class InputWindow:
 
     declared: Input
     timezone: str
-    downstream: ProcessPartitions
+    downstream: WorkloadPartitions
     upstream: FeedAsset
 
     def read_by(self, partition: datetime) -> Iterable[datetime]:

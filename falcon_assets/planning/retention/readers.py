@@ -9,7 +9,7 @@ from datetime import datetime
 from functools import cached_property
 
 from falcon_assets.model.expression import Call
-from falcon_assets.model.process import Input, Process
+from falcon_assets.model.process import Input
 from falcon_assets.planning.instances.instance_record import InstanceRecord
 from falcon_assets.planning.retention.reasons_to_keep import Need, NeededByProcess
 from falcon_assets.planning.rules.retries import settled
@@ -18,17 +18,17 @@ from falcon_assets.planning.time.wall_clock import MICROSECOND
 from falcon_assets.planning.windows.consumers import reader_span
 from falcon_assets.planning.windows.evaluate import evaluate_time
 from falcon_assets.planning.windows.input_windows import widest
+from falcon_assets.planning.workloads.workload import Workload
 
 
 @dataclass(frozen=True)
 class PendingInstances:
-    """The instances of a process on a cluster that are due and not over; what is not due yet needs nothing.
+    """The instances of a workload that are due and not over; what is not due yet needs nothing.
 
     Attributes:
-        process: The process.
-        timeline: Its nominal times there.
+        workload: The workload.
         now: The time.
-        first_open: Everything before it is settled, but for what ``records`` and ``again`` say. None: the process is
+        first_open: Everything before it is settled, but for what ``records`` and ``again`` say. None: the workload is
             not scheduled, and only what a run has in hand is pending.
         records: What is known, by nominal time: about instances from ``first_open`` on and about those before it that
             are not settled.
@@ -36,8 +36,7 @@ class PendingInstances:
         asked: Those that a person started a run for, and the run.
     """
 
-    process: Process
-    timeline: Timeline
+    workload: Workload
     now: datetime
     first_open: datetime | None
     records: Mapping[datetime, InstanceRecord]
@@ -56,7 +55,7 @@ class PendingInstances:
         if self.first_open is None or nominal > self.now:
             return None
         if record is not None:
-            return None if settled(record, self.process) else "has yet to run"
+            return None if settled(record, self.workload.retry) else "has yet to run"
         return "has yet to run" if nominal >= self.first_open else None
 
     def first_from(self, moment: datetime) -> datetime | None:
@@ -64,8 +63,9 @@ class PendingInstances:
         at = bisect_left(self._known, moment)
         known = self._known[at] if at < len(self._known) else None
         if self.first_open is not None:
-            for index in self.timeline.indexes(max(moment, self.first_open), self.now):
-                nominal = self.timeline.instance(index)
+            timeline = self.workload.timeline
+            for index in timeline.indexes(max(moment, self.first_open), self.now):
+                nominal = timeline.instance(index)
                 if known is not None and known <= nominal:
                     break
                 if nominal not in self.records:
@@ -76,7 +76,9 @@ class PendingInstances:
     def _known(self) -> list[datetime]:
         """Those of which something is known, oldest first."""
         return sorted(
-            one for one in {*self.records, *self.again, *self.asked} if self.timeline.contains(one) and self.why(one)
+            one
+            for one in {*self.records, *self.again, *self.asked}
+            if self.workload.timeline.contains(one) and self.why(one)
         )
 
 
@@ -87,13 +89,13 @@ def needed_by_readers(
     available: Collection[datetime],
     asked: Collection[datetime],
 ) -> Need:
-    """What the pending instances of a process need of the feed of one of their inputs, optional inputs included.
+    """What the pending instances of a workload need of the feed of one of their inputs, optional inputs included.
 
     It takes the longer the more instances are asked about or available, not the more instances are pending.
 
     Args:
-        pending: The process instances.
-        declared: One of the inputs of the process.
+        pending: The instances of the workload.
+        declared: One of the inputs of the workload.
         feed: The timeline of its feed on the cluster.
         available: The available instances of the feed, for ``latest`` and ``future``.
         asked: Those instances of the feed that will be asked about.
@@ -126,7 +128,7 @@ class _Needed:
         """``reader`` reads the instances from ``first`` to before ``stop``."""
         new = max(first, self._before.stop) if first >= self._before.start else first
         if new < stop:
-            reason = NeededByProcess(self.pending.process.name, reader, self.pending.why(reader) or "")
+            reason = NeededByProcess(self.pending.workload.name, reader, self.pending.why(reader) or "")
             for instance in self.instances[new:stop]:
                 self.reasons.setdefault(instance, reason)
         if stop > self._before.stop:
@@ -135,12 +137,13 @@ class _Needed:
 
 def _need_windows(needed: _Needed, declared: Input, feed: Timeline) -> None:
     """What windows between two times need; goes through those readers only that may need one more instance."""
-    pending, zone = needed.pending, needed.pending.process.timezone
-    begun = pending.timeline.start
+    pending, zone = needed.pending, needed.pending.workload.timezone
+    timeline = pending.workload.timeline
+    begun = timeline.start
     for at, instance in enumerate(needed.instances):
         if instance in needed.reasons:
             continue
-        span = reader_span(declared, pending.timeline, feed, zone, instance)
+        span = reader_span(declared, timeline, feed, zone, instance)
         while instance not in needed.reasons:
             reader = pending.first_from(span.first if span.is_exact else max(begun, span.first))
             if reader is None or reader > span.last:
@@ -187,7 +190,7 @@ def _need_future(needed: _Needed, feed: Timeline, first: tuple[int, ...], last: 
     Windows change where a reader passes an available instance, and where an instance comes within a limit.
     """
     there = needed.instances
-    reader = needed.pending.first_from(needed.pending.timeline.start) if first[0] <= last[0] else None
+    reader = needed.pending.first_from(needed.pending.workload.timeline.start) if first[0] <= last[0] else None
     while reader is not None:
         passed = bisect_left(there, reader)
         if passed == len(there):

@@ -1,4 +1,4 @@
-"""What to do about the instances of a process now: run, skip, give up or go on waiting (source: Falcon's coordinator).
+"""What to do about the instances of a workload now: run, skip, give up or go on waiting (source: Falcon's coordinator).
 
 Nothing here acts: a situation gives one decision, and the same situation always gives the same one.
 """
@@ -12,7 +12,6 @@ from itertools import chain, islice
 
 from falcon_assets.planning.instances.instance_record import LATE, InstanceRecord, InstanceState
 from falcon_assets.planning.instances.reason import Reason
-from falcon_assets.planning.replication.replication_process import delay_of
 from falcon_assets.planning.rules.own_outputs import OwnChain
 from falcon_assets.planning.rules.retries import later, reopened, settled
 from falcon_assets.planning.rules.situation import Decision, Launch, Situation
@@ -32,7 +31,7 @@ from falcon_assets.planning.rules.waiting import (
 from falcon_assets.planning.windows.instance_set import InstanceSet
 
 LOOKED_AT = 1000
-"""How many pending instances one look considers in the order of the process, whatever they wait for.
+"""How many pending instances one look considers in the order of the workload, whatever they wait for.
 
 Of the others it finds those that are ready, and the oldest that have waited too long; the rest is counted.
 """
@@ -96,18 +95,18 @@ class _Decider:
     @property
     def is_fifo(self) -> bool:
         """Whether the oldest go first."""
-        return self.at.process.order == "FIFO"
+        return self.at.workload.order == "FIFO"
 
     def due(self) -> int:
         """How many instances of the timeline are due."""
         at = self.at
-        now = at.now - delay_of(at.process)
+        now = at.now - at.workload.delay
         horizon = now if at.until is None else min(now, at.until)
         return at.timeline.indexes(at.timeline.start, horizon).stop
 
     def is_settled(self, nominal: datetime) -> bool:
         record = self.at.records.get(nominal)
-        return record is not None and settled(record, self.at.process)
+        return record is not None and settled(record, self.at.workload.retry)
 
     def pending_before(self, first_open: int) -> list[int]:
         """Indexes of older instances that are pending again: reruns, and what a person ran and failed."""
@@ -129,7 +128,7 @@ class _Decider:
     def consider_ready(self, rest: Sequence[range]) -> None:
         """Considers those of the others that have all their inputs, as many as may start."""
         at = self.at
-        drops = at.process.order == "LAST_ONLY"
+        drops = at.workload.order == "LAST_ONLY"
         room = at.budget if at.at_once > at.slots_in_use else 0
         if at.since is None or not (drops or len(self.ready) < room):
             return
@@ -203,7 +202,7 @@ class _Decider:
         """Shares the free slots out among stretches of ready instances."""
         at, ready = self.at, self.ready
         first_runs = [one for one in ready if one[1] not in at.requests]
-        if at.process.order == "LAST_ONLY" and first_runs:
+        if at.workload.order == "LAST_ONLY" and first_runs:
             newer = NewerIsReady(first_runs[0][1])
             self.skipped += [(nominal, newer) for _, nominal in first_runs[1:]]
             # What has run before is asked for by name: it is neither too old nor in the way of others.
@@ -220,7 +219,7 @@ class _Decider:
             launches.append(Launch(tuple(sorted(stretch)), slots, self._is_late(stretch[0])))
             free -= slots
             budget -= len(stretch)
-        reason: Reason = NoFreeSlot(at.process.parallel, at.at_once < at.process.parallel)
+        reason: Reason = NoFreeSlot(at.workload.parallel, at.at_once < at.workload.parallel)
         if free > 0:
             reason = TurnPending(at.budget)
         for _, nominal in ready[taken:]:
@@ -235,7 +234,7 @@ class _Decider:
         index = max(due, at.timeline.first)
         following = {at.timeline.instance(index)} if index < at.timeline.count else set()
         wanted = {T for T in following if at.until is None or at.until >= T}
-        return min(self.alarms | {later(T, delay_of(at.process)) for T in wanted}, default=None)
+        return min(self.alarms | {later(T, at.workload.delay) for T in wanted}, default=None)
 
     def _is_late(self, nominal: datetime) -> bool:
         request = self.at.requests.get(nominal)
@@ -289,7 +288,7 @@ class _Decider:
             self.alarms.add(missing.until)
 
     def _from(self, index: int, span: range) -> range:
-        """What is left of a span in the order of the process, from an index on."""
+        """What is left of a span in the order of the workload, from an index on."""
         if self.is_fifo:
             return range(max(span.start, index), span.stop)
         return range(span.start, min(span.stop, index + 1))

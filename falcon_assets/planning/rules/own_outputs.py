@@ -1,4 +1,4 @@
-"""Instances that need earlier instances of their own process: who may follow whom in one run, and who has to wait."""
+"""Instances that need earlier instances of their own workload: who may follow whom in one run, and who has to wait."""
 
 from __future__ import annotations
 
@@ -9,9 +9,8 @@ from functools import cached_property
 from typing import TypeAlias
 
 from falcon_assets.model.process import Input, Output
-from falcon_assets.planning.instances.dependencies import own_feeds
 from falcon_assets.planning.rules.readiness import Readiness
-from falcon_assets.planning.time.timeline import Timeline, feed_timeline, process_timeline
+from falcon_assets.planning.time.timeline import Timeline, feed_timeline
 from falcon_assets.planning.windows.input_windows import input_instances, nominal_of_output, output_instance
 
 Available: TypeAlias = Mapping[str, Collection[datetime]]
@@ -20,7 +19,7 @@ Available: TypeAlias = Mapping[str, Collection[datetime]]
 
 @dataclass(frozen=True)
 class OwnChain:
-    """A process on a cluster that reads its own outputs.
+    """A workload that reads its own outputs.
 
     Attributes:
         readiness: What tells which inputs its instances lack.
@@ -30,12 +29,12 @@ class OwnChain:
 
     @classmethod
     def of(cls, readiness: Readiness) -> OwnChain | None:
-        """The chain of a process; None where it does not read its own outputs."""
-        return cls(readiness) if own_feeds(readiness.process) else None
+        """The chain of a workload; None where it does not read its own outputs."""
+        return cls(readiness) if readiness.workload.own_feeds else None
 
     def written(self, nominals: Collection[datetime]) -> set[tuple[str, datetime]]:
-        """The feed instances that these instances write, of the feeds that the process reads."""
-        zone = self.readiness.process.timezone
+        """The feed instances that these instances write, of the feeds that the workload reads."""
+        zone = self.readiness.workload.timezone
         found: set[tuple[str, datetime]] = set()
         for output, feed in self._outputs:
             instances = (output_instance(output, feed, nominal, zone) for nominal in nominals)
@@ -52,12 +51,12 @@ class OwnChain:
         return next(self.readiness.missing(nominal, there), None) is None
 
     def waits_for_own(self, nominal: datetime, available: Available) -> bool:
-        """Whether the instance lacks what another instance of its process is to write."""
-        process = self.readiness.process
+        """Whether the instance lacks what another instance of its workload is to write."""
+        workload = self.readiness.workload
         for feed, instance in self._lacking(nominal, available):
             for output, timeline in self._outputs:
                 if output.feed == feed and nominal_of_output(
-                    output, self._nominal, timeline, process.timezone, instance
+                    output, workload.timeline, timeline, workload.timezone, instance
                 ):
                     return True
         return False
@@ -66,26 +65,20 @@ class OwnChain:
         """What the instance lacks of its own outputs."""
         for declared, feed in self._inputs:
             there = available.get(declared.feed, ())
-            for instance in input_instances(declared, feed, nominal, self.readiness.process.timezone):
+            for instance in input_instances(declared, feed, nominal, self.readiness.workload.timezone):
                 if instance not in there:
                     yield declared.feed, instance
 
     @cached_property
     def _inputs(self) -> list[tuple[Input, Timeline]]:
-        process = self.readiness.process
-        own = own_feeds(process)
-        wanted = [one for one in process.inputs if one.feed in own and one.is_of_times and not one.optional]
-        return [(one, self._feed(one.feed)) for one in wanted]
+        workload = self.readiness.workload
+        wanted = (one for one in workload.inputs if one.is_of_times and not one.optional)
+        return [(one, self._feed(one.feed)) for one in wanted if one.feed in workload.own_feeds]
 
     @cached_property
     def _outputs(self) -> list[tuple[Output, Timeline]]:
-        process = self.readiness.process
-        return [(one, self._feed(one.feed)) for one in process.outputs if one.feed in own_feeds(process)]
-
-    @cached_property
-    def _nominal(self) -> Timeline:
-        readiness = self.readiness
-        return readiness.timeline or process_timeline(readiness.process, readiness.cluster_name)
+        workload = self.readiness.workload
+        return [(one, self._feed(one.feed)) for one in workload.outputs if one.feed in workload.own_feeds]
 
     def _feed(self, name: str) -> Timeline:
-        return feed_timeline(self.readiness.feeds[name], self.readiness.cluster_name)
+        return feed_timeline(self.readiness.workload.feeds[name], self.readiness.workload.cluster)

@@ -8,18 +8,18 @@ from datetime import datetime
 from typing import TypeAlias
 
 from falcon_assets.errors import ExpressionError
-from falcon_assets.model.feed import Feed
-from falcon_assets.model.process import Input, Process
+from falcon_assets.model.process import Input
 from falcon_assets.planning.time.timeline import feed_timeline
 from falcon_assets.planning.windows.input_windows import input_instances, latest_instances, output_instance
+from falcon_assets.planning.workloads.workload import Workload
 
 Rerun: TypeAlias = tuple[str, str, datetime]
-"""A process, its cluster, and the nominal time of its instance."""
+"""A workload, its cluster, and the nominal time of its instance."""
 FeedInstance: TypeAlias = tuple[str, str, datetime]
 """A cluster, a feed and its instance."""
 
 _DEEPEST = 100
-"""How many steps down the graph a change is followed; only a process that reads its own output goes so deep."""
+"""How many steps down the graph a change is followed; only a workload that reads its own output goes so deep."""
 
 
 @dataclass(frozen=True)
@@ -27,20 +27,18 @@ class RerunHolds:
     """The feed instances on a cluster that reruns are about to replace.
 
     Attributes:
-        by_feed: Feed -> its instance -> the process, and its nominal time, whose rerun there replaces it.
+        by_feed: Feed -> its instance -> the workload, and its nominal time, whose rerun there replaces it.
     """
 
     by_feed: Mapping[str, Mapping[datetime, tuple[str, datetime]]] = field(default_factory=dict)
 
     def awaited(
         self,
-        process: Process,
-        cluster_name: str,
-        feeds: Mapping[str, Feed],
+        workload: Workload,
         nominal: datetime,
         available: Mapping[str, Collection[datetime]],
     ) -> tuple[str, datetime] | None:
-        """The process, and its nominal time, whose rerun is about to replace what that instance of the process reads.
+        """The workload, and its nominal time, whose rerun is about to replace what that instance of another one reads.
 
         None where it reads nothing of that kind.
 
@@ -48,20 +46,19 @@ class RerunHolds:
             UnknownEntityError: a feed that is about to be replaced is not on the cluster.
             ExpressionError: an input window lies beyond the years 1 to 9999.
         """
-        for declared in process.inputs:
+        for declared in workload.inputs:
             held = self.by_feed.get(declared.feed)
             if held:
-                window = _window(declared, feeds[declared.feed], cluster_name, process.timezone, nominal, available)
+                window = _window(workload, declared, nominal, available)
                 rerun = next((held[one] for one in window if one in held), None)
-                if rerun is not None and rerun != (process.name, nominal):
+                if rerun is not None and rerun != (workload.name, nominal):
                     return rerun
         return None
 
 
 def rerun_holds(
     reruns: Iterable[Rerun],
-    process_on: Callable[[str, str], Process | None],
-    feeds: Mapping[str, Feed],
+    workload_on: Callable[[str, str], Workload | None],
     late_consumers: Callable[[Collection[FeedInstance]], Iterable[Rerun]],
 ) -> dict[str, RerunHolds]:
     """Cluster -> what these reruns are about to replace there, and the reruns that will follow from them.
@@ -70,9 +67,8 @@ def rerun_holds(
 
     Args:
         reruns: What is to run again.
-        process_on: The process or replication of a name on a cluster; reruns of others are passed over.
-        feeds: The feeds by name.
-        late_consumers: The process instances that read one of the feed instances as a late input: they run again when
+        workload_on: The workload of a name on a cluster; reruns of others are passed over.
+        late_consumers: The instances that read one of the feed instances as a late input: they run again when
             it changes.
     """
     found: dict[str, dict[str, dict[datetime, tuple[str, datetime]]]] = {}
@@ -81,11 +77,13 @@ def rerun_holds(
     for _ in range(_DEEPEST):
         replaced: set[FeedInstance] = set()
         for name, cluster, nominal in following:
-            process = process_on(name, cluster)
-            for declared in process.outputs if process else ():
-                timeline = feed_timeline(feeds[declared.feed], cluster)
+            workload = workload_on(name, cluster)
+            if workload is None:
+                continue
+            for declared in workload.outputs:
+                timeline = feed_timeline(workload.feeds[declared.feed], cluster)
                 try:
-                    instance = output_instance(declared, timeline, nominal, process.timezone if process else "UTC")
+                    instance = output_instance(declared, timeline, nominal, workload.timezone)
                 except ExpressionError:  # there is no such instance, and what is wrong is said of the rerun itself
                     continue
                 if instance is not None:
@@ -100,14 +98,9 @@ def rerun_holds(
 
 
 def _window(
-    declared: Input,
-    feed: Feed,
-    cluster_name: str,
-    timezone: str,
-    nominal: datetime,
-    available: Mapping[str, Collection[datetime]],
+    workload: Workload, declared: Input, nominal: datetime, available: Mapping[str, Collection[datetime]]
 ) -> list[datetime]:
-    timeline = feed_timeline(feed, cluster_name)
+    timeline, zone = feed_timeline(workload.feeds[declared.feed], workload.cluster), workload.timezone
     if declared.is_of_times:
-        return input_instances(declared, timeline, nominal, timezone)
-    return latest_instances(declared, timeline, nominal, available.get(declared.feed, ()), timezone) or []
+        return input_instances(declared, timeline, nominal, zone)
+    return latest_instances(declared, timeline, nominal, available.get(declared.feed, ()), zone) or []

@@ -1,4 +1,4 @@
-"""What a process instance still waits for: the feed instances of its required inputs that are not available."""
+"""What an instance still waits for: the feed instances of its required inputs that are not available."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from functools import cached_property
 from typing import TypeAlias
 
 from falcon_assets.errors import UnknownEntityError
-from falcon_assets.model.feed import Feed
 from falcon_assets.model.instant import format_instant
-from falcon_assets.model.process import Input, Process
+from falcon_assets.model.process import Input
 from falcon_assets.planning.rules.ready_search import ReadySearch
-from falcon_assets.planning.time.timeline import Timeline, feed_timeline, process_timeline
+from falcon_assets.planning.time.timeline import Timeline, feed_timeline
 from falcon_assets.planning.windows.input_windows import input_instances, latest_instances
 from falcon_assets.planning.windows.instance_set import InstanceSet
 from falcon_assets.planning.windows.window_offsets import window_offsets
+from falcon_assets.planning.workloads.workload import Workload
 
 Availability: TypeAlias = "Mapping[str, Collection[datetime]] | Callable[[str], Callable[[datetime], bool]]"
 """By the name of a feed: its available instances (sets, for speed; no entry = none), or what says whether one is."""
@@ -44,27 +44,21 @@ class MissingInput:
 
 @dataclass(frozen=True)
 class Readiness:
-    """Tells what the instances of a process on a cluster wait for; make it once, ask it often.
+    """Tells what the instances of a workload wait for; make it once, ask it often.
 
     Attributes:
-        process: The process.
-        cluster_name: One of its clusters.
-        feeds: The feeds by name; those of its required inputs at least.
-        timeline: Its instances there, by which :meth:`ready` counts them; None: all of its validity.
+        workload: The workload.
     """
 
-    process: Process
-    cluster_name: str
-    feeds: Mapping[str, Feed]
-    timeline: Timeline | None = None
+    workload: Workload
 
     def missing(self, nominal: datetime, available: Availability) -> Iterator[MissingInput]:
-        """What the process instance ``nominal`` lacks, in the order of the inputs; nothing: it is ready.
+        """What the instance ``nominal`` lacks, in the order of the inputs; nothing: it is ready.
 
         Optional inputs are never waited for, nor what lies outside a feed's validity.
 
         Raises:
-            UnknownEntityError: the process or one of its feeds is not defined on the cluster.
+            UnknownEntityError: the workload or one of its feeds is not defined on the cluster.
             ExpressionError: a window lies beyond the years 1 to 9999.
         """
         for window in self._windows:
@@ -89,17 +83,17 @@ class Readiness:
 
     @cached_property
     def _windows(self) -> tuple[_Window, ...]:
-        nominal = self.timeline or process_timeline(self.process, self.cluster_name)
+        workload = self.workload
         return tuple(
-            _Window(declared, self.process.timezone, nominal, self._timeline(declared.feed))
-            for declared in self.process.inputs
+            _Window(declared, workload.timezone, workload.timeline, self._timeline(declared.feed))
+            for declared in workload.inputs
             if not declared.optional
         )
 
     def _timeline(self, name: str) -> Timeline:
-        if name not in self.feeds:
-            raise UnknownEntityError(f"process {self.process.name!r} names feed {name!r}, which is not defined")
-        return feed_timeline(self.feeds[name], self.cluster_name)
+        if name not in self.workload.feeds:
+            raise UnknownEntityError(f"process {self.workload.name!r} names feed {name!r}, which is not defined")
+        return feed_timeline(self.workload.feeds[name], self.workload.cluster)
 
 
 @dataclass(frozen=True)

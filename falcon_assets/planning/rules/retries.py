@@ -5,33 +5,34 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 
-from falcon_assets.model.process import Process
+from falcon_assets.model.process import Process, Retry
 from falcon_assets.planning.instances.instance_record import InstanceRecord, InstanceState, RerunRequest
+from falcon_assets.planning.workloads.workload import Workload
 
 _SHORTEST_TIMEOUT = timedelta(minutes=30)
 _DOOMSDAY = datetime.max.replace(tzinfo=timezone.utc)
 
 
-def settled(record: InstanceRecord, process: Process) -> bool:
+def settled(record: InstanceRecord, retry: Retry) -> bool:
     """Whether the instance needs nothing any more: over for good, and in no run."""
     if record.in_flight:
         return False
     if record.state in (InstanceState.FAILED, InstanceState.TIMED_OUT):
-        return not _is_retried(record, process)
+        return not _is_retried(record, retry)
     return record.state in (InstanceState.SUCCEEDED, InstanceState.SKIPPED, InstanceState.KILLED)
 
 
-def opens_at(record: InstanceRecord, process: Process) -> datetime | None:
+def opens_at(record: InstanceRecord, retry: Retry) -> datetime | None:
     """When the instance may be tried again; None where it is not waiting for a retry."""
-    if record.in_flight or record.ended is None or not _is_retried(record, process):
+    if record.in_flight or record.ended is None or not _is_retried(record, retry):
         return None
-    doublings = max(record.failures - 1, 0) if process.retry.policy == "exp-backoff" else 0
-    return later(record.ended, process.retry.delay.length, 1 << doublings)
+    doublings = max(record.failures - 1, 0) if retry.policy == "exp-backoff" else 0
+    return later(record.ended, retry.delay.length, 1 << doublings)
 
 
-def is_alive(request: RerunRequest, record: InstanceRecord, process: Process) -> bool:
+def is_alive(request: RerunRequest, record: InstanceRecord, retry: Retry) -> bool:
     """Whether the request stands: until the instance is over again, by a later attempt or because it timed out."""
-    return not (_has_begun(request, record) and settled(_counted_anew(request, record), process))
+    return not (_has_begun(request, record) and settled(_counted_anew(request, record), retry))
 
 
 def reopened(request: RerunRequest, record: InstanceRecord) -> InstanceRecord:
@@ -43,25 +44,24 @@ def reopened(request: RerunRequest, record: InstanceRecord) -> InstanceRecord:
     return replace(record, state=InstanceState.WAITING, reason="", reason_data=None, failures=0)
 
 
-def timeout_of(process: Process) -> timedelta:
+def timeout_of(workload: Process | Workload) -> timedelta:
     """How long an instance may wait for its inputs."""
-    return process.timeout.length if process.timeout else max(6 * process.frequency.length, _SHORTEST_TIMEOUT)
+    return workload.timeout.length if workload.timeout else max(6 * workload.frequency.length, _SHORTEST_TIMEOUT)
 
 
-def gives_up_at(waits_from: datetime, process: Process) -> datetime:
+def gives_up_at(waits_from: datetime, workload: Workload) -> datetime:
     """When an instance that waits for inputs since ``waits_from`` has timed out."""
-    return later(waits_from, timeout_of(process))
+    return later(waits_from, timeout_of(workload))
 
 
-def timeout_text(process: Process) -> str:
+def timeout_text(workload: Process | Workload) -> str:
     """That time in the words of the declaration."""
-    if process.timeout:
-        return str(process.timeout)
-    return "minutes(30)" if timeout_of(process) == _SHORTEST_TIMEOUT else f"6 x {process.frequency}"
+    if workload.timeout:
+        return str(workload.timeout)
+    return "minutes(30)" if timeout_of(workload) == _SHORTEST_TIMEOUT else f"6 x {workload.frequency}"
 
 
-def _is_retried(record: InstanceRecord, process: Process) -> bool:
-    retry = process.retry
+def _is_retried(record: InstanceRecord, retry: Retry) -> bool:
     if retry.policy == "final" or record.failures > retry.attempts:
         return False
     return record.state is InstanceState.FAILED or (record.state is InstanceState.TIMED_OUT and retry.on_timeout)

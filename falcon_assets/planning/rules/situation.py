@@ -1,4 +1,4 @@
-"""What a decision about the instances of a process depends on, and what it says."""
+"""What a decision about the instances of a workload depends on, and what it says."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
 
-from falcon_assets.model.process import Process
 from falcon_assets.planning.instances.instance_record import InstanceRecord, RerunRequest
 from falcon_assets.planning.instances.reason import Reason
 from falcon_assets.planning.rules.own_outputs import OwnChain
 from falcon_assets.planning.rules.pending_reruns import RerunHolds
 from falcon_assets.planning.rules.readiness import Readiness
 from falcon_assets.planning.time.timeline import Timeline
+from falcon_assets.planning.workloads.workload import Workload
 
 
 @dataclass(frozen=True)
@@ -21,34 +21,28 @@ class Situation:
     """Everything that a decision depends on; all times on the falcon clock, in UTC.
 
     Attributes:
-        process: The process.
-        timeline: Its nominal times on the cluster.
-        readiness: What tells which inputs are missing there.
+        readiness: What tells which inputs the instances of the workload lack.
         now: The time.
         until: No instance after it is due; None: no such limit.
-        since: When the process last became RUNNING (scheduled or resumed); None: it is not RUNNING.
+        since: When the workload last became RUNNING (scheduled or resumed); None: it is not RUNNING.
         first_open: Index in the timeline; everything before it is settled, but for what ``records`` and ``requests``
             say of it.
         records: What is known, by nominal time: about instances from ``first_open`` on, about those before it that are
             not settled, and about those in ``requests``.
-        at_once: How many of its instances may run at once.
-        slots_in_use: How many of these slots runs hold.
+        slots_in_use: How many of its :attr:`at_once` slots runs hold.
         available: The available instances by the name of the feed; sets, for speed.
         budget: How many instances may be launched at most.
         requests: The requests to rerun instances that are alive, by nominal time.
-        holds: What reruns of other processes are about to replace: instances that read it wait for them.
+        holds: What reruns of other workloads are about to replace: instances that read it wait for them.
         evicted: By the name of the feed: its instances that retention took away, and when; nobody waits for them.
     """
 
-    process: Process
-    timeline: Timeline
     readiness: Readiness
     now: datetime
     until: datetime | None
     since: datetime | None
     first_open: int
     records: Mapping[datetime, InstanceRecord]
-    at_once: int
     slots_in_use: int
     available: Mapping[str, Collection[datetime]]
     budget: int = 100
@@ -57,8 +51,23 @@ class Situation:
     evicted: Mapping[str, Mapping[datetime, datetime]] = field(default_factory=dict)
 
     @cached_property
+    def workload(self) -> Workload:
+        """The workload."""
+        return self.readiness.workload
+
+    @cached_property
+    def timeline(self) -> Timeline:
+        """Its instances."""
+        return self.workload.timeline
+
+    @cached_property
+    def at_once(self) -> int:
+        """How many of them may run at once."""
+        return self.workload.partitions.at_once
+
+    @cached_property
     def chain(self) -> OwnChain | None:
-        """The instances of the process as they wait for each other; None where they do not."""
+        """The instances of the workload as they wait for each other; None where they do not."""
         return OwnChain.of(self.readiness)
 
 
@@ -79,7 +88,7 @@ class Launch:
 
 @dataclass(frozen=True)
 class Decision:
-    """What to do now; instances are named by their nominal times, in the order of the process.
+    """What to do now; instances are named by their nominal times, in the order of the workload.
 
     Attributes:
         launches: Runs to start.

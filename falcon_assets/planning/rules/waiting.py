@@ -14,7 +14,6 @@ from falcon_assets.errors import count_of
 from falcon_assets.model.instant import format_instant
 from falcon_assets.planning.instances.instance_record import InstanceRecord, InstanceState
 from falcon_assets.planning.instances.reason import Reason
-from falcon_assets.planning.replication.replication_process import delay_of
 from falcon_assets.planning.rules.readiness import MissingInput
 from falcon_assets.planning.rules.retries import gives_up_at, later, opens_at, timeout_text
 from falcon_assets.planning.rules.situation import Situation
@@ -152,8 +151,7 @@ class RerunPending(Waiting):
         """See :meth:`Waiting.find`."""
         if not at.holds.by_feed:
             return None
-        readiness = at.readiness
-        found = at.holds.awaited(at.process, readiness.cluster_name, readiness.feeds, nominal, at.available)
+        found = at.holds.awaited(at.workload, nominal, at.available)
         return cls(*found) if found else None
 
     def __str__(self) -> str:
@@ -246,7 +244,7 @@ class InputsTimedOut(GivenUp):
     def find(cls, at: Situation, nominal: datetime, missing: InputsMissing) -> InputsTimedOut | None:
         """See :meth:`GivenUp.find`."""
         is_over = missing.until is not None and at.now >= missing.until
-        return cls(timeout_text(at.process), missing) if is_over else None
+        return cls(timeout_text(at.workload), missing) if is_over else None
 
     def __str__(self) -> str:
         """A predicate."""
@@ -260,12 +258,12 @@ GIVEN_UP: tuple[type[GivenUp], ...] = (InputEvicted, InputsTimedOut)
 def gives_up(at: Situation, nominal: datetime, record: InstanceRecord | None) -> datetime:
     """When an instance has waited for its inputs for as long as the process says."""
     asked = at.requests[nominal].requested_at if nominal in at.requests else nominal
-    due = later(nominal, delay_of(at.process))
-    return gives_up_at(max(due, at.since or nominal, _opens(at, record) or nominal, asked), at.process)
+    due = later(nominal, at.workload.delay)
+    return gives_up_at(max(due, at.since or nominal, _opens(at, record) or nominal, asked), at.workload)
 
 
 def _opens(at: Situation, record: InstanceRecord | None) -> datetime | None:
     """When the instance is tried again; None where it is not, or that time would have to come once more."""
     if record is None or (record.ended and is_set_back(record.ended, at.now)):
         return None
-    return opens_at(record, at.process)
+    return opens_at(record, at.workload.retry)

@@ -103,7 +103,7 @@ class World(LedgerWorld):
 
     def look(self, process: str, time: str, **limits: Any) -> tuple[Outlook, Decision]:
         """What is decided about a process at a time of that day."""
-        outlook = Coordinator(self.store, self.at(time), [self.store.process(process)]).decide(self.ledger, **limits)
+        outlook = Coordinator(self.store, self.at(time), self.store.workloads_of(process)).decide(self.ledger, **limits)
         assert outlook.problems == {}
         return outlook, outlook.decisions[process, "primary"]
 
@@ -402,7 +402,7 @@ def test_without_inputs_only_time_matters(
 
 
 def test_processes_share_the_budget(world: World) -> None:
-    both = [world.store.process(name) for name in ("alone", "optional")]
+    both = world.store.workloads_of("alone", "optional")
     outlook = Coordinator(world.store, world.at("09:00"), both).decide(world.ledger, budget=7)
     assert [hours(run.launch.nominals) for run in outlook.runs] == [[0, 1, 2, 3, 4], [0, 1]]
     assert said(outlook.decisions["optional", "primary"].waiting) == {

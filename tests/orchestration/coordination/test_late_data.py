@@ -108,12 +108,10 @@ class World(LedgerWorld):
         assert collector.collect(self.ledger, 60).problems == {}
 
     def late(self, time: str, *processes: str) -> LateOutlook:
-        chosen = [self.store.process(name) for name in processes]
-        return LateArrivalHandler(self.store, self.at(time).now, chosen).decide(self.ledger)
+        return LateArrivalHandler(self.at(time).now, self.store.workloads_of(*processes)).decide(self.ledger)
 
     def decide(self, time: str, *processes: str) -> Outlook:
-        chosen = [self.store.process(name) for name in processes]
-        outlook = Coordinator(self.store, self.at(time), chosen).decide(self.ledger)
+        outlook = Coordinator(self.store, self.at(time), self.store.workloads_of(*processes)).decide(self.ledger)
         assert outlook.problems == {}
         return outlook
 

@@ -210,7 +210,6 @@ def test_what_is_waited_for_is_looked_for_at_once_however_old_it_is(world: OldWo
 
 
 def test_falcon_run_looks_for_all_that_its_processes_wait_for(world: OldWorld) -> None:
-    process = world.store.process("wait")
     landed: list[int] = []
     display = Display(landed.append, *[lambda *said: None] * 4)
 
@@ -219,7 +218,7 @@ def test_falcon_run_looks_for_all_that_its_processes_wait_for(world: OldWorld) -
         foreground = Foreground(
             world.store, settings, build_definitions(world.store, settings), world.ledger, display, lambda cluster: None
         )
-        return foreground.run([process], parse_instant("2012-05-01T03:00Z"))
+        return foreground.run(world.store.workloads_of("wait"), parse_instant("2012-05-01T03:00Z"))
 
     run()
     landed.clear()

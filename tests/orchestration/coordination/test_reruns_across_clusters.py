@@ -91,11 +91,11 @@ class World(LedgerWorld):
 
     def ask(self) -> list[tuple[str, str]]:
         """What the late-arrival sensors ask to run again."""
-        late = LateArrivalHandler(self.store, self.at("02:30").now, self.store.coordinated).decide(self.ledger)
+        late = LateArrivalHandler(self.at("02:30").now, self.store.workloads).decide(self.ledger)
         return [key[:2] for key in late.requested]
 
     def decide(self) -> Outlook:
-        outlook = Coordinator(self.store, self.at("02:30"), self.store.coordinated).decide(self.ledger)
+        outlook = Coordinator(self.store, self.at("02:30"), self.store.workloads).decide(self.ledger)
         assert outlook.problems == {}
         return outlook
 

@@ -18,6 +18,7 @@ from falcon_assets.orchestration.mapping.input_window_mapping import InputWindow
 from falcon_assets.orchestration.mapping.partitions import instant_of_key, key_of, partitions_of
 from falcon_assets.planning.time.timeline import Timeline, feed_timeline, process_timeline
 from falcon_assets.planning.windows.input_windows import input_instances, output_instance, widest
+from falcon_assets.planning.workloads.process_workload import ProcessWorkload
 from falcon_assets.settings import load_settings
 from tests.builders import VALIDITY, make_cluster, make_feed, make_process
 
@@ -124,7 +125,7 @@ def test_an_input_whose_producer_rewrites_it_maps_to_the_producers_instances() -
 
 
 def mapping_of(store: EntityStore, builder: ProcessAssets, consumer: Process) -> dg.PartitionMapping:
-    (spec,) = builder.build(consumer, CLUSTER).specs
+    (spec,) = builder.build(ProcessWorkload(consumer, CLUSTER.name, store.feeds)).specs
     (dep,) = spec.deps
     assert dep.partition_mapping is not None
     return dep.partition_mapping
@@ -133,7 +134,7 @@ def mapping_of(store: EntityStore, builder: ProcessAssets, consumer: Process) ->
 def upstream(
     mapping: dg.PartitionMapping, builder: ProcessAssets, store: EntityStore, consumer: Process, partition: datetime
 ) -> list[datetime]:
-    down = builder.partitions.of_process(consumer, CLUSTER.name).timeline
+    down = ProcessWorkload(consumer, CLUSTER.name, store.feeds).partitions.timeline
     up = builder.partitions.of_feed(store.feeds["in"], CLUSTER.name).partitions
     result = mapping.get_upstream_mapped_partitions_result_for_partitions(
         partitions_of(down).subset_with_partition_keys([key_of(down, partition)]),
@@ -158,7 +159,7 @@ def instance_with(*timelines: Timeline) -> dg.DagsterInstance:
 
 def check(store: EntityStore, builder: ProcessAssets, consumer: Process, mapping: dg.PartitionMapping) -> None:
     """The mapping, in both directions, says what the planning says, for instances all over the year."""
-    partitions = builder.partitions.of_process(consumer, CLUSTER.name)
+    partitions = ProcessWorkload(consumer, CLUSTER.name, store.feeds).partitions
     source, target = feed_timeline(store.feeds["in"], "primary"), feed_timeline(store.feeds["out"], "primary")
     nominals = partitions.nominal.between(partitions.nominal.start, partitions.nominal.end)
     chosen = [*nominals[:4], *nominals[4 :: max(1, len(nominals) // 25)]]

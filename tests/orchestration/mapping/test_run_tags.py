@@ -10,13 +10,11 @@ from hypothesis import strategies as st
 
 from falcon_assets.orchestration.dagster_internals.tags import PARENT_RUN
 from falcon_assets.orchestration.mapping import run_tags
-from falcon_assets.planning.instances.process_partitions import process_partitions
 from falcon_assets.planning.rules.situation import Launch
-from tests.builders import make_feed, make_process
+from tests.builders import make_process, workload_of
 
 T = datetime(2013, 1, 1, tzinfo=timezone.utc)
-PROCESS = make_process()
-PARTITIONS = process_partitions(PROCESS, "primary", {name: make_feed(name=name) for name in ("raw-flights", "delays")})
+WORKLOAD = workload_of(make_process())
 NAMES = [value for name, value in vars(run_tags).items() if name.isupper() and isinstance(value, str)]
 STRANGE = st.dictionaries(
     st.sampled_from([*NAMES, *(name.replace(".dagster/falcon_", "falcon/") for name in NAMES)]),
@@ -29,7 +27,7 @@ STRANGE = st.dictionaries(
 @given(st.integers(0, 99), st.lists(st.integers(1, 9), min_size=1, max_size=9), st.integers(1, 9), st.booleans())
 def test_tags_come_back(first: int, attempts: list[int], slots: int, late: bool) -> None:
     nominals = tuple(T + timedelta(hours=first + number) for number in range(len(attempts)))
-    tags = run_tags.launch_tags("p", "primary", PARTITIONS, Launch(nominals, slots, late), attempts, "")
+    tags = run_tags.launch_tags(WORKLOAD, Launch(nominals, slots, late), attempts, "")
     assert run_tags.nominals_of(tags) == nominals
     assert run_tags.attempts_of(tags) == tuple(attempts)
     assert run_tags.attempts_of({**tags, PARENT_RUN: "another"}) == ()

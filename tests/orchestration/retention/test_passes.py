@@ -350,9 +350,9 @@ def test_nobody_waits_for_what_was_evicted(world: World) -> None:
     world.land("gone", 0, 1)
     world.collect("02:00")
     assert world.run("gone", "04:00").instances == 2  # who reads it is not scheduled
-    asks = world.store.process("asks")
+    (asks,) = world.store.workloads_of("asks")
     with world.ledger.engine.begin() as connection:
-        command(connection, asks, Status.RUNNING, hour(4))
+        command(connection, asks.entity, Status.RUNNING, hour(4))
     outlook = Coordinator(world.store, world.at("04:00"), [asks]).decide(world.ledger)
     decision = outlook.decisions["asks", "primary"]
     said = "does not wait: rows: gone 2013-01-01T00:00Z was evicted on 2013-01-01T04:00Z"

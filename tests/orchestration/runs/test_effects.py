@@ -90,10 +90,10 @@ class World(LedgerWorld):
 
     def look(self, time: str, *processes: str) -> list[str]:
         """Collects, looks for late data, and executes what is launched; the keys of the runs."""
-        chosen = [self.store.process(name) for name in processes]
+        chosen = self.store.workloads_of(*processes)
         collector = Collector(self.store, self.store.cluster("primary"), self.at(time))
         assert collector.collect(self.ledger, 60).problems == {}
-        LateArrivalHandler(self.store, self.at(time).now, chosen).decide(self.ledger)
+        LateArrivalHandler(self.at(time).now, chosen).decide(self.ledger)
         outlook = Coordinator(self.store, self.at(time), chosen).decide(self.ledger)
         assert outlook.problems == {}
         definitions = build_definitions(self.store, self.at(time))
@@ -210,15 +210,15 @@ def test_a_process_without_inputs_and_outputs_runs_at_its_time(world: World) -> 
 
 
 def test_an_instance_of_a_deleted_run_waits_again(world: World) -> None:
-    settings, process = world.at("15:00"), world.store.process("heart-beat")
-    (run,) = Coordinator(world.store, settings, [process]).decide(world.ledger).runs
+    settings, chosen = world.at("15:00"), world.store.workloads_of("heart-beat")
+    (run,) = Coordinator(world.store, settings, chosen).decide(world.ledger).runs
     job = build_definitions(world.store, settings).resolve_job_def(run.job_name)
     made = world.instance.create_run_for_job(job, tags=dict(run.tags), status=dg.DagsterRunStatus.NOT_STARTED)
     event = dg.DagsterEvent(dg.DagsterEventType.RUN_START.value, run.job_name, message="started")
     world.instance.report_dagster_event(event, made.run_id)
     world.ledger.catch_up()
     world.instance.delete_run(made.run_id)
-    assert free_instances_of_deleted_runs(world.ledger, world.store, settings.now(), [process]) == 1
+    assert free_instances_of_deleted_runs(world.ledger, settings.now(), chosen) == 1
     world.ledger.catch_up()
     assert world.states("heart-beat")[15] == ("WAITING", "its run was deleted")
     assert world.look("15:00", "heart-beat") == ["heart-beat on primary, 2013-01-01T15:00Z, attempt 2"]

@@ -137,11 +137,11 @@ class World(LedgerWorld):
     def step(self, time: str, *processes: str) -> list[str]:
         """Everything that there is to do at that time, run after run; the keys of the runs in their order."""
         keys: list[str] = []
-        chosen = [self.store.process(name) for name in processes]
+        chosen = self.store.workloads_of(*processes)
         collector = Collector(self.store, self.store.cluster("primary"), self.at(time))
         while True:
             assert collector.collect(self.ledger, 60).problems == {}
-            LateArrivalHandler(self.store, self.at(time).now, chosen).decide(self.ledger)
+            LateArrivalHandler(self.at(time).now, chosen).decide(self.ledger)
             outlook = Coordinator(self.store, self.at(time), chosen).decide(self.ledger)
             assert outlook.problems == {}
             if not outlook.runs:

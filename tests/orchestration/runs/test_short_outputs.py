@@ -66,7 +66,7 @@ def entities() -> str:
 
 class World(LedgerWorld):
     def look(self, time: str) -> Outlook:
-        found = Coordinator(self.store, self.at(time), list(self.store.processes.values())).decide(self.ledger)
+        found = Coordinator(self.store, self.at(time), self.store.workloads).decide(self.ledger)
         assert found.problems == {}
         return found
 
@@ -97,7 +97,7 @@ def test_what_can_be_written_is_launched_in_partitions_that_exist(world: World) 
     definitions = build_definitions(world.store, world.at("12:00"))
     launched: dict[str, list[str]] = {}
     for run in outlook.runs:
-        name = run.member.process.name
+        name = run.workload.name
         launched.setdefault(name, []).extend(map(format_instant, run.launch.nominals))
         partitions = definitions.resolve_job_def(run.job_name).partitions_def
         assert partitions is not None
@@ -114,7 +114,7 @@ def test_what_can_be_written_is_launched_in_partitions_that_exist(world: World) 
 def test_they_run_to_their_end(world: World) -> None:
     definitions = build_definitions(world.store, world.at("12:00"))
     for run in world.look("12:00").runs:
-        if run.member.process.name in ("one-to-one", "day"):
+        if run.workload.name in ("one-to-one", "day"):
             job = definitions.resolve_job_def(run.job_name)
             job.execute_in_process(instance=world.instance, tags=dict(run.tags))
     world.ledger.catch_up()

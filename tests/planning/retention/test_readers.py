@@ -15,7 +15,7 @@ from falcon_assets.planning.retention.readers import PendingInstances, needed_by
 from falcon_assets.planning.time.timeline import Timeline, feed_timeline, process_timeline
 from falcon_assets.planning.time.wall_clock import MICROSECOND
 from falcon_assets.planning.windows.input_windows import input_instances, latest_instances
-from tests.builders import make_feed, make_process
+from tests.builders import make_feed, make_process, workload_of
 
 START = parse_instant("2013-01-01T00:00Z")
 FEED = feed_timeline(make_feed(), "primary")
@@ -33,10 +33,8 @@ def pending(
     now: int = 12,
     **overrides: Any,
 ) -> PendingInstances:
-    process = make_process(**overrides)
     return PendingInstances(
-        process,
-        process_timeline(process, "primary"),
+        workload_of(make_process(**overrides)),
         hour(now),
         None if first_open is None else hour(first_open),
         {hour(number): record for number, record in (states or {}).items()},
@@ -55,7 +53,7 @@ def window(start: str, end: str) -> list[dict[str, str]]:
 def held(of: PendingInstances, available: set[int] | None = None) -> dict[int, str]:
     """Which of the first hours are held, and why."""
     there = {hour(number) for number in available or set()}
-    need = needed_by_readers(of, of.process.inputs[0], FEED, there, list(map(hour, range(30))))
+    need = needed_by_readers(of, of.workload.inputs[0], FEED, there, list(map(hour, range(30))))
     return {number: str(reason) for number in range(30) if (reason := need(hour(number)))}
 
 
@@ -153,7 +151,7 @@ def test_held_is_what_pending_instances_read(
     read = {
         instance
         for number in open_ones
-        for instance in input_instances(look.process.inputs[0], FEED, hour(number), "UTC")
+        for instance in input_instances(look.workload.inputs[0], FEED, hour(number), "UTC")
     }
     assert {hour(number) for number in held(look)} == {one for one in read if one < hour(30)}
     assert all_of(look) == sorted(map(hour, open_ones))
@@ -207,7 +205,7 @@ def test_every_window_holds_what_going_through_all_readers_finds(
     opened = None if first_open is None else nominals[first_open % len(nominals)]
     states = {one: InstanceRecord(one, S.SUCCEEDED) for one in {nominals[number % len(nominals)] for number in over}}
     late = {nominals[number % len(nominals)] for number in again}
-    look = PendingInstances(process, process_timeline(process, "primary"), nominals[-3], opened, states, late)
+    look = PendingInstances(workload_of(process), nominals[-3], opened, states, late)
     there, wanted = ({instances[number % len(instances)] for number in some} for some in (available, asked))
     expected: dict[datetime, str] = {}
     for nominal in nominals:
@@ -236,8 +234,7 @@ def test_readers_are_not_gone_through(ends: tuple[str, str]) -> None:
     for_ever = {"start": "2013-01-01T00:00Z", "end": "9999-12-31T23:59Z"}
     clusters = [{"name": "primary", "validity": for_ever}]
     process = make_process(frequency="minutes(1)", clusters=clusters, inputs=window(*ends))
-    timeline = process_timeline(process, "primary")
-    look = PendingInstances(process, timeline, parse_instant("9999-01-01T00:00Z"), START, {}, ())
+    look = PendingInstances(workload_of(process), parse_instant("9999-01-01T00:00Z"), START, {}, ())
     feed = feed_timeline(make_feed(clusters=clusters), "primary")
     need = needed_by_readers(look, process.inputs[0], feed, {hour(5)}, [hour(5), hour(8)])
     assert str(need(hour(5))) == needs(5, "has yet to run")

@@ -26,8 +26,7 @@ from falcon_assets.planning.rules.waiting import (
     ProcessSuspended,
     TurnPending,
 )
-from falcon_assets.planning.time.timeline import process_timeline
-from tests.builders import make_feed, make_process
+from tests.builders import make_feed, make_process, workload_of
 from tests.work import calls
 
 FLIGHTS = {"name": "flights", "feed": "raw-flights", "start": "now(0,0)", "end": "now(0,0)"}
@@ -56,17 +55,13 @@ def situation(
     **process,
 ) -> Situation:
     """An hourly process since 00:00 whose inputs are there, as far as not said otherwise."""
-    declared = make_process(**process)
     return Situation(
-        process=declared,
-        timeline=process_timeline(declared, "primary"),
-        readiness=Readiness(declared, "primary", {"raw-flights": make_feed()}),
+        readiness=Readiness(workload_of(make_process(**process), make_feed())),
         now=at(now),
         until=at(until) if until else None,
         since=at(since) if since else None,
         first_open=first_open,
         records={it.nominal: it for it in records},
-        at_once=declared.parallel,
         slots_in_use=slots_in_use,
         available={"raw-flights": set(map(at, available))},
         budget=budget,
@@ -365,7 +360,7 @@ def test_what_is_ready_runs_in_the_order_of_the_process(order):
 def test_what_needs_no_input_runs_however_many_older_ones_wait():
     feed = make_feed(clusters=[{"name": "primary", "validity": {"start": START, "end": START + 2000 * HOUR}}])
     long = backlog(timeout="months(12)", parallel=9)
-    assert decide(replace(long, readiness=Readiness(long.process, "primary", {"raw-flights": feed}))).launches == (
+    assert decide(replace(long, readiness=Readiness(workload_of(long.workload.entity, feed)))).launches == (
         Launch(tuple(START + k * HOUR for k in range(2000, 2100)), 9),
     )
 
@@ -407,7 +402,7 @@ def test_a_look_at_a_long_backlog_takes_a_moment(declared, available):
     long = backlog(
         30_000, available, inputs=[declared], order=order, timezone=zone, clusters=years, timeout="months(99)"
     )
-    long = replace(long, readiness=Readiness(long.process, "primary", {"raw-flights": make_feed(clusters=years)}))
+    long = replace(long, readiness=Readiness(workload_of(long.workload.entity, make_feed(clusters=years))))
     decide(long)  # what never changes is remembered
     assert calls(lambda: decide(long)) < 10 * 30_000
 
@@ -450,7 +445,7 @@ def test_instances_in_runs_do_not_hide_what_can_start():
     ],
 )
 def test_settled(state, known, retry, expected):
-    assert settled(record("00:00", state, **known), make_process(retry=retry)) is expected
+    assert settled(record("00:00", state, **known), make_process(retry=retry).retry) is expected
 
 
 @pytest.mark.parametrize(
@@ -468,14 +463,14 @@ def test_settled(state, known, retry, expected):
 )
 def test_when_it_is_tried_again(policy, failures, expected):
     failed = record("00:00", "FAILED", failures=failures, ended=at("01:00"))
-    found = opens_at(failed, make_process(retry={"policy": policy}))
+    found = opens_at(failed, make_process(retry={"policy": policy}).retry)
     assert found == (at(expected) if expected else None)
 
 
 def test_a_hundred_doublings_are_for_ever():
     patient = make_process(retry={"policy": "exp-backoff", "attempts": 100})
     failed = record("00:00", "FAILED", failures=100, ended=at("01:00"))
-    assert opens_at(failed, patient) == datetime.max.replace(tzinfo=timezone.utc)
+    assert opens_at(failed, patient.retry) == datetime.max.replace(tzinfo=timezone.utc)
 
 
 @pytest.mark.parametrize(
@@ -549,7 +544,7 @@ def situations(draw) -> Situation:
     known = drawn.records
     minutes = st.integers(-30, 30 * 60).map(lambda minute: START + timedelta(minutes=minute))
     settled_until = 0
-    while (it := known.get(START + settled_until * HOUR)) and settled(it, drawn.process):
+    while (it := known.get(START + settled_until * HOUR)) and settled(it, drawn.workload.retry):
         settled_until += 1
     now = draw(minutes)
     return replace(
@@ -590,14 +585,14 @@ def test_everything_that_is_ready_starts_however_many_others_wait(now: Situation
 @settings(max_examples=400)
 @given(situations())
 def test_laws(now: Situation):
-    process, records = now.process, now.records
+    workload, records = now.workload, now.records
     found = decide(now)
     started = [it for launch in found.launches for it in launch.nominals]
     due = [it for it in now.timeline.until(now.now)[now.first_open :] if now.until is None or it <= now.until]
-    over = {it for it in due if it in records and settled(records[it], process)}
+    over = {it for it in due if it in records and settled(records[it], workload.retry)}
 
     slots = sum(launch.slots for launch in found.launches)
-    assert slots <= max(process.parallel - now.slots_in_use, 0)
+    assert slots <= max(workload.parallel - now.slots_in_use, 0)
     assert all(1 <= launch.slots <= len(launch.nominals) for launch in found.launches)
     assert len(started) <= now.budget
 
@@ -609,23 +604,23 @@ def test_laws(now: Situation):
     assert now.since is not None or not touched
     assert all(not any(now.readiness.missing(it, now.available)) for it in [*started, *groups[2]])
     assert all(any(now.readiness.missing(it, now.available)) for it in groups[1])
-    opened = [opens_at(records[it], process) for it in touched if it in records]
+    opened = [opens_at(records[it], workload.retry) for it in touched if it in records]
     assert all(moment is None or moment <= now.now for moment in opened)
 
     for launch in found.launches:
         assert all(after - before == HOUR for before, after in pairwise(launch.nominals))
     stretches = [launch.nominals[0] for launch in found.launches]
-    assert stretches == sorted(stretches, reverse=process.order != "FIFO")
+    assert stretches == sorted(stretches, reverse=workload.order != "FIFO")
     passed_over = [it for it, reason in found.waiting.items() if isinstance(reason, (NoFreeSlot, TurnPending))]
     assert (
         not passed_over
-        or slots == process.parallel - now.slots_in_use
+        or slots == workload.parallel - now.slots_in_use
         or len(started) == now.budget
-        or (now.slots_in_use >= process.parallel)
+        or (now.slots_in_use >= workload.parallel)
     )
     if started and passed_over:
-        assert max(started) < min(passed_over) if process.order == "FIFO" else min(started) > max(passed_over)
-    if process.order == "LAST_ONLY":
+        assert max(started) < min(passed_over) if workload.order == "FIFO" else min(started) > max(passed_over)
+    if workload.order == "LAST_ONLY":
         assert len(started) <= 1 and all(it < min(started or passed_over) for it in groups[2])
     else:
         assert not found.skipped
@@ -760,7 +755,7 @@ def test_an_instance_waits_for_the_reruns_of_what_it_reads():
 )
 def test_a_request_is_alive_until_the_instance_is_over_again(state, known, alive):
     asked_for = request(attempt=2, failures=5)
-    assert is_alive(asked_for, record("00:00", state, **known), make_process()) is alive
+    assert is_alive(asked_for, record("00:00", state, **known), make_process().retry) is alive
 
 
 def test_a_clock_that_was_set_back_delays_no_retry():
@@ -773,4 +768,4 @@ def test_a_clock_that_was_set_back_delays_no_retry():
 
 def test_a_request_that_timed_out_is_over_though_the_clock_was_set_back():
     timed_out = record("01:00", "TIMED_OUT", attempt=1, failures=1, ended=at("04:00"))
-    assert not is_alive(request("05:00", failures=0), timed_out, make_process())
+    assert not is_alive(request("05:00", failures=0), timed_out, make_process().retry)

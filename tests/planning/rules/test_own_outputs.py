@@ -15,8 +15,7 @@ from falcon_assets.planning.instances.instance_record import InstanceRecord, Ins
 from falcon_assets.planning.rules.coordination import decide
 from falcon_assets.planning.rules.readiness import Readiness
 from falcon_assets.planning.rules.situation import Decision, Launch, Situation
-from falcon_assets.planning.time.timeline import process_timeline
-from tests.builders import make_feed, make_process
+from tests.builders import make_feed, make_process, workload_of
 
 START = parse_instant("2013-01-01T00:00Z")
 HOUR = timedelta(hours=1)
@@ -40,15 +39,12 @@ def situation(now: int, raw: Iterable[int], state: Iterable[int] = (), lag: int 
         }
     )
     return Situation(
-        process=declared,
-        timeline=process_timeline(declared, "primary"),
-        readiness=Readiness(declared, "primary", {name: make_feed(name=name) for name in ("raw", "state")}),
+        readiness=Readiness(workload_of(declared, *(make_feed(name=name) for name in ("raw", "state")))),
         now=hour(now),
         until=None,
         since=START,
         first_open=0,
         records={hour(one): InstanceRecord(hour(one), InstanceState.SUCCEEDED, attempt=1) for one in state},
-        at_once=declared.parallel,
         slots_in_use=0,
         available={"raw": set(map(hour, raw)), "state": set(map(hour, state))},
     )
@@ -113,10 +109,8 @@ def test_what_follows_from_a_failure_goes_on_when_it_is_mended() -> None:
 )
 def test_to_the_end(lag: int, landing: list[int], failing: set[tuple[int, int]], order: str, parallel: int) -> None:
     """Everything runs that can, each after what it reads, however data lands and runs fail."""
-    at = situation(0, (), lag=lag, order=order, parallel=parallel, timeout="hours(90)")
     validity = [{"name": "primary", "validity": {"start": "2013-01-01T00:00Z", "end": "2013-01-01T12:00Z"}}]
-    process = at.process.model_copy(update={"clusters": make_process(clusters=validity).clusters})
-    at = replace(at, process=process, timeline=process_timeline(process, "primary"))
+    at = situation(0, (), lag=lag, order=order, parallel=parallel, timeout="hours(90)", clusters=validity)
     records: dict[datetime, InstanceRecord] = {}
     for now in range(40):
         raw = {hour(one) for one in range(12) if landing[one] <= now}

@@ -4,9 +4,10 @@ from collections.abc import Collection, Iterator
 from datetime import datetime, timedelta
 
 from falcon_assets.model.instant import parse_instant
-from falcon_assets.model.process import Process
-from falcon_assets.planning.replication.replication_process import replications_to
 from falcon_assets.planning.rules.pending_reruns import FeedInstance, Rerun, RerunHolds, rerun_holds
+from falcon_assets.planning.workloads.process_workload import ProcessWorkload
+from falcon_assets.planning.workloads.replication_workload import replications_to
+from falcon_assets.planning.workloads.workload import Workload
 from tests.builders import VALIDITY, make_feed, make_process
 
 START = parse_instant("2013-01-01T00:00Z")
@@ -17,15 +18,16 @@ def hour(number: int) -> datetime:
     return START + timedelta(hours=number)
 
 
-def step(name: str, read: str, start: str, end: str, written: str) -> Process:
-    return make_process(
+def step(name: str, read: str, start: str, end: str, written: str) -> ProcessWorkload:
+    process = make_process(
         name=name,
         inputs=[{"name": "x", "feed": read, "start": start, "end": end}],
         outputs=[{"name": "y", "feed": written, "instance": "now(0,0)"}],
     )
+    return ProcessWorkload(process, "primary", FEEDS)
 
 
-PROCESSES = {
+WORKLOADS = {
     one.name: one
     for one in (
         step("hours", "raw", "now(0,0)", "now(0,0)", "hourly"),
@@ -35,8 +37,8 @@ PROCESSES = {
 }
 
 
-def process_on(name: str, cluster: str) -> Process | None:
-    return PROCESSES.get(name) if cluster == "primary" else None
+def workload_on(name: str, cluster: str) -> Workload | None:
+    return WORKLOADS.get(name) if cluster == "primary" else None
 
 
 def nobody(_: Collection[FeedInstance]) -> list[Rerun]:
@@ -48,13 +50,13 @@ def on_primary(*reruns: tuple[str, int]) -> list[Rerun]:
 
 
 def awaited(
-    holds: RerunHolds, process: str, number: int, available: Collection[datetime] = ()
+    holds: RerunHolds, name: str, number: int, available: Collection[datetime] = ()
 ) -> tuple[str, datetime] | None:
-    return holds.awaited(PROCESSES[process], "primary", FEEDS, hour(number), {"totals": available})
+    return holds.awaited(WORKLOADS[name], hour(number), {"totals": available})
 
 
 def test_who_reads_what_a_rerun_replaces_waits() -> None:
-    found = rerun_holds(on_primary(("hours", 3), ("gone", 1)), process_on, FEEDS, nobody)
+    found = rerun_holds(on_primary(("hours", 3), ("gone", 1)), workload_on, nobody)
     holds = RerunHolds({"hourly": {hour(3): ("hours", hour(3))}})
     assert found == {"primary": holds}
     third = ("hours", hour(3))
@@ -69,7 +71,7 @@ def test_also_for_the_reruns_that_follow() -> None:
         asked.append(set(instances))
         return on_primary(*(("sums", number) for _, feed, _ in instances for number in (3, 4) if feed == "hourly"))
 
-    holds = rerun_holds(on_primary(("hours", 3)), process_on, FEEDS, late_readers)["primary"]
+    holds = rerun_holds(on_primary(("hours", 3)), workload_on, late_readers)["primary"]
     assert asked == [{("primary", "hourly", hour(3))}, {("primary", "totals", hour(3)), ("primary", "totals", hour(4))}]
     available = {hour(number) for number in range(6)}
     assert awaited(holds, "latest", 5, available) == ("sums", hour(4))
@@ -86,9 +88,14 @@ def test_also_for_those_that_follow_on_targets() -> None:
     hourly = make_feed(name="hourly", clusters=clusters)
     (copying,) = replications_to(hourly, hourly.clusters[1])
     there = [{"name": "backup", "validity": VALIDITY}]
-    sums = PROCESSES["sums"].model_copy(update={"clusters": make_process(clusters=there).clusters})
-    feeds = {**FEEDS, "hourly": hourly, "totals": make_feed(name="totals", clusters=there)}
-    processes = {("hours", "primary"): PROCESSES["hours"], (copying.name, "backup"): copying, ("sums", "backup"): sums}
+    process = WORKLOADS["sums"].entity.model_copy(update={"clusters": make_process(clusters=there).clusters})
+    feeds = {"hourly": hourly, "totals": make_feed(name="totals", clusters=there)}
+    sums = ProcessWorkload(process, "backup", feeds)
+    workloads: dict[tuple[str, str], Workload] = {
+        ("hours", "primary"): WORKLOADS["hours"],
+        (copying.name, "backup"): copying,
+        ("sums", "backup"): sums,
+    }
 
     def late_readers(instances: Collection[FeedInstance]) -> Iterator[Rerun]:
         for cluster, feed, instance in instances:
@@ -97,22 +104,22 @@ def test_also_for_those_that_follow_on_targets() -> None:
             if (cluster, feed) == ("backup", "hourly"):
                 yield "sums", "backup", instance
 
-    found = rerun_holds(on_primary(("hours", 3)), lambda *key: processes.get(key), feeds, late_readers)
+    found = rerun_holds(on_primary(("hours", 3)), lambda *key: workloads.get(key), late_readers)
     assert found == {
         "primary": RerunHolds({"hourly": {hour(3): ("hours", hour(3))}}),
         "backup": RerunHolds({"hourly": {hour(3): (copying.name, hour(3))}, "totals": {hour(3): ("sums", hour(3))}}),
     }
-    assert found["backup"].awaited(sums, "backup", feeds, hour(4), {}) == ("hourly from primary", hour(3))
+    assert found["backup"].awaited(sums, hour(4), {}) == ("hourly from primary", hour(3))
 
 
 def test_reruns_that_follow_in_a_circle_end() -> None:
     def sums(instances: Collection[FeedInstance]) -> list[Rerun]:
         return [("sums", cluster, instance) for cluster, _, instance in instances]
 
-    holds = rerun_holds(on_primary(("sums", 3)), process_on, FEEDS, sums)
+    holds = rerun_holds(on_primary(("sums", 3)), workload_on, sums)
     assert holds == {"primary": RerunHolds({"totals": {hour(3): ("sums", hour(3))}})}
 
 
 def test_nothing_waits_where_nothing_runs_again() -> None:
-    assert rerun_holds([], process_on, FEEDS, nobody) == {}
+    assert rerun_holds([], workload_on, nobody) == {}
     assert awaited(RerunHolds(), "sums", 3) is None

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from falcon_assets.errors import UnknownEntityError
 from falcon_assets.model.instant import format_instant, parse_instant
 from falcon_assets.planning.rules.readiness import Readiness
-from falcon_assets.planning.time.timeline import feed_timeline, process_timeline
+from falcon_assets.planning.time.timeline import feed_timeline
 from falcon_assets.planning.windows.input_windows import input_instances, latest_instances
-from tests.builders import make_feed, make_process
+from tests.builders import make_feed, make_process, workload_of
 from tests.work import calls
 
 CLOCK_FREQUENCIES = ["minutes(7)", "minutes(45)", "minutes(60)", "hours(1)", "hours(5)", "hours(24)"]
@@ -47,7 +47,7 @@ def readiness(*inputs, feeds=(), **overrides) -> Readiness:
     keys = ("name", "feed", "start", "end", "optional")
     declared = [dict(zip(keys, given, strict=False)) for given in inputs]
     process = make_process(inputs=declared, **overrides)
-    return Readiness(process, "primary", {feed.name: feed for feed in feeds or [make_feed()]})
+    return Readiness(workload_of(process, *(feeds or [make_feed()])))
 
 
 def lines(missing) -> list[str]:
@@ -177,15 +177,15 @@ def test_the_same_as_asking_for_every_window(declared, index, kept):
     own, other, (start, end) = declared
     feed = make_feed(**other)
     ready = readiness(("flights", "raw-flights", start, end), feeds=[feed], **own)
-    nominals, instances = process_timeline(ready.process, "primary"), feed_timeline(feed, "primary")
+    nominals, instances = ready.workload.timeline, feed_timeline(feed, "primary")
     nominal = nominals.instance(index % nominals.count)
     # Every seventh instance is available where ``kept`` is 0; all but every seventh where it is 6.
     available = {it for k, it in enumerate(instances.until(nominal + timedelta(days=40))) if k % 7 <= kept}
-    window = ready.process.inputs[0]
+    window = ready.workload.inputs[0]
     if window.is_of_times:
-        needed = input_instances(window, instances, nominal, ready.process.timezone)
+        needed = input_instances(window, instances, nominal, ready.workload.timezone)
     else:
-        needed = latest_instances(window, instances, nominal, available, ready.process.timezone)
+        needed = latest_instances(window, instances, nominal, available, ready.workload.timezone)
     if needed is None:
         expected = [f"flights: raw-flights {start} to {end}"]
     else:
@@ -196,7 +196,7 @@ def test_the_same_as_asking_for_every_window(declared, index, kept):
 def test_a_long_backlog_is_checked_in_a_moment():
     validity = on("2013-01-01T00:00Z", "2016-01-01T00:00Z")
     ready = readiness(FLIGHTS, feeds=[make_feed(clusters=validity)], clusters=validity)
-    nominals = process_timeline(ready.process, "primary").between(at("01T00:00"), parse_instant("2015-09-27T23:00Z"))
+    nominals = ready.workload.timeline.between(at("01T00:00"), parse_instant("2015-09-27T23:00Z"))
     available = {"raw-flights": set(nominals)}
     assert len(nominals) == 24_000
     assert calls(lambda: [next(ready.missing(nominal, available), None) for nominal in nominals]) < 20 * 24_000

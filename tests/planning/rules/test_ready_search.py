@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from falcon_assets.model.instant import parse_instant
 from falcon_assets.planning.rules.ready_search import intersection
-from falcon_assets.planning.time.timeline import feed_timeline, process_timeline
+from falcon_assets.planning.time.timeline import feed_timeline
 from falcon_assets.planning.windows.instance_set import InstanceSet
 from tests.builders import make_feed
 from tests.planning.rules.test_readiness import CLOCK_FREQUENCIES, WINDOWS, on, readiness, timed
@@ -38,7 +38,7 @@ def searches(draw):
 @given(searches(), st.data())
 def test_it_finds_what_lacks_nothing(search, data):
     ready, available = search
-    line = process_timeline(ready.process, "primary")
+    line = ready.workload.timeline
     first = data.draw(st.integers(0, line.count))
     asked = range(first, min(first + data.draw(st.sampled_from([1, 60, 700])), line.count))
     earlier = data.draw(st.sets(st.integers(0, first - 1), max_size=3)) if first else ()
@@ -53,7 +53,7 @@ def test_it_finds_what_lacks_nothing(search, data):
 def test_also_around_days_that_a_zone_left_out(zone, window):
     days = {"frequency": "days(1)", "timezone": zone, "clusters": on("2011-12-20T10:00Z", "2012-01-10T00:00Z")}
     ready = readiness(("one", "one", *window), feeds=[make_feed(name="one", **days)], **days)
-    line = process_timeline(ready.process, "primary")
+    line = ready.workload.timeline
     for without in range(line.count):
         available = {"one": InstanceSet(set(line.until(line.end)) - {line.instance(without)})}
         expected = [k for k in range(line.count) if not any(ready.missing(line.instance(k), available))]
@@ -69,7 +69,7 @@ def test_nothing_is_ready_beyond_the_calendar():
         timezone="Asia/Tokyo",
         clusters=ends,
     )
-    line = process_timeline(ready.process, "primary")
+    line = ready.workload.timeline
     first, last = parse_instant("9990-01-01T00:00Z"), parse_instant("9999-12-20T00:00Z")
     assert ready.ready([line.indexes(first, last)], {}) == []
 

@@ -9,11 +9,10 @@ from hypothesis import strategies as st
 from falcon_assets.model.expression import parse_expression
 from falcon_assets.model.frequency import Frequency
 from falcon_assets.model.instant import parse_instant
-from falcon_assets.planning.instances.process_partitions import process_partitions
 from falcon_assets.planning.time.timeline import Timeline
 from falcon_assets.planning.windows.evaluate import evaluate_time
 from falcon_assets.planning.windows.index_shift import index_shift
-from tests.builders import make_feed, make_process
+from tests.builders import make_feed, make_process, workload_of
 from tests.zones import ZONES
 
 EXPRESSIONS = ["now(0,0)", "now(-3,30)", "now(-24,0)", "today(0,0)", "today(12,0)", "yesterday(0,0)", "instanceTime()"]
@@ -54,6 +53,6 @@ def test_a_process_at_six_writes_the_feed_of_midnight(expression: str) -> None:
         outputs=[{"name": "out", "feed": "daily", "instance": expression}],
     )
     feed = make_feed(name="daily", frequency="days(1)")
-    partitions = process_partitions(process, "primary", {"daily": feed})
+    partitions = workload_of(process, feed).partitions
     nominal, midnight = parse_instant("2013-01-05T06:00Z"), parse_instant("2013-01-05T00:00Z")
     assert (partitions.partition_of(nominal), partitions.nominal_of(midnight)) == (midnight, nominal)

@@ -59,7 +59,7 @@ def _from_first_process(cycle: list[Node]) -> list[Node]:
 
 
 def _own_outputs(definitions: Definitions, process: Declared[Process]) -> Iterator[Problem]:
-    own = own_feeds(process.entity)
+    own = own_feeds(process.entity.inputs, process.entity.outputs)
     told = set[int]()
     for entry in process.entity.clusters if own else ():
         for index, declared in enumerate(process.entity.inputs):

@@ -19,7 +19,7 @@ _COLUMNS_ARE_KNOWN = ("text", "binaryFile")
 def check_own_outputs(definitions: Definitions) -> Iterator[Problem]:
     """Orders in which instances wait for what never comes, and first instances that would find no columns."""
     for process in definitions.processes.values():
-        own = own_feeds(process.entity)
+        own = own_feeds(process.entity.inputs, process.entity.outputs)
         for index, declared in enumerate(process.entity.inputs):
             feed = definitions.feeds.get(declared.feed)
             if declared.feed in own and feed is not None:

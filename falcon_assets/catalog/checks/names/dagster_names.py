@@ -12,7 +12,7 @@ from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.feed import Feed
 from falcon_assets.model.process import Process
 from falcon_assets.planning.instances.dagster_names import job_name, op_name, replication_work
-from falcon_assets.planning.replication.replication_process import replication_pipeline
+from falcon_assets.planning.workloads.replication_workload import replication_pipeline
 
 
 class _Claim(NamedTuple):
@@ -84,5 +84,6 @@ def _assets(definitions: Definitions) -> Iterator[_Claim]:
 
 
 def _job(cluster: str, work: str, what: str, declared: Declared[Feed] | Declared[Process]) -> Iterator[_Claim]:
-    for name in (op_name(cluster, work), job_name(cluster, work)):
+    op = op_name(cluster, work)
+    for name in (op, job_name(op)):
         yield _Claim(name, what, declared, ("name",))

@@ -8,8 +8,8 @@ from falcon_assets.catalog.declared import Declared, Definitions
 from falcon_assets.errors import Problem
 from falcon_assets.model.instant import format_instant
 from falcon_assets.model.process import Process
-from falcon_assets.planning.instances.process_partitions import written
 from falcon_assets.planning.time.timeline import Timeline, feed_timeline, process_timeline
+from falcon_assets.planning.workloads.process_workload import written
 
 
 def check_output_validity(definitions: Definitions) -> Iterator[Problem]:

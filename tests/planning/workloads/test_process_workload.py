@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from falcon_assets.model.instant import format_instant, parse_instant
-from falcon_assets.planning.instances.process_partitions import process_instances, process_partitions
 from falcon_assets.planning.time.timeline import feed_timeline, process_timeline
 from falcon_assets.planning.windows.input_windows import output_instance
+from falcon_assets.planning.workloads.process_workload import ProcessWorkload
 from tests.builders import make_feed, make_process
 
 FREQUENCIES = ["minutes(45)", "hours(1)", "hours(5)", "days(1)", "days(2)", "months(1)"]
@@ -64,7 +64,8 @@ def lives(draw):
 @given(lives())
 def test_they_are_those_whose_outputs_all_exist(given):
     process, feeds = given
-    raw, found = process_timeline(process, "primary"), process_instances(process, "primary", feeds)
+    workload = ProcessWorkload(process, "primary", feeds)
+    raw, found = process_timeline(process, "primary"), workload.timeline
     lines = [(one, feed_timeline(feeds[one.feed], "primary")) for one in process.outputs]
     expected = [
         nominal
@@ -72,7 +73,7 @@ def test_they_are_those_whose_outputs_all_exist(given):
         if all(output_instance(one, line, nominal, process.timezone) is not None for one, line in lines)
     ]
     assert found.until(raw.end) == expected
-    partitions = process_partitions(process, "primary", feeds)
+    partitions = workload.partitions
     assert partitions.nominal == found
     for nominal in expected:
         partition = partitions.partition_of(nominal)
@@ -84,7 +85,7 @@ def test_they_are_those_whose_outputs_all_exist(given):
 
 def test_a_process_that_writes_nothing_has_all_of_its_validity():
     process = make_process(outputs=[])
-    assert process_instances(process, "primary", {}) == process_timeline(process, "primary")
+    assert ProcessWorkload(process, "primary", {}).timeline == process_timeline(process, "primary")
 
 
 @pytest.mark.parametrize(
@@ -95,7 +96,7 @@ def test_ends_of_months(start, expected):
     end = parse_instant("2014-01-01T00:00Z")
     process = make_process(frequency="months(1)", inputs=[], clusters=on(parse_instant("2013-01-31T00:00Z"), end))
     daily = make_feed(name="delays", frequency="days(1)", clusters=on(parse_instant(f"{start}T00:00Z"), end))
-    found = process_instances(process, "primary", {"delays": daily}).until(end)
+    found = ProcessWorkload(process, "primary", {"delays": daily}).timeline.until(end)
     assert [f"{one:%m-%d}" for one in found[:3]] == expected
 
 
@@ -114,4 +115,4 @@ def test_what_several_instances_write_is_written_by_one_at_a_time(frequency, ins
     feed = make_feed(name="out", frequency=frequency, clusters=here)
     outputs = [{"name": "out", "feed": "out", "instance": instance}]
     process = make_process(frequency="hours(1)", inputs=[], outputs=outputs, clusters=here, parallel=4)
-    assert process_partitions(process, "primary", {"out": feed}).at_once == at_once
+    assert ProcessWorkload(process, "primary", {"out": feed}).partitions.at_once == at_once

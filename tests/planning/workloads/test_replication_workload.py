@@ -1,4 +1,4 @@
-"""Replications as processes: which instances they have, when they are due, how they are retried and late."""
+"""Replications as workloads: which instances they have, when they are due, how they are retried and late."""
 
 from __future__ import annotations
 
@@ -12,14 +12,13 @@ from hypothesis import strategies as st
 from falcon_assets.errors import ExpressionError
 from falcon_assets.model.feed import Feed
 from falcon_assets.model.instant import format_instant, parse_instant
-from falcon_assets.planning.instances.process_partitions import process_partitions
-from falcon_assets.planning.replication.replication_process import Replication, delay_of, input_cluster, replications_to
 from falcon_assets.planning.replication.targets import common_timeline, replicated_timeline
 from falcon_assets.planning.rules.coordination import decide
 from falcon_assets.planning.rules.readiness import Readiness
 from falcon_assets.planning.rules.situation import Situation
-from falcon_assets.planning.time.timeline import feed_timeline, process_timeline
-from tests.builders import make_feed, make_process
+from falcon_assets.planning.time.timeline import feed_timeline
+from falcon_assets.planning.workloads.replication_workload import ReplicationWorkload, replications_to
+from tests.builders import make_feed, make_process, workload_of
 
 START = parse_instant("2013-01-01T00:00Z")
 
@@ -34,7 +33,7 @@ def replicated(*clusters: dict[str, Any], **overrides: Any) -> Feed:
     return make_feed(clusters=list(clusters), **overrides)
 
 
-def replications(feed: Feed, target: str) -> list[Replication]:
+def replications(feed: Feed, target: str) -> list[ReplicationWorkload]:
     entry = feed.on(target)
     assert entry is not None
     return list(replications_to(feed, entry))
@@ -63,12 +62,12 @@ def test_common_instances_are_those_that_exist_on_both_sides(
         union |= expected
     asset = replicated_timeline(feed, "here")
     assert union <= set(asset.until(hour(1000)) if asset else ())
-    assert {one.source for one in replications(feed, "here")} == {
+    assert {one.reads_on for one in replications(feed, "here")} == {
         source for source in ("east", "west") if common_timeline(feed, source, "here")
     }
 
 
-def test_a_replication_is_a_process_of_its_target() -> None:
+def test_what_a_replication_answers() -> None:
     feed = replicated(
         on("primary", "source", 0, 20, delay="minutes(40)"),
         on("backup", "target", 4, 48),
@@ -77,26 +76,35 @@ def test_a_replication_is_a_process_of_its_target() -> None:
         schedule=True,
     )
     (one,) = replications(feed, "backup")
-    assert (one.name, one.feed, one.source, one.target) == (
-        "raw-flights from primary",
-        "raw-flights",
-        "primary",
-        "backup",
+    assert (one.name, one.cluster, one.reads_on) == ("raw-flights from primary", "backup", "primary")
+    assert (one.entity, one.assets, one.own_feeds) == (feed, ["raw-flights"], frozenset())
+    assert (one.job_name, one.description) == (
+        "backup__raw_flights__replication_job",
+        "Copies raw-flights to backup, every hours(1)",
     )
     assert one.pipelines == ("backup.replication",)
     assert (one.parallel, one.order, str(one.timeout)) == (3, "LIFO", "hours(2)")
-    assert process_timeline(one, "backup").until(hour(99)) == [hour(number) for number in range(2, 10)]
+    assert one.timeline.until(hour(99)) == [hour(number) for number in range(2, 10)]
     assert (one.retry.policy, one.retry.attempts, str(one.retry.delay)) == ("periodic", 3, "minutes(10)")
-    assert one.late_process is not None
-    assert (one.late_process.policy, str(one.late_process.delay)) == ("exp-backoff", "hours(3)")
-    assert (delay_of(one), input_cluster(one, "backup")) == (timedelta(minutes=40), "primary")
+    assert one.late is not None
+    assert (one.late.policy, str(one.late.delay)) == ("exp-backoff", "hours(3)")
+    assert one.delay == timedelta(minutes=40)
+
+
+def test_what_a_process_answers() -> None:
     process = make_process()
-    assert (delay_of(process), input_cluster(process, "backup")) == (timedelta(), "backup")
+    one = workload_of(process)
+    assert (one.name, one.cluster, one.reads_on, one.delay) == ("hourly-delays", "primary", "primary", timedelta())
+    assert (one.entity, one.assets, one.own_feeds) == (process, ["delays"], frozenset())
+    assert (one.job_name, one.description) == (
+        "primary__hourly_delays_job",
+        "hourly-delays on primary, every hours(1): reads raw-flights and writes delays",
+    )
 
 
 def test_without_a_cut_off_nothing_is_late() -> None:
     (one,) = replications(replicated(on("primary", "source"), on("backup", "target")), "backup")
-    assert one.late_process is None
+    assert one.late is None
 
 
 @pytest.mark.parametrize(
@@ -107,7 +115,7 @@ def test_without_a_cut_off_nothing_is_late() -> None:
 def test_the_longer_delay_counts(source: str | None, target: str | None, minutes: int) -> None:
     feed = replicated(on("primary", "source", delay=source), on("backup", "target", delay=target))
     (one,) = replications(feed, "backup")
-    assert delay_of(one) == timedelta(minutes=minutes)
+    assert one.delay == timedelta(minutes=minutes)
 
 
 def test_properties_that_are_not_legal() -> None:
@@ -120,7 +128,7 @@ def test_the_asset_has_what_any_source_brings() -> None:
     feed = replicated(on("east", "source", 4, 8), on("west", "source", 6, 20), on("backup", "target", 0, 16))
     east, west = replications(feed, "backup")
     for one, instances in ((east, [2, 3]), (west, [3, 4, 5, 6, 7])):
-        partitions = process_partitions(one, "backup", {feed.name: feed})
+        partitions = one.partitions
         assert partitions.timeline.until(hour(99)) == [hour(number) for number in range(2, 8)]
         assert partitions.nominal.until(hour(99)) == [hour(number) for number in instances]
         for number in instances:
@@ -135,15 +143,12 @@ def test_an_instance_is_due_after_the_delay(minute: int, launched: list[int], wa
     (one,) = replications(feed, "backup")
     decision = decide(
         Situation(
-            process=one,
-            timeline=process_timeline(one, "backup"),
-            readiness=Readiness(one, "backup", {feed.name: feed}),
+            readiness=Readiness(one),
             now=START + timedelta(minutes=minute),
             until=None,
             since=START,
             first_open=0,
             records={},
-            at_once=one.parallel,
             slots_in_use=0,
             available={feed.name: {hour(0), hour(1)}},
         )
@@ -161,15 +166,12 @@ def test_the_timeout_counts_from_the_delay() -> None:
     def decided(minutes: int) -> Any:
         return decide(
             Situation(
-                process=one,
-                timeline=process_timeline(one, "backup"),
-                readiness=Readiness(one, "backup", {feed.name: feed}),
+                readiness=Readiness(one),
                 now=hour(10) + timedelta(minutes=minutes),
                 until=None,
                 since=START,
                 first_open=0,
                 records={},
-                at_once=one.parallel,
                 slots_in_use=0,
                 available={feed.name: set()},
             )

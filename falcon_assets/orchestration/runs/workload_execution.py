@@ -1,4 +1,4 @@
-"""The body of an op: many instances of a process or replication in one run, each on its own."""
+"""The body of an op: many instances of a workload in one run, each on its own."""
 
 from __future__ import annotations
 
@@ -17,9 +17,7 @@ from falcon_assets.engines.computing.programs import stop_programs
 from falcon_assets.errors import FalconError
 from falcon_assets.events.process_instances import InstanceChanged
 from falcon_assets.ledger import queries, reruns
-from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.instant import format_instant
-from falcon_assets.model.process import Process
 from falcon_assets.orchestration.mapping import asset_keys as names
 from falcon_assets.orchestration.mapping import run_tags
 from falcon_assets.orchestration.mapping.partitions import instant_of_key, key_of
@@ -28,10 +26,8 @@ from falcon_assets.orchestration.platform.open_ledger import Ledger
 from falcon_assets.orchestration.runs.instance_claims import InstanceFence, instance_fence
 from falcon_assets.orchestration.runs.instance_work import Done, InstanceWork
 from falcon_assets.orchestration.runs.preparation import NotItsTurnError, Preparation, ahead, in_turn
-from falcon_assets.planning.instances.dependencies import own_feeds
 from falcon_assets.planning.instances.instance_record import InstanceState, LateChange
-from falcon_assets.planning.instances.process_partitions import ProcessPartitions
-from falcon_assets.planning.replication.replication_process import Replication, input_cluster
+from falcon_assets.planning.workloads.workload import Workload
 from falcon_assets.spark.session.sessions import interrupt_sessions
 
 
@@ -49,21 +45,17 @@ Said: TypeAlias = "SimpleQueue[tuple[datetime, Outcome]]"
 
 
 @dataclass(frozen=True)
-class ProcessExecution:
-    """Runs the partitions of a run of one process, or one replication, on one cluster.
+class WorkloadExecution:
+    """Runs the partitions of a run of one workload.
 
     Attributes:
-        process: The process.
-        cluster: Where its instances are.
-        partitions: How its assets are partitioned.
+        workload: The workload.
         clock: Says what time it is.
         open_ledger: Opens the ledger beside the history of an instance.
         work: What is done for an instance; made when a run starts.
     """
 
-    process: Process
-    cluster: Cluster
-    partitions: ProcessPartitions
+    workload: Workload
     clock: Callable[[], datetime]
     open_ledger: Callable[[dg.DagsterInstance], Ledger]
     work: Callable[[dg.AssetExecutionContext, InstanceFence], InstanceWork]
@@ -75,7 +67,7 @@ class ProcessExecution:
             dagster.Failure: one or more instances failed; names them and why. The others are done.
         """
         ledger = self.open_ledger(context.instance)
-        with instance_fence(context, ledger, self.process.name, self.cluster.name) as fence:
+        with instance_fence(context, ledger, self.workload.name, self.workload.cluster) as fence:
             self._run(context, session, fence)
 
     def _run(
@@ -84,15 +76,15 @@ class ProcessExecution:
         asked = self._nominals(context.partition_keys)
         others = fence.others(asked)
         for nominal, why in others.items():
-            context.log.info(f"{self.process.name} {format_instant(nominal)} is left alone: {why}")
+            context.log.info(f"{self.workload.name} {format_instant(nominal)} is left alone: {why}")
         nominals = [nominal for nominal in asked if nominal not in others]
         work, evicted = self.work(context, fence), partial(self._evicted, fence.ledger)
         late = self._late(context, fence.ledger, nominals)
         wanted = {nominal: late.get(nominal, ()) for nominal in nominals}
-        at_once = self.partitions.at_once
+        at_once = self.workload.partitions.at_once
         slots = min(at_once, run_tags.slots_of(context.run.tags, at_once))
         failures: dict[datetime, str] = {}
-        if own_feeds(self.process):
+        if self.workload.own_feeds:
             ready, slots = in_turn(work, wanted, evicted), 1
         else:
             ready, failures = ahead(work, wanted, evicted)
@@ -111,17 +103,17 @@ class ProcessExecution:
             self._broken_off(context, said, running, failures)
             raise
         for nominal, reason in sorted(failures.items()):
-            context.log.error(f"{self.process.name} {format_instant(nominal)}: {reason}")
+            context.log.error(f"{self.workload.name} {format_instant(nominal)}: {reason}")
         if failures:
-            raise dg.Failure(description=_summary(self.process.name, failures, len(nominals)))
+            raise dg.Failure(description=_summary(self.workload.name, failures, len(nominals)))
 
     def _nominals(self, keys: Sequence[str]) -> list[datetime]:
         """The nominal times behind the partition keys, in the order in which they run."""
         instants = [instant for key in keys if (instant := instant_of_key(key)) is not None]
-        nominals = [self.partitions.nominal_of(instant) for instant in instants]
-        if isinstance(self.process, Replication):  # another source may bring the others
-            nominals = [one for one in nominals if self.partitions.nominal.contains(one)]
-        return sorted(nominals, reverse=self.process.order != "FIFO" and not own_feeds(self.process))
+        nominals = [self.workload.partitions.nominal_of(instant) for instant in instants]
+        if self.workload.shares_assets:
+            nominals = [one for one in nominals if self.workload.timeline.contains(one)]
+        return sorted(nominals, reverse=self.workload.order != "FIFO" and not self.workload.own_feeds)
 
     def _late(
         self, context: dg.AssetExecutionContext, ledger: Ledger, nominals: Sequence[datetime]
@@ -132,7 +124,7 @@ class ProcessExecution:
         """
         if run_tags.LATE not in context.run.tags:
             return {}
-        name, cluster, late = self.process.name, self.cluster.name, self.process.late_process
+        name, cluster, late = self.workload.name, self.workload.cluster, self.workload.late
         watched = {(cluster, name, one.input) for one in late.inputs} if late else set()
         with ledger.engine.connect() as connection:
             found = reruns.requests_of(connection, name, cluster, nominals)
@@ -140,7 +132,7 @@ class ProcessExecution:
         return {nominal: _together(request.changes, newer.get(nominal, ())) for nominal, request in found.items()}
 
     def _evicted(self, ledger: Ledger, feed: str, instances: Sequence[datetime]) -> Mapping[datetime, datetime]:
-        key = (input_cluster(self.process, self.cluster.name), feed)
+        key = (self.workload.reads_on, feed)
         with ledger.engine.connect() as connection:
             found = queries.evicted(connection, {key: (min(instances), max(instances))}).get(key, {})
         return {instance: found[instance] for instance in instances if instance in found}
@@ -172,7 +164,7 @@ class ProcessExecution:
                 said.put((nominal, RuntimeError(f"{type(error).__name__}: {error}")))
                 raise
 
-        with ThreadPoolExecutor(max_workers=slots, thread_name_prefix=self.process.name) as pool:
+        with ThreadPoolExecutor(max_workers=slots, thread_name_prefix=self.workload.name) as pool:
             for nominal, prepare in ready.items():
                 pool.submit(work, nominal, prepare)
             unfinished = len(ready)
@@ -204,7 +196,7 @@ class ProcessExecution:
             return
         running.discard(nominal)
         if isinstance(outcome, LeftAlone):
-            context.log.info(f"{self.process.name} {format_instant(nominal)} is left alone: {outcome.why}")
+            context.log.info(f"{self.workload.name} {format_instant(nominal)} is left alone: {outcome.why}")
             return
         if not isinstance(outcome, Exception):
             self._record(context, outcome)
@@ -212,7 +204,7 @@ class ProcessExecution:
         failures[nominal] = str(outcome) or type(outcome).__name__
         if not isinstance(outcome, FalconError):
             # Not foreseen: whoever mends it needs the traceback, and the other instances need not suffer.
-            context.log.error(f"{self.process.name} {format_instant(nominal)}", exc_info=outcome)
+            context.log.error(f"{self.workload.name} {format_instant(nominal)}", exc_info=outcome)
         self._record_state(context, nominal, InstanceState.FAILED, failures[nominal])
 
     def _broken_off(
@@ -235,12 +227,12 @@ class ProcessExecution:
     def _record_state(
         self, context: dg.AssetExecutionContext, nominal: datetime, state: InstanceState, reason: str = ""
     ) -> None:
-        key = names.process_keys(self.process, self.cluster.name)[0]
-        changed = InstanceChanged(self.process.name, self.cluster.name, nominal, state, self.clock(), reason)
+        key = names.workload_keys(self.workload)[0]
+        changed = InstanceChanged(self.workload.name, self.workload.cluster, nominal, state, self.clock(), reason)
         context.log_event(changed.event(key, self._partition(nominal)))
 
     def _partition(self, nominal: datetime) -> str:
-        return key_of(self.partitions.timeline, self.partitions.partition_of(nominal))
+        return key_of(self.workload.partitions.timeline, self.workload.partitions.partition_of(nominal))
 
 
 def _together(asked: Iterable[LateChange], newer: Iterable[LateChange]) -> tuple[LateChange, ...]:
@@ -248,6 +240,6 @@ def _together(asked: Iterable[LateChange], newer: Iterable[LateChange]) -> tuple
     return tuple({(one.input, one.feed, one.instance): one for one in (*asked, *newer)}.values())
 
 
-def _summary(process: str, failures: dict[datetime, str], total: int) -> str:
+def _summary(workload: str, failures: dict[datetime, str], total: int) -> str:
     lines = [f"{format_instant(nominal)}: {reason}" for nominal, reason in sorted(failures.items())]
-    return "\n".join([f"{len(failures)} of {total} instance(s) of {process} failed:", *lines])
+    return "\n".join([f"{len(failures)} of {total} instance(s) of {workload} failed:", *lines])

@@ -1,0 +1,1 @@
+"""What coordinators run: processes and replications, each on one cluster."""
