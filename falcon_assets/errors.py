@@ -124,6 +124,10 @@ class DefinitionStoreError(FalconError):
     """The folder of the entity definitions cannot be changed as asked."""
 
 
+class EntityInUseError(FalconError):
+    """An entity cannot go, because others need it."""
+
+
 class UnknownEntityError(FalconError):
     """An entity of that kind and name is not defined, or not on the cluster that was asked for."""
 

@@ -13,6 +13,8 @@ from falcon_assets.errors import ExpressionError, SettingsError
 from falcon_assets.planning.time.clock import Clock
 from falcon_assets.shared_clock import home_clock, shared_start
 
+WEBSERVER = "http://127.0.0.1:3000"
+
 
 @dataclass(frozen=True)
 class Settings:
@@ -23,6 +25,9 @@ class Settings:
         entity_defs: FALCON_ENTITY_DEFS: the folder of the entity definitions. Absolute.
         colo: FALCON_COLO: only clusters of this colo; None = all.
         database_url: FALCON_DATABASE_URL: a PostgreSQL to use instead of the embedded server; None = embedded.
+        read_only: FALCON_ENTITY_DEFS_READONLY: whether commands may not change the definitions, because something else
+            deploys them.
+        webserver: FALCON_WEBSERVER_URL: Dagster's webserver, which is asked to load changed definitions; None: nobody.
         clock: FALCON_CLOCK: what time it is; the real time unless simulated. A running clock was started once, for all
             processes with the same ``home``. Where FALCON_CLOCK is not set, the clock of the database.
         user: Who runs this; what ``user()`` says where an entity declares no owner.
@@ -33,6 +38,8 @@ class Settings:
     entity_defs: Path
     colo: str | None
     database_url: str | None = field(repr=False)
+    read_only: bool
+    webserver: str | None
     clock: Clock
     user: str
     environ: Mapping[str, str] = field(repr=False)
@@ -46,7 +53,8 @@ def load_settings(environ: Mapping[str, str] | None = None) -> Settings:
     """Reads the settings, from the process's environment unless another is given.
 
     Raises:
-        SettingsError: FALCON_HOME, FALCON_CLOCK or FALCON_DATABASE_URL is malformed, or the start of a running clock
+        SettingsError: FALCON_HOME, FALCON_CLOCK, FALCON_DATABASE_URL, FALCON_ENTITY_DEFS_READONLY or
+            FALCON_WEBSERVER_URL is malformed, or the start of a running clock
             cannot be kept in FALCON_HOME; the text names the variable.
     """
     env = os.environ if environ is None else environ
@@ -56,6 +64,8 @@ def load_settings(environ: Mapping[str, str] | None = None) -> Settings:
         entity_defs=_absolute(env.get("FALCON_ENTITY_DEFS") or "entity_defs"),
         colo=env.get("FALCON_COLO") or None,
         database_url=_database_url(env.get("FALCON_DATABASE_URL")),
+        read_only=_switch("FALCON_ENTITY_DEFS_READONLY", env.get("FALCON_ENTITY_DEFS_READONLY")),
+        webserver=_webserver(env.get("FALCON_WEBSERVER_URL")),
         clock=_clock(env.get("FALCON_CLOCK"), home, database_name(env.get("FALCON_DATABASE_URL"))),
         user=env.get("USER") or env.get("LOGNAME") or "unknown",
         environ=env,
@@ -91,6 +101,21 @@ def _home(folder: str) -> Path:
 
 def _absolute(folder: str) -> Path:
     return Path(folder).expanduser().absolute()
+
+
+def _switch(name: str, text: str | None) -> bool:
+    word = (text or "").strip().lower()
+    if word not in ("", "0", "false", "no", "1", "true", "yes"):
+        raise SettingsError(f"{name} is {text!r}: write true or false")
+    return word in ("1", "true", "yes")
+
+
+def _webserver(url: str | None) -> str | None:
+    """Where ``dagster dev`` serves, unless said otherwise; an empty text means that there is none."""
+    told = WEBSERVER if url is None else url.strip().rstrip("/")
+    if told and not told.startswith(("http://", "https://")):
+        raise SettingsError(f"FALCON_WEBSERVER_URL must be an http URL, such as {WEBSERVER}")
+    return told or None
 
 
 def _database_url(url: str | None) -> str | None:

@@ -26,9 +26,9 @@ FALCON = str(BIN / "falcon")
 
 
 def environ_with(**given: str) -> dict[str, str]:
-    """This process's environment without the settings of falcon and Dagster, but with these."""
+    """This process's environment without the settings of falcon and Dagster, but with these; no webserver is asked."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("FALCON_", "DAGSTER_"))}
-    return kept | given
+    return kept | {"FALCON_WEBSERVER_URL": ""} | given
 
 
 def falcon_here(environ: dict[str, str], *arguments: str) -> subprocess.CompletedProcess[str]:

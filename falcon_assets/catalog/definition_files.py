@@ -38,7 +38,7 @@ def definition_files(root: Path, tell: Callable[[Path, str], None]) -> Iterator[
             tell(root, f"there are more than {MAX_FILES:,} files of definitions: the others are not read")
             return
         try:
-            raw = _content(path, root)
+            raw = file_content(path, root)
         except UnfitFileError as error:
             tell(path, str(error))
             continue
@@ -65,7 +65,7 @@ def _paths(root: Path, tell: Callable[[Path, str], None]) -> Iterator[Path]:
                 yield Path(folder, name)
 
 
-def _content(path: Path, root: Path) -> bytes:
+def file_content(path: Path, root: Path) -> bytes:
     """What is in the file.
 
     Raises:

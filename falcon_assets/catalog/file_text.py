@@ -80,9 +80,9 @@ def rewritten(text: str, changes: Mapping[int, str | None]) -> str:
     try:
         before = said(text)
         wanted = [one for number, one in enumerate(before) for one in _after(one, changes, number)]
-        result = _joined(text, found, changes)
+        result = _joined(text, found, changes) if wanted else ""
         if len(found) == len(before) and said(result) == wanted:
-            return result if wanted else ""
+            return result
     except yaml.YAMLError as error:
         raise UnwritableError from error
     raise UnwritableError

@@ -218,7 +218,8 @@ def _inline(new: _Side, entry: _Entry) -> str:
     if isinstance(node, CollectionNode):
         is_plain = bool(node.flow_style)
     else:
-        is_plain = isinstance(node, ScalarNode) and node.style in (None, "'", '"')
+        style = getattr(node, "style", None)
+        is_plain = style in ("'", '"') or (style not in ("|", ">") and not set(text) & set(",[]{}"))
     return text if text and is_plain and "\n" not in text else json.dumps(_value(node), ensure_ascii=False)
 
 

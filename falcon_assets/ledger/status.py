@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum
 
-from sqlalchemy import ColumnElement, Connection, false, select
+from sqlalchemy import ColumnElement, Connection, delete, false, select
 
 from falcon_assets.ledger.tables import ENTITY_STATUS
 from falcon_assets.ledger.upsert import upsert
@@ -66,6 +66,11 @@ def command(connection: Connection, entity: Feed | Process, status: Status, now:
     after = EntityStatus(status, before.since if before.status is status else now, commanded=True)
     _write(connection, {(entity.kind, entity.name): after})
     return after
+
+
+def forget(connection: Connection, kind: str, name: str) -> None:
+    """Forgets the status of an entity that is not defined any more; one of that name begins with what it declares."""
+    connection.execute(delete(ENTITY_STATUS).where(ENTITY_STATUS.c.kind == kind, ENTITY_STATUS.c.name == name))
 
 
 def _write(

@@ -39,6 +39,11 @@ class Installation:
         """
         return load_entities(self.settings.entity_defs)
 
+    def forget_entities(self) -> None:
+        """Reads the definitions anew when they are asked for the next time: they have changed."""
+        for name in ("all_entities", "entities"):
+            self.__dict__.pop(name, None)
+
     @cached_property
     def entities(self) -> EntityStore:
         """The entities of this colo.

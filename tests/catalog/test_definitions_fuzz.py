@@ -10,43 +10,8 @@ from hypothesis import strategies as st
 
 from falcon_assets.catalog.store import load_entities
 from falcon_assets.errors import InvalidDefinitionsError, MissingDefinitionsError
-from tests.catalog.definition_files import CLUSTERS, FEEDS, FILES, PROCESSES, write
-
-_ALL = f"{CLUSTERS}---\n{FEEDS}---\n{PROCESSES}"
-_PIECES = st.one_of(
-    st.sampled_from(['"\\0"', '"a\\nb"', "..", '".."', "/", "months(9999)", "s3://a/b", "1" * 400, "${cluster.name}"]),
-    st.sampled_from(
-        [
-            "",
-            " ",
-            "\n",
-            ":",
-            "- ",
-            "{",
-            "}",
-            "[",
-            "]",
-            "'",
-            '"',
-            "&a ",
-            "*a",
-            "<<: ",
-            "!!int ",
-            "!x ",
-            "---\n",
-            "#",
-            "|",
-            "\t",
-        ]
-    ),
-    st.sampled_from(
-        ["${", "now(9999999,0)", "months(999999)", "0001-01-01T00:00Z", "9999-12-31T23:59Z", "null", "1e999"]
-    ),
-    st.sampled_from(
-        ["latest(0)", "dateOffset(" * 400, "storage_options", "workflow: {engine: x}", "../" * 9, "\x00", "é\u2028"]
-    ),
-    st.text(max_size=8),
-)
+from tests.catalog.definition_files import FILES, write
+from tests.catalog.mutations import ALL, PIECES, mutations
 
 
 def loads_or_has_problems(files: dict[str, str]) -> None:
@@ -61,15 +26,12 @@ def loads_or_has_problems(files: dict[str, str]) -> None:
 
 
 @settings(max_examples=300)
-@given(st.lists(st.tuples(st.integers(0, len(_ALL)), st.integers(0, 30), _PIECES), min_size=1, max_size=4))
-def test_mutations_of_right_definitions(changes: list[tuple[int, int, str]]) -> None:
-    text = _ALL
-    for at, removed, piece in changes:
-        text = text[:at] + piece + text[at + removed :]
-    loads_or_has_problems({"all.yaml": text.encode("utf-8", "replace").decode(), "hourly.sql": ""})
+@given(mutations(ALL))
+def test_mutations_of_right_definitions(text: str) -> None:
+    loads_or_has_problems({"all.yaml": text, "hourly.sql": ""})
 
 
-_SCALARS = st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), _PIECES)
+_SCALARS = st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), PIECES)
 _KEYS = st.sampled_from(
     ["kind", "name", "clusters", "inputs", "start", "end", "validity", "workflow", "engine", "path", "x"]
 )
@@ -85,7 +47,7 @@ _VALUES = st.recursive(
 def test_any_value_at_any_place(data: st.DataObject) -> None:
     import yaml
 
-    documents = list(yaml.load_all(_ALL, Loader=yaml.BaseLoader))
+    documents = list(yaml.load_all(ALL, Loader=yaml.BaseLoader))
     place = data.draw(st.sampled_from(documents))
     for _ in range(data.draw(st.integers(0, 3))):
         inner = [

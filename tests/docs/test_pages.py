@@ -22,7 +22,11 @@ NOW = "2013-01-02T14:00Z"
 RUN = {
     "docs/concepts/states.md": ["daily-delays", "SUSPENDED"],
     "docs/concepts/ledger.md": ["the ledger is rebuilt", "up to date"],
-    "docs/guides/entities.md": ["is needed by", "raw-weather on primary: data of 2013-01-02T03:00Z"],
+    "docs/guides/entities.md": [
+        "is needed by",
+        "raw-weather on primary: data of 2013-01-02T03:00Z",
+        "# From the harbour master.",
+    ],
     "docs/guides/running.md": ["0 did not"],
     "docs/guides/retention.md": ["raw-flights"],
     "docs/reference/entities.md": ["no problems"],

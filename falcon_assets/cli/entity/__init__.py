@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import click
 
+from falcon_assets.cli.entity.changing import CHANGE_COMMANDS
 from falcon_assets.cli.entity.reading import dependency, list_, lookup, show, status
 from falcon_assets.cli.entity.scheduling import STATUS_COMMANDS
 
 
 @click.group()
 def entity() -> None:
-    """List clusters, feeds and processes; schedule, suspend and resume feeds and processes.
+    """List, submit, update and delete clusters, feeds and processes; schedule, suspend and resume them.
 
     A feed or process is SUBMITTED, or RUNNING where its definition says "schedule: true", until a command says
     otherwise.
     """
 
 
-for _command in (list_, show, status, dependency, lookup, *STATUS_COMMANDS):
+for _command in (list_, show, status, dependency, lookup, *CHANGE_COMMANDS, *STATUS_COMMANDS):
     entity.add_command(_command)

@@ -1,0 +1,102 @@
+"""``falcon entity submit|update|delete|submit-and-schedule``: what changes the definitions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import click
+
+from falcon_assets.cli.entity.scheduling import say
+from falcon_assets.cli.entity.words import KIND
+from falcon_assets.cli.listing import print_json
+from falcon_assets.errors import listed_problems
+from falcon_assets.operations.entities.changes import EntityChange
+from falcon_assets.operations.entities.changing import (
+    OperationResult,
+    Request,
+    delete,
+    submit,
+    submit_and_schedule,
+    update,
+)
+from falcon_assets.operations.installation import Installation, open_installation
+
+
+def _command(
+    name: str, change: Callable[[Installation, Request], OperationResult], metavar: str, text: str
+) -> click.Command:
+    @click.command(name, help=text)
+    @click.argument("given", metavar=metavar, nargs=-1, required=True)
+    @click.option("--kind", type=KIND, help="Of what kind those are that are named.")
+    @click.option("--reason", default="", help="Why; it is recorded with the change.")
+    @click.option("--dry-run", is_flag=True, help="Only say what would change, as a diff.")
+    @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+    def command(given: tuple[str, ...], kind: str | None, reason: str, dry_run: bool, as_json: bool) -> None:
+        with open_installation() as installation:
+            result = change(installation, Request(given, kind, None, reason, dry_run))
+        if as_json:
+            print_json(result.as_data())
+        else:
+            _say(result)
+
+    return command
+
+
+def _say(result: OperationResult) -> None:
+    if result.dry_run:
+        click.echo(result.diff, nl=False)
+    for line in listed_problems(result.warnings):
+        click.echo(line)
+    for one in result.entities:
+        click.echo(_sentence(one, result))
+    for before, after in result.scheduled:
+        say(before, after)
+    if result.reload:
+        click.echo(result.reload)
+
+
+def _sentence(one: EntityChange, result: OperationResult) -> str:
+    if one.action == "unchanged":
+        there = f"is so already ({one.file})" if one.file else "is not there"
+        return f"{one.kind} {one.name} {there}: nothing to do"
+    done = f"would be {one.action}" if result.dry_run else f"is {one.action}"
+    return f"{one.kind} {one.name} {done} ({one.file})"
+
+
+CHANGE_COMMANDS = (
+    _command(
+        "submit",
+        submit,
+        "FILE|FOLDER|NAME...",
+        """Add the entities of files and folders to the definitions.
+
+        The whole tree of definitions must be valid with them, or nothing is written. Each entity gets a file of its
+        own. What is there already with the same definition stays as it is.
+        """,
+    ),
+    _command(
+        "update",
+        update,
+        "FILE|FOLDER|NAME...",
+        """Give entities that are there the definitions of files and folders.
+
+        Comments, order of keys and layout of the old definition are kept; a new one that has comments of its own takes
+        its place as it is. The whole tree must be valid, or nothing is written.
+        """,
+    ),
+    _command(
+        "delete",
+        delete,
+        "NAME|FILE|FOLDER...",
+        """Remove entities, by name or as they are in files and folders.
+
+        What others need is not removed. The status of the entities is forgotten; data and history stay.
+        """,
+    ),
+    _command(
+        "submit-and-schedule",
+        submit_and_schedule,
+        "FILE|FOLDER|NAME...",
+        "Submit entities, and let the feeds and processes among them run by themselves.",
+    ),
+)

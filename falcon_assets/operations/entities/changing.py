@@ -1,0 +1,268 @@
+"""Submitting, updating and deleting entities: read, planned, written all at once, and taken up by Dagster."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from falcon_assets.catalog.declared import KINDS
+from falcon_assets.catalog.definition_files import UnfitFileError, definition_files, file_content
+from falcon_assets.catalog.documents import Files, read_file, shown_path
+from falcon_assets.catalog.journal import apply_changes, locked_tree
+from falcon_assets.errors import DefinitionStoreError, Position, Problem, UnknownEntityError
+from falcon_assets.ledger.status import forget
+from falcon_assets.model.expression import nearest
+from falcon_assets.operations.entities.changes import (
+    ANY_KIND,
+    EntityChange,
+    Plan,
+    plan_delete,
+    plan_submit,
+    plan_update,
+    require_definitions,
+)
+from falcon_assets.operations.entities.status import EntityState, schedule
+from falcon_assets.operations.entities.stored import Key, Stored, key_of, read_tree
+from falcon_assets.operations.installation import Installation
+from falcon_assets.operations.reload import reload_code_locations
+
+
+@dataclass(frozen=True)
+class Request:
+    """What a command to entities is told.
+
+    Attributes:
+        given: Files, folders or names of entities.
+        kind: Of what kind those are that are named; None: the name says it.
+        actor: Who asks.
+        reason: Why, in the words of who asks.
+        dry_run: Whether only to say what would change.
+    """
+
+    given: tuple[str, ...]
+    kind: str | None = None
+    actor: str | None = None
+    reason: str = ""
+    dry_run: bool = False
+
+
+@dataclass(frozen=True)
+class OperationResult:
+    """What came of a command to entities; fit to be recorded.
+
+    Attributes:
+        operation: Its name.
+        actor: Who asked.
+        reason: Why.
+        at: When, on the falcon clock.
+        dry_run: Whether nothing was done.
+        entities: What became of each entity.
+        diff: What changed in the files.
+        warnings: What works and surprises in the new definitions.
+        scheduled: The status of each entity before and after, where it was to be scheduled.
+        reload: Whether Dagster has taken up the change, in words; empty where there was none.
+    """
+
+    operation: str
+    actor: str
+    reason: str
+    at: datetime
+    dry_run: bool
+    entities: tuple[EntityChange, ...]
+    diff: str
+    warnings: tuple[Problem, ...] = ()
+    scheduled: tuple[tuple[EntityState, EntityState], ...] = ()
+    reload: str = ""
+
+    @property
+    def changed(self) -> bool:
+        """Whether anything did, or would."""
+        return bool(self.diff) or any(before != after for before, after in self.scheduled)
+
+    def as_data(self) -> dict[str, Any]:
+        """What ``--json`` prints."""
+        return {
+            "operation": self.operation,
+            "actor": self.actor,
+            "reason": self.reason,
+            "at": self.at.isoformat(),
+            "dry_run": self.dry_run,
+            "changed": self.changed,
+            "entities": [asdict(one) for one in self.entities],
+            "diff": self.diff,
+            "warnings": [str(one) for one in self.warnings],
+            "scheduled": [
+                {"kind": after.kind, "name": after.name, "before": before.status, "status": after.status}
+                for before, after in self.scheduled
+            ],
+            "reload": self.reload,
+        }
+
+
+def submit(installation: Installation, request: Request) -> OperationResult:
+    """Adds entities; those that are there with the same definition stay as they are.
+
+    Raises:
+        InvalidDefinitionsError: the tree would have problems.
+        DefinitionStoreError: an entity is there with another definition, or the tree cannot be changed.
+        UnknownEntityError: a name is given, and no such entity is there.
+    """
+    return _change(installation, "submit", request, _submission)
+
+
+def update(installation: Installation, request: Request) -> OperationResult:
+    """Gives entities that are there other definitions; comments and the order of keys are kept.
+
+    Raises:
+        InvalidDefinitionsError: the tree would have problems.
+        DefinitionStoreError: the tree cannot be changed.
+        UnknownEntityError: an entity is not there.
+    """
+    return _change(installation, "update", request, _updating)
+
+
+def delete(installation: Installation, request: Request) -> OperationResult:
+    """Removes entities, and their status; those that are not there are so already.
+
+    Raises:
+        EntityInUseError: others need them.
+        InvalidDefinitionsError: the tree would have problems.
+        DefinitionStoreError: the tree cannot be changed.
+        UnknownEntityError: there are several of a name, and no kind is given.
+    """
+    result = delete_definitions(installation, request)
+    if not request.dry_run:
+        with installation.ledger.engine.begin() as connection:
+            for one in result.entities:
+                for kind in (one.kind,) if one.kind in KINDS else KINDS:
+                    forget(connection, kind, one.name)
+    return result
+
+
+def delete_definitions(installation: Installation, request: Request) -> OperationResult:
+    """:func:`delete` without the database: the status of the entities stays."""
+    return _change(installation, "delete", request, _deletion)
+
+
+def submit_and_schedule(installation: Installation, request: Request) -> OperationResult:
+    """:func:`submit`, then lets the feeds and processes among them run by themselves; raises as both."""
+    result = _change(installation, "submit-and-schedule", request, _submission)
+    if request.dry_run:
+        return result
+    found = [one for one in result.entities if one.kind != "cluster"]
+    states = tuple(schedule(installation, one.name, one.kind) for one in found)
+    return OperationResult(**{**vars(result), "scheduled": states})
+
+
+def _submission(stored: Stored, request: Request) -> Plan:
+    return _with_names(stored, request, plan_submit)
+
+
+def _updating(stored: Stored, request: Request) -> Plan:
+    return _with_names(stored, request, plan_update)
+
+
+def _with_names(stored: Stored, request: Request, plan_of: Callable[[Stored, Stored], Plan]) -> Plan:
+    """The plan for the files; entities that are only named are there already, or unknown."""
+    given, names = _given(stored, request)
+    there = _there(stored, names, request.kind)
+    plan = plan_of(stored, given) if given.files.contents or given.files.problems else Plan(())
+    return Plan((*plan.entities, *there), plan.files, plan.warnings)
+
+
+def _deletion(stored: Stored, request: Request) -> Plan:
+    given, names = _given(stored, request, names_first=True)
+    if len(names) < len(request.given):
+        require_definitions(given)
+    keys = [key for document in given.files.documents if (key := key_of(document))]
+    for name in names:
+        found = _keys(stored, name, request.kind)
+        keys += found or [(request.kind or ANY_KIND, name)]
+    return plan_delete(stored, keys)
+
+
+def _change(
+    installation: Installation, operation: str, request: Request, plan_of: Callable[[Stored, Request], Plan]
+) -> OperationResult:
+    settings = installation.settings
+    root, actor, now = settings.entity_defs, request.actor or settings.user, settings.now()
+    note = {"operation": operation, "actor": actor, "reason": request.reason, "at": now.isoformat()}
+
+    def result(plan: Plan, reload: str = "") -> OperationResult:
+        told = (operation, actor, request.reason, now, request.dry_run)
+        return OperationResult(*told, plan.entities, plan.diff(), plan.warnings, reload=reload)
+
+    if request.dry_run:
+        return result(plan_of(read_tree(root), request))
+    if settings.read_only:
+        raise DefinitionStoreError(
+            f"FALCON_ENTITY_DEFS_READONLY is set: {shown_path(root)} is deployed by something else; "
+            "--dry-run says what would change"
+        )
+    with locked_tree(root):
+        plan = plan_of(read_tree(root), request)
+        if plan.files:
+            apply_changes(root, plan.files, note)
+    installation.forget_entities()
+    return result(plan, reload_code_locations(settings.webserver) if plan.files else "")
+
+
+def _given(stored: Stored, request: Request, *, names_first: bool = False) -> tuple[Stored, list[str]]:
+    """The definitions in the files and folders that are given, and what is a name of an entity."""
+    files, names = Files(), []
+    for text in request.given:
+        path = Path(text)
+        is_word = "/" not in text and path.suffix not in (".yaml", ".yml")
+        if is_word and (not path.exists() or (names_first and _keys(stored, text, request.kind))):
+            names.append(text)
+        else:
+            _read(path, files)
+    return Stored(stored.root, files), names
+
+
+def _read(path: Path, files: Files) -> None:
+    def tell(at: Path, message: str) -> None:
+        files.problems.append(Problem(Position(shown_path(at), 1), "", message))
+
+    if path.is_dir():
+        found = list(definition_files(path, tell))
+        if not (found or files.problems):
+            tell(path, "there is no entity definition (*.yaml, *.yml) in the folder")
+    else:
+        try:
+            found = [(path, file_content(path, path.parent))]
+        except UnfitFileError as error:
+            tell(path, str(error))
+            found = []
+    for at, raw in found:
+        if at not in files.contents:
+            read_file(at, raw, files)
+
+
+def _there(stored: Stored, names: Sequence[str], kind: str | None) -> list[EntityChange]:
+    """Entities that are there already, by name."""
+    changes = []
+    for name in names:
+        found = _keys(stored, name, kind)
+        if not found:
+            close = nearest(name, [known for _, known in stored.by_key])
+            raise UnknownEntityError(f"there is no file and no {kind or 'entity'} {name!r}{close}")
+        changes += [EntityChange(*key, "unchanged", stored.by_key[key].file) for key in found]
+    return changes
+
+
+def _keys(stored: Stored, name: str, kind: str | None) -> list[Key]:
+    """The entity of that name, if there is one.
+
+    Raises:
+        UnknownEntityError: there are several, and ``kind`` is not given.
+    """
+    found = [key for key in stored.by_key if key[1] == name and kind in (None, key[0])]
+    if len(found) > 1:
+        raise UnknownEntityError(
+            f"there is {' and '.join(f'a {one}' for one, _ in found)} {name!r}: say which one with --kind"
+        )
+    return found

@@ -1,0 +1,75 @@
+"""Dagster takes up changed definitions without a restart: its webserver is asked to reload the code location."""
+
+from __future__ import annotations
+
+import json
+import urllib.error
+import urllib.request
+from typing import Any
+
+_CONNECT_SECONDS = 10
+_RELOAD_SECONDS = 120
+_LOCATIONS = """
+{ workspaceOrError { ... on Workspace { locationEntries { name locationOrLoadError { __typename
+  ... on RepositoryLocation { repositories { allTopLevelResourceDetails { name } } } } } } } }
+"""
+_RELOAD = """
+mutation Reload($name: String!) { reloadRepositoryLocation(repositoryLocationName: $name) { __typename
+  ... on WorkspaceLocationEntry { locationOrLoadError { ... on PythonError { message } } }
+  ... on ReloadNotSupported { message } ... on RepositoryLocationNotFound { message }
+  ... on UnauthorizedError { message } ... on PythonError { message } } }
+"""
+_OURS = "spark__"
+"""What the names of our resources begin with: one for each cluster."""
+
+
+def reload_code_locations(webserver: str | None) -> str:
+    """Asks the webserver to reload the code locations with entities, and those that did not load; says what came of it.
+
+    Args:
+        webserver: Its URL; None: there is none.
+    """
+    if webserver is None:
+        return "Dagster was not asked to reload the code location: FALCON_WEBSERVER_URL is empty"
+    later = "reload the code location in Dagster's UI, or restart it"
+    try:
+        workspace = _ask(webserver, _LOCATIONS, _CONNECT_SECONDS)["workspaceOrError"]
+        names = [entry["name"] for entry in workspace.get("locationEntries", ()) if _is_ours(entry)]
+        problems = {name: problem for name in names if (problem := _reload(webserver, name))}
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        why = getattr(error, "reason", None) or error
+        return f"Dagster's webserver at {webserver} could not be asked to take up the change ({why}): {later}"
+    if problems:
+        return "; ".join(f"the code location {name} was not reloaded: {why}" for name, why in problems.items())
+    if not names:
+        return f"Dagster's webserver at {webserver} serves no code location with entities: nothing was reloaded"
+    return f"Dagster has reloaded the code location {', '.join(names)}"
+
+
+def _is_ours(entry: dict[str, Any]) -> bool:
+    location = entry["locationOrLoadError"] or {}
+    repositories = location.get("repositories")
+    if repositories is None:
+        return location.get("__typename") == "PythonError"
+    return any(
+        resource["name"].startswith(_OURS) for one in repositories for resource in one["allTopLevelResourceDetails"]
+    )
+
+
+def _reload(webserver: str, name: str) -> str | None:
+    """What kept the code location from being loaded anew, in a line; None: nothing did."""
+    answer = _ask(webserver, _RELOAD, _RELOAD_SECONDS, name=name)["reloadRepositoryLocation"]
+    message = answer.get("message") or (answer.get("locationOrLoadError") or {}).get("message")
+    return message.strip().splitlines()[0] if message else None
+
+
+def _ask(webserver: str, query: str, seconds: float, **variables: str) -> dict[str, Any]:
+    body = json.dumps({"query": query, "variables": variables}).encode()
+    headers = {"Content-Type": "application/json"}
+    request = urllib.request.Request(f"{webserver}/graphql", body, headers)  # noqa: S310 - settings allow http only
+    with urllib.request.urlopen(request, timeout=seconds) as response:  # noqa: S310
+        answer = json.load(response)
+    if answer.get("errors"):
+        raise ValueError(answer["errors"][0]["message"])
+    data: dict[str, Any] = answer["data"]
+    return data
