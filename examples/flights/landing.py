@@ -28,7 +28,6 @@ from falcon_assets.planning.instances.instance_paths import InstancePaths
 from falcon_assets.planning.time.timeline import feed_timeline
 from falcon_assets.settings import Settings
 from falcon_assets.storage.cluster_store import ClusterStore
-from falcon_assets.storage.instances.availability import is_available
 from falcon_assets.storage.kinds.kind_of import kind_of
 from falcon_assets.storage.kinds.publishing import OutputTarget
 
@@ -128,7 +127,7 @@ def _first_missing(feed: Feed, cluster: Cluster, settings: Settings) -> datetime
     files, paths = ClusterStore(cluster, settings.home, settings.environ), InstancePaths(feed, cluster)
     timeline = feed_timeline(feed, cluster.name)
     instances = map(timeline.instance, range(timeline.count))
-    return next((one for one in instances if not is_available(files, feed, paths.data(one))), timeline.end)
+    return next((one for one in instances if not kind_of(files).is_available(feed, paths.data(one))), timeline.end)
 
 
 def next_landing(store: EntityStore, now: datetime) -> datetime | None:
@@ -156,7 +155,7 @@ def _land_feed(
             continue
         path = paths.data(instance)
         coming = None if hour is None else source.deliveries(instance, hour)
-        is_there = is_available(files, feed, path)
+        is_there = kind_of(files).is_available(feed, path)
         if is_there and not (coming and coming.second_at <= now and _has_first_only(files, path)):
             yield None
             continue

@@ -19,7 +19,8 @@ from falcon_assets.orchestration.coordination.pushes import not_from_outside
 from falcon_assets.planning.instances.instance_paths import InstancePaths
 from falcon_assets.planning.time.timeline import feed_timeline
 from falcon_assets.storage.feed_store import store_of
-from falcon_assets.storage.instances.landing import Collected, collect, why_unavailable
+from falcon_assets.storage.kinds.kind_of import kind_of
+from falcon_assets.storage.landing import Collected, collect
 
 
 @dataclass(frozen=True)
@@ -119,13 +120,13 @@ def _collect(
     try:
         files = store_of(feed, cluster, settings.home, settings.environ)
         windows = [(instances[0], instances[-1])]
-        for one in collect(files, feed, cluster, windows, known, instances[0], incomplete.add):
+        for one in collect(kind_of(files), feed, windows, known, instances[0], incomplete.add):
             ledger.instance.report_runless_asset_event(landings.event(files, feed, one))
             found.append(one)
         there = {one.instance for one in found} | set(known)
         for instance in instances:
             if instance not in there:
-                missing.append((instance, why_unavailable(files, feed, paths.data(instance))[1]))
+                missing.append((instance, kind_of(files).why_unavailable(feed, paths.data(instance))[1]))
     except StorageError as error:
         problem = str(error)
     with ledger.engine.begin() as connection:

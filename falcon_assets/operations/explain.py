@@ -14,7 +14,8 @@ from falcon_assets.operations.installation import Installation
 from falcon_assets.planning.instances.process_instance import plan_process_instance
 from falcon_assets.spark.endpoints.confs import is_secret
 from falcon_assets.storage.feed_store import StoresOf
-from falcon_assets.storage.instances.availability import AvailableInstances, is_available
+from falcon_assets.storage.kinds.available_instances import AvailableInstances
+from falcon_assets.storage.kinds.kind_of import kind_of
 
 _HIDDEN = "*****"
 
@@ -94,7 +95,7 @@ def explain(installation: Installation, process: str, instance: datetime, cluste
         entities.feeds,
         instance,
         user=user,
-        available=lambda feed: AvailableInstances(files(feed), feed, where),
+        available=lambda feed: AvailableInstances(kind_of(files(feed)), feed),
     )
     inputs = tuple(
         ExplainedInput(
@@ -102,7 +103,9 @@ def explain(installation: Installation, process: str, instance: datetime, cluste
             one.feed.name,
             one.optional,
             tuple(
-                ExplainedInstance(at, files(one.feed).shown(path), is_available(files(one.feed), one.feed, path))
+                ExplainedInstance(
+                    at, files(one.feed).shown(path), kind_of(files(one.feed)).is_available(one.feed, path)
+                )
                 for at, path in zip(one.instances, one.paths, strict=True)
             ),
         )

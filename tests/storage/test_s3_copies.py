@@ -17,8 +17,8 @@ from falcon_assets.errors import StorageError
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.copying.copy_task import TaskSummary, run_task
 from falcon_assets.storage.eviction.unfinished_copies import UnfinishedCopy, remove_unfinished, unfinished_copies
-from falcon_assets.storage.instances.availability import is_available
 from falcon_assets.storage.instances.data_version import fingerprint
+from falcon_assets.storage.kinds.kind_of import kind_of
 from tests.builders import make_cluster, make_feed
 from tests.copy_sandbox import FLAG, PATH, CopySandbox, some_files
 from tests.s3_server import ENVIRON, KEY, SECRET, lake, s3_server
@@ -51,7 +51,7 @@ def test_a_feed_is_archived_and_kept_up_to_date(archive: CopySandbox) -> None:
     assert not archive.is_complete()
     version = archive.publish()
     assert archive.read() == files
-    assert is_available(archive.store(), make_feed(), PATH)
+    assert kind_of(archive.store()).is_available(make_feed(), PATH)
     assert version == fingerprint(archive.store(), PATH, FLAG)
     assert not archive.replicate().to_publish
 

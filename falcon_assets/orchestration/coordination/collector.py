@@ -25,7 +25,8 @@ from falcon_assets.planning.rules.retries import timeout_of
 from falcon_assets.planning.time.timeline import feed_timeline
 from falcon_assets.settings import Settings
 from falcon_assets.storage.feed_store import StoresOf
-from falcon_assets.storage.instances.landing import collect, require_root
+from falcon_assets.storage.kinds.kind_of import kind_of
+from falcon_assets.storage.landing import collect
 
 _Window = tuple[datetime, datetime]
 
@@ -103,9 +104,8 @@ class Collector:
                     left_out[why] = left_out.get(why, 0) + 1
                     continue
                 found = collect(
-                    files,
+                    kind_of(files),
                     feed,
-                    self.cluster,
                     windows[feed.name],
                     known.get(feed.name, {}),
                     # Those whose cut-off passed since the last look are looked at once more.
@@ -114,7 +114,7 @@ class Collector:
                 )
                 with self.breakers.watching(files.endpoint):
                     if known.get(feed.name):
-                        require_root(files)
+                        kind_of(files).require_there()
                     for one in found:
                         ledger.instance.report_runless_asset_event(landings.event(files, feed, one))
                         landed.append(one.instance)

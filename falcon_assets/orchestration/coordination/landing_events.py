@@ -20,7 +20,7 @@ from falcon_assets.planning.rules.lateness import came_after
 from falcon_assets.planning.time.clock import Clock
 from falcon_assets.planning.time.timeline import feed_timeline
 from falcon_assets.storage.cluster_store import ClusterStore
-from falcon_assets.storage.instances.landing import Collected
+from falcon_assets.storage.landing import Collected
 
 
 @dataclass(frozen=True)

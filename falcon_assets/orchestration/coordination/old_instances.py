@@ -19,8 +19,9 @@ from falcon_assets.orchestration.platform.open_ledger import Ledger
 from falcon_assets.planning.instances.instance_paths import InstancePaths
 from falcon_assets.planning.landing.old_folders import Patrol
 from falcon_assets.storage.errors import is_about_path
-from falcon_assets.storage.instances.landing import read, why_unavailable
 from falcon_assets.storage.instances.old_folders import AFTER_ALL, visits
+from falcon_assets.storage.kinds.kind_of import kind_of
+from falcon_assets.storage.landing import read
 
 REQUESTS = 100
 """How many requests one look makes to a store at most, reading what is found not counted."""
@@ -156,7 +157,7 @@ class _Look:
             self.requests -= 1
             with self.collector.breakers.watching(files.endpoint):
                 self._record(feed, [(instance, path)])
-                if (name, instance) not in self.went and not why_unavailable(files, feed, path)[0]:
+                if (name, instance) not in self.went and not kind_of(files).why_unavailable(feed, path)[0]:
                     self.went.add((name, instance))
         except FalconError as error:
             self.problems[name] = str(error)
@@ -197,7 +198,7 @@ class _Look:
         seen: list[datetime] = []
         try:
             files = self.collector.files_of(feed)
-            for one in read(files, feed, found, {}, seen.append):
+            for one in read(kind_of(files), feed, found, {}, seen.append):
                 event = self.landings.event(files, feed, one)
                 self.ledger.instance.report_runless_asset_event(event)
                 self.recorded += 1

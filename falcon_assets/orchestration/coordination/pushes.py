@@ -23,7 +23,8 @@ from falcon_assets.planning.time.timeline import feed_timeline
 from falcon_assets.planning.workloads.workload import Workload
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.errors import is_about_path
-from falcon_assets.storage.instances.landing import read, why_unavailable
+from falcon_assets.storage.kinds.kind_of import kind_of
+from falcon_assets.storage.landing import read
 
 AT_ONCE = 500
 """How many pushes one look answers at most."""
@@ -99,9 +100,9 @@ class Pushes:
         if self.breakers.open_for(files.endpoint):
             return None
         with self.breakers.watching(files.endpoint):
-            for one in read(files, feed, [(instance, path)], {}, lambda instance: None):
+            for one in read(kind_of(files), feed, [(instance, path)], {}, lambda instance: None):
                 return landings.event(files, feed, one, push)
-            is_there, why = why_unavailable(files, feed, path)
+            is_there, why = kind_of(files).why_unavailable(feed, path)
         if is_there:
             came.add((feed.name, instance))
         return refused(self.cluster.name, push, why, is_partition=True)

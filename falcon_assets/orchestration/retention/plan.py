@@ -28,7 +28,7 @@ from falcon_assets.planning.retention.limits import before
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.eviction.unfinished_copies import UnfinishedCopy, unfinished_copies
 from falcon_assets.storage.feed_store import StoresOf
-from falcon_assets.storage.instances.stored_instances import stored_instances
+from falcon_assets.storage.kinds.kind_of import kind_of
 
 _FEEDS_PER_SNAPSHOT = 50
 """A snapshot has what has come to the targets of so many feeds: of more it would take much memory."""
@@ -116,7 +116,7 @@ class RetentionSnapshot:
         if files is None or problem:
             return FeedPlan(feed, self._cluster, status, (), problem or "")
         try:
-            found = stored_instances(files, feed, self._cluster)
+            found = kind_of(files).stored(feed)
             paths, landed = InstancePaths(feed, self._cluster), self._landed.get(feed.name, {})
             needs = self._needs.of(feed, [one.nominal for one in found])
             verdicts = plan_eviction(paths, found, self._now, needs, landed.get)

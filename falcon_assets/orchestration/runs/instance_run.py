@@ -31,9 +31,9 @@ from falcon_assets.planning.instances.process_instance import (
 from falcon_assets.planning.rules.lateness import late_workflow
 from falcon_assets.spark.data.dataset import InputData, OutputData
 from falcon_assets.storage.cluster_store import ClusterStore
-from falcon_assets.storage.instances.availability import AvailableInstances, is_available
 from falcon_assets.storage.instances.data_version import DataVersion, count_files
 from falcon_assets.storage.instances.instance_files import InstanceFiles
+from falcon_assets.storage.kinds.available_instances import AvailableInstances
 from falcon_assets.storage.kinds.kind_of import kind_of
 from falcon_assets.storage.kinds.publishing import InstancePublication, OutputTarget
 from falcon_assets.storage.kinds.storage_kind import Ability
@@ -213,13 +213,13 @@ class InstanceRunner:
             yield found
 
     def _found(self, feed: Feed) -> AvailableInstances:
-        return AvailableInstances(self.store_of(feed), feed, self.cluster)
+        return AvailableInstances(kind_of(self.store_of(feed)), feed)
 
     def _available(self, one: InputPlan) -> list[tuple[datetime, str]]:
         return [
             (instance, path)
             for instance, path in zip(one.instances, one.paths, strict=True)
-            if is_available(self.store_of(one.feed), one.feed, path)
+            if kind_of(self.store_of(one.feed)).is_available(one.feed, path)
         ]
 
     def _missing(self, one: InputPlan, available: tuple[tuple[datetime, str], ...]) -> dict[datetime, str]:

@@ -32,8 +32,7 @@ from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.copying.complete_copies import publish_if_complete
 from falcon_assets.storage.copying.copy_progress import CopyProgress
 from falcon_assets.storage.copying.instance_copy import CopyResult, InstanceCopy
-from falcon_assets.storage.instances.availability import is_available
-from falcon_assets.storage.instances.data_version import DataVersion, fingerprint
+from falcon_assets.storage.instances.data_version import DataVersion
 from falcon_assets.storage.kinds.kind_of import kind_of
 from falcon_assets.storage.kinds.publishing import OutputTarget
 from falcon_assets.storage.kinds.storage_kind import Ability
@@ -97,7 +96,7 @@ class ReplicationWork:
     def prepare(self, nominal: datetime, late: tuple[LateChange, ...], evicted: Evicted) -> Prepared:
         """See :class:`falcon_assets.orchestration.runs.instance_work.InstanceWork`."""
         route, path = self.route, self.route.source_path(nominal)
-        if not is_available(route.source, route.feed, path):
+        if not kind_of(route.source).is_available(route.feed, path):
             line = f"{route.feed.name} {format_instant(nominal)} at {route.source.shown(path)}"
             gone = evicted(route.feed.name, [nominal]).get(nominal)
             subject = f"{route.replication.name} on {route.replication.cluster} at {format_instant(nominal)}"
@@ -121,7 +120,7 @@ class _Copy:
         options = replication_options(route.feed.properties)
         with self._alone():
             # What is replaced while it is copied is recorded with its old version, so it shows up as late data.
-            read = fingerprint(route.source, path, route.feed.availability_flag)
+            read = kind_of(route.source).version(path, route.feed.availability_flag)
             with InstanceCopy(route.source, path, route.target, output, route.part, options) as copy:
                 result = copy_instance(session, copy, self._progress())
             key = f"{route.feed.name} on {route.replication.cluster} at {format_instant(self.nominal)}"

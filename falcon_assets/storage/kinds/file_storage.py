@@ -2,23 +2,103 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 
+from falcon_assets.errors import StorageError, UnreachableError
 from falcon_assets.model.feed import Feed
-from falcon_assets.storage.instances.availability import is_available, listed_instances
+from falcon_assets.planning.instances.folder_spans import FolderSpans
+from falcon_assets.planning.instances.instance_paths import InstancePaths
+from falcon_assets.planning.retention.eviction import StoredInstance
+from falcon_assets.storage.errors import driver_explained, explained
 from falcon_assets.storage.instances.data_version import DataVersion, fingerprint
+from falcon_assets.storage.instances.instance_files import Listing, list_instance
+from falcon_assets.storage.instances.stored_instances import stored_instances
+from falcon_assets.storage.instances.template_walk import Names, TemplateWalk, listed_names
 from falcon_assets.storage.kinds.storage_kind import StorageKind
+
+_NO_PLACE = (errno.ELOOP, errno.ENAMETOOLONG)
 
 
 class FileStorage(StorageKind):
     """Instances that are files, or folders of files, on the store's file system."""
 
+    def require_there(self) -> None:
+        root = self.store.path("")
+        if not self.store.files.is_mounted(root):
+            raise UnreachableError(f"cluster {self.store.cluster.name!r}: {root} is not there: is its disk mounted?")
+
     def instances(self, feed: Feed, spans: Sequence[tuple[datetime, datetime]]) -> Iterator[tuple[datetime, str]]:
-        return listed_instances(self.store, feed, self.store.cluster, spans)
+        """Lists the folders of the path template that exist and can hold instances of those spans, each once.
+
+        So what is not there costs nothing. What does not match the template exactly is ignored.
+        """
+        cluster = self.store.cluster
+        if feed.table_on(cluster.name):
+            raise StorageError(f"feed {feed.name!r} on cluster {cluster.name!r} is a table: it has no paths to list")
+        paths = InstancePaths(feed, cluster)
+        if not spans:
+            return
+        shown = FolderSpans.of(feed, spans)
+
+        def names(folder: str, depth: int) -> Names:
+            if "${" not in walk.steps[depth]:
+                return {walk.steps[depth]: None}
+            known = shown.folders(walk.levels[depth]) if depth + 1 < len(walk.steps) else None
+            if known is None:
+                return listed_names(self.store, folder)
+            return {path[len(folder) + 1 :]: None for path in known if path.startswith(f"{folder}/")}
+
+        walk = TemplateWalk(paths.template, names, shown.may_hold)
+        for path in walk.paths():
+            instance = paths.instance(path)
+            if instance and any(first <= instance <= last for first, last in spans):
+                yield instance, path
+
+    def stored(self, feed: Feed) -> list[StoredInstance]:
+        return stored_instances(self.store, feed, self.store.cluster)
 
     def is_available(self, feed: Feed, path: str) -> bool:
-        return is_available(self.store, feed, path)
+        """It is where its availability flag is a file in it; where the feed declares no flag, where the path exists.
+
+        What a symbolic link puts outside the store's root is not available.
+        """
+        flag = feed.availability_flag
+        try:
+            place = self.store.path(path if flag is None else f"{path}/{flag}")
+        except StorageError:
+            return False
+        # Not fs.exists(): it says of what may not be looked at that it is not there.
+        with explained(self.store.cluster.name, f"look at {path}"):
+            try:
+                found = self.store.fs.info(place)
+            except (FileNotFoundError, NotADirectoryError):
+                return False
+            except OSError as error:
+                if error.errno in _NO_PLACE:
+                    return False
+                raise
+        return flag is None or found["type"] == "file"
+
+    def why_unavailable(self, feed: Feed, path: str) -> tuple[bool, str]:
+        where, place = self.store.shown(path), self.store.path(path)
+        with driver_explained(self.store.cluster.name, f"look at {path}"):
+            if not self._is_there(place):
+                return False, f"there is nothing at {where}"
+            if feed.availability_flag and not self._is_there(f"{place}/{feed.availability_flag}"):
+                return True, f"there is no {feed.availability_flag} in {where}"
+        return True, f"{where} changes while it is read, or has links that leave the store"
+
+    def listing(self, path: str, flag: str | None) -> Listing:
+        return list_instance(self.store, path, flag)
 
     def version(self, path: str, flag: str | None) -> DataVersion:
         return fingerprint(self.store, path, flag)
+
+    def _is_there(self, place: str) -> bool:
+        try:
+            self.store.fs.info(place)
+        except (FileNotFoundError, NotADirectoryError):
+            return False
+        return True

@@ -10,9 +10,10 @@ from enum import Enum
 from typing import ClassVar
 
 from falcon_assets.model.feed import Feed
-from falcon_assets.planning.retention.eviction import StoredLocation
+from falcon_assets.planning.retention.eviction import StoredInstance, StoredLocation
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.instances.data_version import DataVersion
+from falcon_assets.storage.instances.instance_files import Listing
 from falcon_assets.storage.kinds.publishing import InstancePublication, OutputTarget
 from falcon_assets.storage.kinds.removing import Removal
 
@@ -50,8 +51,18 @@ class StorageKind(ABC):
         """The store."""
 
     @abstractmethod
+    def require_there(self) -> None:
+        """Does nothing where the store is there; asked where instances are known to have been in it.
+
+        Raises:
+            UnreachableError: it is not, so that nobody knows whether they went.
+        """
+
+    @abstractmethod
     def instances(self, feed: Feed, spans: Sequence[tuple[datetime, datetime]]) -> Iterator[tuple[datetime, str]]:
         """The instances of ``feed`` that have something in the store, complete or not, each with its path.
+
+        In the order of their paths, found as they are asked for.
 
         Args:
             feed: The feed.
@@ -64,11 +75,37 @@ class StorageKind(ABC):
         """
 
     @abstractmethod
+    def stored(self, feed: Feed) -> list[StoredInstance]:
+        """What retention may touch: every instance that has something in the feed's locations, oldest first.
+
+        Raises:
+            StorageError: as :meth:`instances`, or several instances would go where one is decided on.
+            ExpressionError: a template names an unknown variable or reaches above its prefix by ``..``.
+            UnknownEntityError: the feed is not on the store's cluster.
+        """
+
+    @abstractmethod
     def is_available(self, feed: Feed, path: str) -> bool:
         """Whether the instance at ``path`` is complete.
 
         Raises:
             StorageError: the store refuses to say, so that nobody knows.
+        """
+
+    @abstractmethod
+    def why_unavailable(self, feed: Feed, path: str) -> tuple[bool, str]:
+        """Whether anything is there of an instance that could not be read as a complete one, and what it lacks.
+
+        Raises:
+            StorageError: the store cannot be asked.
+        """
+
+    @abstractmethod
+    def listing(self, path: str, flag: str | None) -> Listing:
+        """What shows, without reading it, that the instance at ``path`` may be another one than before.
+
+        Raises:
+            StorageError: nothing is there, or it cannot be listed.
         """
 
     @abstractmethod

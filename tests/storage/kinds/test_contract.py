@@ -15,7 +15,7 @@ import pytest
 
 from falcon_assets.errors import StorageError
 from falcon_assets.model.instant import parse_instant
-from falcon_assets.planning.retention.eviction import StoredLocation
+from falcon_assets.planning.retention.eviction import StoredInstance, StoredLocation
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.kinds.kind_of import kind_of
 from falcon_assets.storage.kinds.publishing import OutputTarget
@@ -25,7 +25,7 @@ from tests.builders import make_cluster, make_feed
 from tests.s3_server import ENVIRON, lake, s3_server
 
 FLAG = "_SUCCESS"
-FEED = make_feed(locations={"data": "/raw/${YEAR}/${MONTH}/${DAY}"}, frequency="days(1)")
+FEED = make_feed(locations={"data": "/raw/${YEAR}/${MONTH}/${DAY}"}, frequency="days(1)", availability_flag=FLAG)
 DAY, NEXT = (parse_instant(f"2013-01-0{day}T00:00Z") for day in (1, 2))
 PATH = "/raw/2013/01/01"
 TARGET = OutputTarget(PATH, FLAG, None)
@@ -84,6 +84,29 @@ def test_instances_are_found_available_and_versioned(kind: StorageKind) -> None:
     assert kind.version(PATH, FLAG) == before
     write(kind, kind.store.path(PATH), {"part-0": b"abd"})
     assert kind.version(PATH, FLAG).version != before.version
+
+
+def test_what_is_stored_and_what_it_lacks(kind: StorageKind) -> None:
+    place = kind.store.shown(PATH)
+    assert kind.stored(FEED) == []
+    assert kind.why_unavailable(FEED, PATH) == (False, f"there is nothing at {place}")
+    write(kind, kind.store.path(PATH), FILES)
+    kind.require_there()
+    assert kind.stored(FEED) == [StoredInstance(DAY, (LOCATION,))]
+    assert kind.why_unavailable(FEED, PATH) == (True, f"there is no {FLAG} in {place}")
+    write(kind, kind.store.path(PATH), {FLAG: b""})
+    assert kind.why_unavailable(FEED, PATH)[0]
+
+
+def test_a_listing_shows_what_was_written_anew(kind: StorageKind) -> None:
+    with pytest.raises(StorageError, match="there is nothing at /raw/2013/01/01"):
+        kind.listing(PATH, FLAG)
+    publish(kind, FILES)
+    before = kind.listing(PATH, FLAG)
+    assert kind.listing(PATH, FLAG) == before
+    publish(kind, {**FILES, "part-0": b"abd"})
+    assert kind.listing(PATH, FLAG).signature != before.signature
+    assert before.modified
 
 
 def test_an_output_takes_the_place_of_the_one_before(kind: StorageKind) -> None:

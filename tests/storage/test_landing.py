@@ -18,7 +18,8 @@ from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.files.local_files import LocalFiles
 from falcon_assets.storage.instances.data_version import fingerprint
 from falcon_assets.storage.instances.instance_files import list_instance
-from falcon_assets.storage.instances.landing import Collected, collect
+from falcon_assets.storage.kinds.kind_of import kind_of
+from falcon_assets.storage.landing import Collected, collect
 from tests.builders import make_cluster, make_feed
 
 CLUSTER = make_cluster()
@@ -91,7 +92,7 @@ def collected(
     windows: tuple[tuple[datetime, datetime], ...] = ((START, END),),
     feed: Feed = FEED,
 ) -> Iterator[Collected]:
-    return collect(store, feed, CLUSTER, windows, known or {}, cut_off_from)
+    return collect(kind_of(store), feed, windows, known or {}, cut_off_from)
 
 
 def instances(found: Iterator[Collected]) -> list[datetime]:

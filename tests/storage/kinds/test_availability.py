@@ -17,7 +17,8 @@ from falcon_assets.errors import StorageError
 from falcon_assets.model.feed import Feed
 from falcon_assets.planning.instances.instance_paths import InstancePaths
 from falcon_assets.storage.cluster_store import ClusterStore
-from falcon_assets.storage.instances.availability import AvailableInstances, is_available, listed_instances
+from falcon_assets.storage.kinds.available_instances import AvailableInstances
+from falcon_assets.storage.kinds.kind_of import kind_of
 from tests.builders import make_cluster, make_feed
 
 CLUSTER = make_cluster()
@@ -42,27 +43,27 @@ def at(day: int, hour: int = 0, month: int = 1) -> datetime:
 
 
 def found(store: ClusterStore, feed: Feed, first: datetime = START, last: datetime = END) -> list[datetime]:
-    listed = listed_instances(store, feed, CLUSTER, [(first, last)])
-    return sorted(instance for instance, path in listed if is_available(store, feed, path))
+    listed = kind_of(store).instances(feed, [(first, last)])
+    return sorted(instance for instance, path in listed if kind_of(store).is_available(feed, path))
 
 
 def test_the_flag_says_complete(store: ClusterStore) -> None:
     feed = make_feed()
     touch(store, "raw/flights/2013/01/01/00/part-0")
-    assert not is_available(store, feed, "/raw/flights/2013/01/01/00")
+    assert not kind_of(store).is_available(feed, "/raw/flights/2013/01/01/00")
     touch(store, "raw/flights/2013/01/01/00/_SUCCESS")
-    assert is_available(store, feed, "/raw/flights/2013/01/01/00")
+    assert kind_of(store).is_available(feed, "/raw/flights/2013/01/01/00")
     Path(store.path("raw/flights/2013/01/01/01/_SUCCESS")).mkdir(parents=True)
-    assert not is_available(store, feed, "/raw/flights/2013/01/01/01")
+    assert not kind_of(store).is_available(feed, "/raw/flights/2013/01/01/01")
 
 
 def test_without_a_flag_presence_says_complete(store: ClusterStore) -> None:
     feed = make_feed(availability_flag=None)
-    assert not is_available(store, feed, "/raw/x")
+    assert not kind_of(store).is_available(feed, "/raw/x")
     touch(store, "/raw/x")
-    assert is_available(store, feed, "/raw/x")
+    assert kind_of(store).is_available(feed, "/raw/x")
     Path(store.path("/raw/y")).mkdir()
-    assert is_available(store, feed, "/raw/y")
+    assert kind_of(store).is_available(feed, "/raw/y")
 
 
 def test_what_a_link_puts_outside_the_root_is_not_available(store: ClusterStore, tmp_path: Path) -> None:
@@ -73,7 +74,7 @@ def test_what_a_link_puts_outside_the_root_is_not_available(store: ClusterStore,
     touch(store, "raw/flights/2013/01/02/00/_SUCCESS")
     Path(store.path("raw/flights/2013/01/01")).symlink_to(outside.parent)
     Path(store.path("raw/flights/2013/01/02") + "/01").symlink_to(outside)
-    assert not is_available(store, feed, "/raw/flights/2013/01/01/00")
+    assert not kind_of(store).is_available(feed, "/raw/flights/2013/01/01/00")
     assert found(store, feed) == [at(2)]
 
 
@@ -143,7 +144,9 @@ def test_listing_finds_what_probing_finds(zone: str, data: st.DataObject) -> Non
         store = ClusterStore(CLUSTER, Path(home), {})
         for instance in present:
             touch(store, f"{paths.data(instance)}/_SUCCESS")
-        probed = [one for one in instances if first <= one <= last and is_available(store, feed, paths.data(one))]
+        probed = [
+            one for one in instances if first <= one <= last and kind_of(store).is_available(feed, paths.data(one))
+        ]
         assert found(store, feed, first, last) == probed
         assert set(probed) == {one for one in present if first <= one <= last}
 
@@ -208,7 +211,7 @@ def test_the_next_available_one_is_found_however_far_it_is(store: ClusterStore) 
         locations={"data": "/raw/${YEAR}/${MONTH}/${DAY}/${HOUR}${MINUTE}"},
         clusters=[{"name": "primary", "validity": {"start": "1950-01-01T00:00Z", "end": "2050-01-01T00:00Z"}}],
     )
-    there = AvailableInstances(store, feed, CLUSTER)
+    there = AvailableInstances(kind_of(store), feed)
     first, last = datetime(1950, 1, 1, tzinfo=timezone.utc), datetime(2049, 12, 31, tzinfo=timezone.utc)
     early, late = first + timedelta(days=9), last - timedelta(minutes=3)
     for instance in (early, late):
@@ -224,7 +227,7 @@ def test_what_is_close_is_found_without_a_listing(store: ClusterStore) -> None:
     feed = make_feed()
     for hour in range(20):
         touch(store, f"raw/flights/2013/01/02/{hour:02}/_SUCCESS")
-    there = AvailableInstances(store, feed, CLUSTER)
+    there = AvailableInstances(kind_of(store), feed)
     assert listings(lambda: next(there.backwards(START, at(2, 22)))) == 0
     assert listings(lambda: list(islice(there.backwards(START, at(2, 22)), 20))) == 1  # the 2nd
 

@@ -6,14 +6,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
-from falcon_assets.errors import StorageError, UnreachableError
-from falcon_assets.model.cluster import Cluster
+from falcon_assets.errors import StorageError
 from falcon_assets.model.feed import Feed
-from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.errors import driver_explained
-from falcon_assets.storage.instances.availability import is_available, listed_instances
-from falcon_assets.storage.instances.data_version import DataVersion, fingerprint
-from falcon_assets.storage.instances.instance_files import list_instance
+from falcon_assets.storage.instances.data_version import DataVersion
+from falcon_assets.storage.kinds.storage_kind import StorageKind
 
 
 class Collected(NamedTuple):
@@ -32,9 +29,8 @@ class Collected(NamedTuple):
 
 
 def collect(
-    store: ClusterStore,
+    kind: StorageKind,
     feed: Feed,
-    cluster: Cluster,
     windows: Sequence[tuple[datetime, datetime]],
     known: Mapping[datetime, str | None],
     cut_off_from: datetime | None,
@@ -48,9 +44,8 @@ def collect(
     of the root.
 
     Args:
-        store: Where the feed lies.
+        kind: Where the feed lies.
         feed: The feed.
-        cluster: The cluster of ``store``.
         windows: Spans of nominal times, both ends included, in which to look (:func:`planning.watch.watch_windows`).
         known: The signatures of the instances that are recorded already; None where one is known but not its signature,
             so that it is read once more.
@@ -61,19 +56,19 @@ def collect(
         StorageError: the feed is a table there or the store cannot be read. Where permission to read one instance is
             missing, the others come first.
         ExpressionError: the path template names an unknown variable.
-        UnknownEntityError: the feed is not on ``cluster``.
+        UnknownEntityError: the feed is not on the store's cluster.
     """
-    with driver_explained(store.cluster.name, "look for instances"):
+    with driver_explained(kind.store.cluster.name, "look for instances"):
         found = (
             one
-            for one in listed_instances(store, feed, cluster, windows)
+            for one in kind.instances(feed, windows)
             if one[0] not in known or (cut_off_from is not None and one[0] >= cut_off_from)
         )
-        yield from read(store, feed, found, known, incomplete)
+        yield from read(kind, feed, found, known, incomplete)
 
 
 def read(
-    store: ClusterStore,
+    kind: StorageKind,
     feed: Feed,
     found: Iterable[tuple[datetime, str]],
     known: Mapping[datetime, str | None],
@@ -85,10 +80,10 @@ def read(
         StorageError: the store cannot be read. Where permission to read one instance is missing, the others come first.
     """
     refused: StorageError | None = None
-    with driver_explained(store.cluster.name, "look for instances"):
+    with driver_explained(kind.store.cluster.name, "look for instances"):
         for instance, path in found:
             try:
-                collected = _read(store, feed, instance, path, known.get(instance))
+                collected = _read(kind, feed, instance, path, known.get(instance))
             except StorageError as error:
                 if isinstance(error.__cause__, PermissionError):
                     refused = refused or error
@@ -104,50 +99,16 @@ def read(
         raise refused
 
 
-def require_root(store: ClusterStore) -> None:
-    """Does nothing where the root of the store is there; asked where instances are known to have been in it.
-
-    Raises:
-        UnreachableError: it is on a mounted disk, and is not there.
-    """
-    if not store.files.is_mounted(store.path("")):
-        raise UnreachableError(f"cluster {store.cluster.name!r}: {store.path('')} is not there: is its disk mounted?")
-
-
-def why_unavailable(store: ClusterStore, feed: Feed, path: str) -> tuple[bool, str]:
-    """Whether anything is at the path of an instance that could not be read as a complete one, and what it lacks.
-
-    Raises:
-        StorageError: the store cannot be asked.
-    """
-    where, place = store.shown(path), store.path(path)
-    with driver_explained(store.cluster.name, f"look at {path}"):
-        # Not fs.exists(): it says of what cannot be asked that it is not there.
-        if not _is_there(store, place):
-            return False, f"there is nothing at {where}"
-        if feed.availability_flag and not _is_there(store, f"{place}/{feed.availability_flag}"):
-            return True, f"there is no {feed.availability_flag} in {where}"
-    return True, f"{where} changes while it is read, or has links that leave the store"
-
-
-def _is_there(store: ClusterStore, path: str) -> bool:
-    try:
-        store.fs.info(path)
-    except (FileNotFoundError, NotADirectoryError):
-        return False
-    return True
-
-
-def _read(store: ClusterStore, feed: Feed, instance: datetime, path: str, seen: str | None) -> Collected | None:
+def _read(kind: StorageKind, feed: Feed, instance: datetime, path: str, seen: str | None) -> Collected | None:
     """The instance with its version; None where it is not complete, did not change, or changed meanwhile."""
     flag = feed.availability_flag
-    if seen is None and not is_available(store, feed, path):
+    if seen is None and not kind.is_available(feed, path):
         return None
-    before = list_instance(store, path, flag)
-    if seen is not None and (before.signature == seen or not is_available(store, feed, path)):
+    before = kind.listing(path, flag)
+    if seen is not None and (before.signature == seen or not kind.is_available(feed, path)):
         return None
-    version = fingerprint(store, path, flag)
+    version = kind.version(path, flag)
     # The flag before the listing: a writer that sets it in between has finished, and the listing shows its files.
-    if not is_available(store, feed, path) or list_instance(store, path, flag) != before:
+    if not kind.is_available(feed, path) or kind.listing(path, flag) != before:
         return None
     return Collected(instance, path, version, before.signature, before.modified)

@@ -1,0 +1,63 @@
+"""The next available instances, from one of them on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from datetime import datetime
+
+from falcon_assets.model.feed import Feed
+from falcon_assets.planning.instances.instance_paths import InstancePaths
+from falcon_assets.storage.kinds.storage_kind import StorageKind
+
+_ASKED_FOR = 16
+"""So many instances are asked for before folders are listed: each takes as long as a folder."""
+
+
+@dataclass(frozen=True)
+class AvailableInstances:
+    """The available instances of ``feed`` in a store, for whoever wants the next few of them.
+
+    The nearest ones that may be there are asked for one by one; after that folders are listed, in spans that grow. So
+    the next one is found soon where it is decades away, and nothing beyond it is looked at.
+
+    Attributes:
+        kind: Where the feed lies.
+        feed: The feed.
+    """
+
+    kind: StorageKind
+    feed: Feed
+
+    def backwards(self, first: datetime, last: datetime) -> Iterator[datetime]:
+        """Those from ``first`` to ``last``, both included, newest first.
+
+        Raises:
+            StorageError: as :meth:`StorageKind.instances`; so the other errors.
+        """
+        return self._found(first, last, newest_first=True)
+
+    def forwards(self, first: datetime, last: datetime) -> Iterator[datetime]:
+        """The same, oldest first."""
+        return self._found(first, last, newest_first=False)
+
+    def _found(self, first: datetime, last: datetime, *, newest_first: bool) -> Iterator[datetime]:
+        paths = InstancePaths(self.feed, self.kind.store.cluster)
+        indexes = paths.timeline.indexes(first, last)[:: -1 if newest_first else 1]
+        listed: Iterable[tuple[datetime, str]]
+        for number, span in enumerate(_growing(indexes)):
+            ends = sorted((paths.timeline.instance(span[0]), paths.timeline.instance(span[-1])))
+            if number == 0:
+                listed = ((one, paths.data(one)) for one in map(paths.timeline.instance, span))
+            else:
+                found = self.kind.instances(self.feed, [(ends[0], ends[1])])
+                listed = sorted(found, reverse=newest_first)
+            yield from (instance for instance, path in listed if self.kind.is_available(self.feed, path))
+
+
+def _growing(indexes: range) -> Iterator[range]:
+    """Parts of a range, one after the other, each longer than all before it."""
+    begin, length = 0, _ASKED_FOR
+    while part := indexes[begin : begin + length]:
+        yield part
+        begin, length = begin + length, length * 4
