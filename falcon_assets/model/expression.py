@@ -1,4 +1,4 @@
-"""Falcon's expression language: its grammar, its functions and their signatures; what they mean is planning's.
+"""Falcon's expression language: its grammar. Its functions are in :mod:`.expression_functions`.
 
 An expression is one function call; arguments are whole numbers, quoted texts, weekdays or further calls::
 
@@ -11,46 +11,12 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from difflib import get_close_matches
-from enum import Enum
 from typing import Any, ClassVar, TypeAlias
 
 from falcon_assets.errors import ExpressionError
+from falcon_assets.model.expression_functions import FUNCTIONS, WEEKDAYS, Kind
 from falcon_assets.model.instant import parse_instant
 from falcon_assets.model.text_value import TextValue
-
-
-class Kind(str, Enum):
-    """What an argument is, or what a function returns."""
-
-    NUMBER = "a whole number"
-    TEXT = "a quoted text"
-    WEEKDAY = "a weekday, SUN to SAT"
-    TIME = "a time"
-    INSTANCES = "available instances"
-
-
-WEEKDAYS = ("SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT")
-OFFSET_UNITS = ("MINUTE", "HOUR", "DAY", "MONTH", "YEAR")
-
-_N, _DAY, _TIME, _TEXT = Kind.NUMBER, Kind.WEEKDAY, Kind.TIME, Kind.TEXT
-SIGNATURES: dict[str, tuple[tuple[Kind, ...], Kind]] = {
-    "now": ((_N, _N), _TIME),
-    "today": ((_N, _N), _TIME),
-    "yesterday": ((_N, _N), _TIME),
-    "currentWeek": ((_DAY, _N, _N), _TIME),
-    "lastWeek": ((_DAY, _N, _N), _TIME),
-    "currentMonth": ((_N, _N, _N), _TIME),
-    "lastMonth": ((_N, _N, _N), _TIME),
-    "currentYear": ((_N, _N, _N, _N), _TIME),
-    "lastYear": ((_N, _N, _N, _N), _TIME),
-    "instanceTime": ((), _TIME),
-    "dateOffset": ((_TIME, _N, _TEXT), _TIME),
-    "formatTime": ((_TIME, _TEXT), _TEXT),
-    "user": ((), _TEXT),
-    "latest": ((_N,), Kind.INSTANCES),
-    "future": ((_N, _N), Kind.INSTANCES),
-}
-"""Function name -> kinds of its arguments, kind of its result (source: Falcon's expression language)."""
 
 Argument: TypeAlias = "int | str | Call"
 
@@ -65,7 +31,7 @@ class Call:
     @property
     def kind(self) -> Kind:
         """The kind of the result."""
-        return SIGNATURES[self.name][1]
+        return FUNCTIONS[self.name].result
 
     def calls(self) -> Iterator[Call]:
         """This call and those among its arguments, outermost first."""
@@ -147,10 +113,9 @@ class _ExpressionParser:
         return name.upper()
 
     def call(self, name: str) -> Call:
-        if name not in SIGNATURES:
-            raise self.error(
-                f"unknown function {name!r}{nearest(name, SIGNATURES)}; known: {', '.join(sorted(SIGNATURES))}"
-            )
+        if name not in FUNCTIONS:
+            known = ", ".join(sorted(FUNCTIONS))
+            raise self.error(f"unknown function {name!r}{nearest(name, FUNCTIONS)}; known: {known}")
         self.next()
         args: list[Argument] = []
         while not self.peek(")"):
@@ -162,20 +127,15 @@ class _ExpressionParser:
         return Call(name, tuple(args))
 
     def check(self, name: str, args: list[Argument]) -> None:
-        wanted = SIGNATURES[name][0]
+        wanted = FUNCTIONS[name].arguments
         if len(args) != len(wanted):
             raise self.error(f"{name} takes {len(wanted)} argument(s), not {len(args)}")
         for index, (arg, kind) in enumerate(zip(args, wanted, strict=True), start=1):
             if not _fits(arg, kind):
                 raise self.error(f"argument {index} of {name} must be {kind.value}, not {_show(arg)}")
-        if name == "latest" and isinstance(args[0], int) and args[0] > 0:
-            raise self.error("latest(n) counts backwards: n must be 0 or negative")
-        if name == "future" and (
-            not isinstance(args[0], int) or args[0] < 0 or not isinstance(args[1], int) or args[1] <= args[0]
-        ):
-            raise self.error("future(n,limit) takes n >= 0 and a limit greater than n")
-        if name == "dateOffset" and args[2] not in OFFSET_UNITS:
-            raise self.error(f"dateOffset counts in {', '.join(OFFSET_UNITS)}, not {args[2]!r}")
+        why = FUNCTIONS[name].problem(tuple(args))
+        if why is not None:
+            raise self.error(why)
 
 
 def _fits(arg: Argument, kind: Kind) -> bool:

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Literal, Union
 from pydantic import Field, StrictBool, model_validator
 
 from falcon_assets.model.base import Declaration, EntityName, NonEmpty
-from falcon_assets.model.expression import InstanceExpression, Kind
+from falcon_assets.model.expression import InstanceExpression
+from falcon_assets.model.expression_functions import Kind
 from falcon_assets.model.frequency import Frequency, Step, TimeUnit
 from falcon_assets.model.shared import Acl, Properties, Tags, TimeZoneName, Validity
 from falcon_assets.model.workflow import Workflow, engines

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from datetime import datetime
-from functools import cache, lru_cache
+from functools import lru_cache
 from typing import Annotated
-from zoneinfo import ZoneInfo, available_timezones
+from zoneinfo import available_timezones
 
 from pydantic import AfterValidator, Field, StringConstraints, model_validator
 
@@ -77,12 +77,6 @@ def _known_zone(name: str) -> str:
 
 TimeZoneName = Annotated[str, AfterValidator(_known_zone), Field(examples=["UTC", "America/New_York"])]
 """A field that holds an IANA time zone."""
-
-
-@cache
-def zone(name: str) -> ZoneInfo:
-    """The zone of that IANA name (already validated)."""
-    return ZoneInfo(name)
 
 
 Properties = dict[NonEmpty, str]

@@ -11,7 +11,7 @@ from pydantic import TypeAdapter
 
 from falcon_assets import events
 from falcon_assets.events.record import Record
-from falcon_assets.model.expression import SIGNATURES
+from falcon_assets.model.expression_functions import FUNCTIONS
 from falcon_assets.settings import load_settings
 from tests.processes import CHECKOUT
 
@@ -23,10 +23,10 @@ def _first_column(page: str) -> list[str]:
 
 def test_every_function_of_the_expression_language_is_in_the_reference() -> None:
     listed = {re.split(r"\(", expression)[0]: expression for expression in _first_column("expressions.md")}
-    assert set(listed) == set(SIGNATURES)
+    assert set(listed) == set(FUNCTIONS)
     for name, expression in listed.items():
         arguments = [part for part in expression[len(name) + 1 : -1].split(",") if part]
-        assert len(arguments) == len(SIGNATURES[name][0]), expression
+        assert len(arguments) == len(FUNCTIONS[name].arguments), expression
 
 
 def test_every_setting_is_in_the_reference() -> None:

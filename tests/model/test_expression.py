@@ -8,24 +8,19 @@ from hypothesis import strategies as st
 from pydantic import TypeAdapter
 
 from falcon_assets.errors import ExpressionError
-from falcon_assets.model.expression import (
-    OFFSET_UNITS,
-    SIGNATURES,
-    WEEKDAYS,
-    Call,
-    InstanceExpression,
-    Kind,
-    parse_expression,
-)
+from falcon_assets.model.expression import Call, InstanceExpression, parse_expression
+from falcon_assets.model.expression_functions import FUNCTIONS, OFFSET_UNITS, WEEKDAYS, Kind
 
 numbers = st.integers(-99_999_999, 99_999_999)
 plain = [
-    name for name, (kinds, _) in SIGNATURES.items() if set(kinds) == {Kind.NUMBER} and name not in ("latest", "future")
+    name
+    for name, function in FUNCTIONS.items()
+    if set(function.arguments) == {Kind.NUMBER} and name not in ("latest", "future")
 ]
 simple_calls = st.one_of(
     st.just(Call("instanceTime")),
     st.builds(Call, st.sampled_from(plain), st.none()).flatmap(
-        lambda call: st.tuples(*[numbers] * len(SIGNATURES[call.name][0])).map(lambda args: Call(call.name, args))
+        lambda call: st.tuples(*[numbers] * len(FUNCTIONS[call.name].arguments)).map(lambda args: Call(call.name, args))
     ),
     st.builds(
         lambda name, day, hours, minutes: Call(name, (day, hours, minutes)),
@@ -70,7 +65,7 @@ def test_what_is_written_is_read_back(call, space):
 def test_every_function_is_tried():
     assert set(plain) | {
         "instanceTime", "currentWeek", "lastWeek", "dateOffset", "formatTime", "user", "latest", "future"
-    } == set(SIGNATURES)  # fmt: skip
+    } == set(FUNCTIONS)  # fmt: skip
 
 
 def test_calls_within_calls():

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 from falcon_assets.catalog.store import EntityStore, load_entities
 from falcon_assets.errors import FalconError, InvalidDefinitionsError
-from falcon_assets.model.expression import Call, Kind
+from falcon_assets.model.expression import Call
+from falcon_assets.model.expression_functions import Kind
 from falcon_assets.model.feed import Feed
 from falcon_assets.model.instant import format_instant, parse_instant
 from falcon_assets.model.process import Process

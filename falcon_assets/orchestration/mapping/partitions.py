@@ -14,7 +14,7 @@ import dagster as dg
 from falcon_assets.errors import ExpressionError
 from falcon_assets.model.frequency import Frequency
 from falcon_assets.model.instant import format_instant, parse_instant
-from falcon_assets.model.shared import zone
+from falcon_assets.model.wall_clock import zone
 from falcon_assets.planning.time.cron import cron_of
 from falcon_assets.planning.time.timeline import Timeline
 

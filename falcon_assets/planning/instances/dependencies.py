@@ -8,7 +8,7 @@ from graphlib import CycleError, TopologicalSorter
 from itertools import pairwise
 from typing import TypeAlias
 
-from falcon_assets.model.expression import Kind
+from falcon_assets.model.expression_functions import Kind
 from falcon_assets.model.feed import Feed
 from falcon_assets.model.process import Input, Output, Process
 from falcon_assets.planning.windows.expression_bounds import expression_bounds

@@ -17,8 +17,8 @@ from falcon_assets.model.feed import Feed
 from falcon_assets.model.path_rules import has_control_characters
 from falcon_assets.model.path_template import TIME_VARIABLES, PathTemplate
 from falcon_assets.model.template import Variable, value_of
+from falcon_assets.model.wall_clock import to_wall
 from falcon_assets.planning.time.timeline import Timeline, feed_timeline
-from falcon_assets.planning.time.wall_clock import to_wall
 
 
 class Place(NamedTuple):

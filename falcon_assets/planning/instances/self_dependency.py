@@ -14,10 +14,11 @@ from functools import lru_cache
 from typing import TypeAlias
 
 from falcon_assets.errors import ExpressionError
-from falcon_assets.model.expression import Call, Kind
+from falcon_assets.model.expression import Call
+from falcon_assets.model.expression_functions import Kind
 from falcon_assets.model.frequency import TimeUnit
+from falcon_assets.model.wall_clock import MICROSECOND
 from falcon_assets.planning.time.timeline import Timeline
-from falcon_assets.planning.time.wall_clock import MICROSECOND
 from falcon_assets.planning.windows.evaluate import evaluate_time
 from falcon_assets.planning.windows.expression_bounds import expression_bounds
 from falcon_assets.planning.windows.index_shift import index_shift

@@ -6,8 +6,8 @@ from collections.abc import Collection, Iterable, Iterator
 from datetime import datetime, timedelta
 
 from falcon_assets.model.feed import Feed
+from falcon_assets.model.wall_clock import MICROSECOND
 from falcon_assets.planning.time.timeline import Timeline
-from falcon_assets.planning.time.wall_clock import MICROSECOND
 
 _AT_LEAST = timedelta(hours=24)
 _INSTANCES_AT_LEAST = 24

@@ -6,8 +6,8 @@ from datetime import datetime, timedelta, timezone
 
 from falcon_assets.model.feed import Feed
 from falcon_assets.model.frequency import Frequency, TimeUnit
+from falcon_assets.model.wall_clock import add_months, from_wall, to_wall
 from falcon_assets.planning.time.timeline import Timeline
-from falcon_assets.planning.time.wall_clock import add_months, from_wall, to_wall
 
 OFTEN = Frequency(6, TimeUnit.HOURS)
 """How often retention passes where nothing may lie for a day."""

@@ -10,11 +10,11 @@ from functools import cached_property
 
 from falcon_assets.model.expression import Call
 from falcon_assets.model.process import Input
+from falcon_assets.model.wall_clock import MICROSECOND
 from falcon_assets.planning.instances.instance_record import InstanceRecord
 from falcon_assets.planning.retention.reasons_to_keep import Need, NeededByProcess
 from falcon_assets.planning.rules.retries import settled
 from falcon_assets.planning.time.timeline import Timeline
-from falcon_assets.planning.time.wall_clock import MICROSECOND
 from falcon_assets.planning.windows.consumers import reader_span
 from falcon_assets.planning.windows.evaluate import evaluate_time
 from falcon_assets.planning.windows.input_windows import widest

@@ -16,11 +16,11 @@ from datetime import datetime, timedelta
 
 from falcon_assets.model.instant import format_instant
 from falcon_assets.model.process import LateProcess, Process
+from falcon_assets.model.wall_clock import MICROSECOND
 from falcon_assets.model.workflow import Workflow
 from falcon_assets.planning.instances.instance_record import LateChange
 from falcon_assets.planning.rules.retries import later
 from falcon_assets.planning.time.clock import is_set_back
-from falcon_assets.planning.time.wall_clock import MICROSECOND
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,8 @@ from datetime import datetime, timedelta
 from functools import lru_cache
 
 from falcon_assets.model.frequency import Frequency, TimeUnit
+from falcon_assets.model.wall_clock import start_of_day
 from falcon_assets.planning.time.timeline import Timeline
-from falcon_assets.planning.time.wall_clock import start_of_day
 from falcon_assets.planning.time.zone_changes import OffsetChange, offset_changes
 
 _HOUR, _DAY = 60, 24 * 60

@@ -12,7 +12,7 @@ from falcon_assets.model.frequency import Frequency, TimeUnit
 from falcon_assets.model.instant import format_instant
 from falcon_assets.model.process import Process
 from falcon_assets.model.shared import Validity
-from falcon_assets.planning.time.wall_clock import MICROSECOND, add_months, from_wall, to_wall, whole_months_between
+from falcon_assets.model.wall_clock import MICROSECOND, add_months, from_wall, to_wall, whole_months_between
 
 
 @dataclass(frozen=True)

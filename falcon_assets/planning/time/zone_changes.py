@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from functools import cache, lru_cache
 
-from falcon_assets.model.shared import zone
+from falcon_assets.model.wall_clock import zone
 
 _DAY = timedelta(days=1)
 _RULE_REPEATS_FROM = 2140

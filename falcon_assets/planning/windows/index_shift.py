@@ -8,6 +8,7 @@ from falcon_assets.model.expression import Call
 from falcon_assets.planning.time.timeline import Timeline
 from falcon_assets.planning.windows.evaluate import evaluate_time
 from falcon_assets.planning.windows.window_offsets import window_offsets
+from falcon_assets.planning.windows.window_shift import absolute_shift
 
 
 @lru_cache(maxsize=65536)
@@ -19,7 +20,7 @@ def index_shift(nominal: Timeline, feed: Timeline, call: Call, timezone: str) ->
     """
     if nominal.frequency != feed.frequency:
         return None
-    if not (nominal.frequency.is_absolute and call.name in ("now", "instanceTime")):
+    if not (nominal.frequency.is_absolute and absolute_shift(call) is not None):
         offsets = window_offsets(nominal, feed, call, call)
         if offsets is None or offsets[0] != offsets[1]:
             return None

@@ -13,7 +13,8 @@ from itertools import islice, takewhile
 from typing import Protocol, TypeAlias, runtime_checkable
 
 from falcon_assets.errors import ExpressionError
-from falcon_assets.model.expression import Call, InstanceExpression, Kind
+from falcon_assets.model.expression import Call, InstanceExpression
+from falcon_assets.model.expression_functions import Kind
 from falcon_assets.model.process import Input, Output
 from falcon_assets.planning.time.timeline import Timeline
 from falcon_assets.planning.windows.evaluate import evaluate_time

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import datetime
 
-from falcon_assets.model.expression import Call, Kind
+from falcon_assets.model.expression import Call
+from falcon_assets.model.expression_functions import Kind
 from falcon_assets.model.instant import format_instant
 from falcon_assets.model.template import Part, Variable, parse_template, value_of
 from falcon_assets.planning.windows.evaluate import evaluate_text, evaluate_time

@@ -12,8 +12,8 @@ from functools import lru_cache
 
 from falcon_assets.model.expression import Call
 from falcon_assets.model.frequency import TimeUnit
+from falcon_assets.model.wall_clock import from_wall, start_of_day, whole_months_between
 from falcon_assets.planning.time.timeline import Timeline
-from falcon_assets.planning.time.wall_clock import from_wall, start_of_day, whole_months_between
 from falcon_assets.planning.time.zone_changes import OffsetChange, offset_changes
 from falcon_assets.planning.windows.grid_equation import offsets_on_a_line
 from falcon_assets.planning.windows.window_shift import Shift, absolute_shift, wall_shift

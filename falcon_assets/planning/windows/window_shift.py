@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
 
-from falcon_assets.model.expression import WEEKDAYS, Call
-from falcon_assets.model.frequency import TimeUnit
+from falcon_assets.model.expression import Call
+from falcon_assets.model.expression_functions import FUNCTIONS, TimeFunction
 from falcon_assets.planning.time.timeline import Timeline
-from falcon_assets.planning.time.wall_clock import start_of_day
 
 _DAY = timedelta(days=1)
 _ZERO = timedelta()
@@ -51,13 +49,9 @@ class Shift:
 
 
 def absolute_shift(call: Call) -> timedelta | None:
-    """Absolute time from the nominal time to ``call``; None where it depends on a calendar."""
-    if call.name == "instanceTime":
-        return _ZERO
-    if call.name == "now":
-        hours, minutes = (arg for arg in call.args if isinstance(arg, int))
-        return timedelta(hours=hours, minutes=minutes)
-    return None
+    """Absolute time from the nominal time to ``call``; None where it depends on a calendar, or the call is no time."""
+    function = FUNCTIONS[call.name]
+    return function.absolute(call.args) if isinstance(function, TimeFunction) else None
 
 
 def wall_shift(call: Call, process: Timeline) -> Shift | None:
@@ -68,69 +62,10 @@ def wall_shift(call: Call, process: Timeline) -> Shift | None:
     absolute = absolute_shift(call)
     if absolute is not None:
         return Shift(0, absolute, is_on_the_wall=absolute == _ZERO)
-    nominal = process.local_start
-    rule = _RULES.get(call.name)
-    months = rule(nominal, process, call) if rule and _keeps_time_of_day(process, nominal) else None
-    if months is None:
-        return None
-    numbers = [arg for arg in call.args if isinstance(arg, int)]
-    added = timedelta(hours=numbers[-2], minutes=numbers[-1]) - (nominal - start_of_day(nominal))
-    if len(numbers) > 2:
-        added += timedelta(days=numbers[-3])
-    return Shift(months.months, months.time + added)
-
-
-def _keeps_time_of_day(process: Timeline, nominal: datetime) -> bool:
-    if process.frequency.unit is TimeUnit.MONTHS:
-        return nominal.day <= 28
-    return process.frequency.length % _DAY == _ZERO
-
-
-def _from_day(days: int) -> Callable[[datetime, Timeline, Call], Shift | None]:
-    return lambda nominal, process, call: Shift(0, days * _DAY)
-
-
-def _from_week(weeks: int) -> Callable[[datetime, Timeline, Call], Shift | None]:
-    def rule(nominal: datetime, process: Timeline, call: Call) -> Shift | None:
-        if process.frequency.unit is TimeUnit.MONTHS or process.frequency.length % (7 * _DAY):
-            return None
-        back = (nominal.isoweekday() - WEEKDAYS.index(str(call.args[0]))) % 7
-        return Shift(0, (7 * weeks - back) * _DAY)
-
-    return rule
-
-
-def _from_month(months: int) -> Callable[[datetime, Timeline, Call], Shift | None]:
-    def rule(nominal: datetime, process: Timeline, call: Call) -> Shift | None:
-        if process.frequency.unit is not TimeUnit.MONTHS:
-            return None
-        return _to_first(nominal, months)
-
-    return rule
-
-
-def _from_year(years: int) -> Callable[[datetime, Timeline, Call], Shift | None]:
-    def rule(nominal: datetime, process: Timeline, call: Call) -> Shift | None:
-        if process.frequency.unit is not TimeUnit.MONTHS or process.frequency.count % 12:
-            return None
-        added = call.args[0]
-        return _to_first(nominal, 12 * years - (nominal.month - 1) + added) if isinstance(added, int) else None
-
-    return rule
-
-
-def _to_first(nominal: datetime, months: int) -> Shift:
-    # First of that month, seen from the same day of that month.
-    return Shift(months, (1 - nominal.day) * _DAY)
-
-
-_RULES: dict[str, Callable[[datetime, Timeline, Call], Shift | None]] = {
-    "today": _from_day(0),
-    "yesterday": _from_day(-1),
-    "currentWeek": _from_week(0),
-    "lastWeek": _from_week(-1),
-    "currentMonth": _from_month(0),
-    "lastMonth": _from_month(-1),
-    "currentYear": _from_year(0),
-    "lastYear": _from_year(-1),
-}
+    function = FUNCTIONS[call.name]
+    found = (
+        function.shift(call.args, process.local_start, process.frequency)
+        if isinstance(function, TimeFunction)
+        else None
+    )
+    return None if found is None else Shift(*found)

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import event, given
 from hypothesis import strategies as st
 
-from falcon_assets.model.expression import Call, Kind, parse_expression
+from falcon_assets.model.expression import Call, parse_expression
+from falcon_assets.model.expression_functions import Kind
 from falcon_assets.model.frequency import Frequency
 from falcon_assets.model.instant import format_instant, parse_instant
 from falcon_assets.model.process import Input, Output

@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from falcon_assets.errors import ExpressionError
-from falcon_assets.model.expression import WEEKDAYS, Call, parse_expression
+from falcon_assets.model.expression import Call, parse_expression
+from falcon_assets.model.expression_functions import WEEKDAYS
 from falcon_assets.model.instant import format_instant, parse_instant
 from falcon_assets.planning.windows.evaluate import evaluate_text, evaluate_time
 from falcon_assets.planning.windows.expression_bounds import expression_bounds

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from falcon_assets.model.expression import Call, parse_expression
 from falcon_assets.model.frequency import Frequency
 from falcon_assets.model.instant import parse_instant
+from falcon_assets.model.wall_clock import from_wall
 from falcon_assets.planning.time.timeline import Timeline
-from falcon_assets.planning.time.wall_clock import from_wall
 from falcon_assets.planning.windows.evaluate import evaluate_time
 from falcon_assets.planning.windows.window_offsets import window_offsets
 from tests.work import calls

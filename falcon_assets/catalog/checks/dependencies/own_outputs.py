@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from falcon_assets.catalog.declared import Declared, Definitions
 from falcon_assets.errors import ExpressionError, Problem
-from falcon_assets.model.expression import Kind
+from falcon_assets.model.expression_functions import Kind
 from falcon_assets.model.feed import Feed
 from falcon_assets.model.process import Input, Process
 from falcon_assets.planning.instances.dependencies import own_feeds

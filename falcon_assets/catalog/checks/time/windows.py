@@ -9,7 +9,8 @@ from falcon_assets.catalog.checks.time.feed_windows import FeedWindows
 from falcon_assets.catalog.declared import Declared, Definitions
 from falcon_assets.catalog.documents import KeyPath
 from falcon_assets.errors import ExpressionError, Problem
-from falcon_assets.model.expression import Call, InstanceExpression, Kind
+from falcon_assets.model.expression import Call, InstanceExpression
+from falcon_assets.model.expression_functions import Kind
 from falcon_assets.model.instant import format_instant
 from falcon_assets.model.process import Process
 from falcon_assets.planning.time.timeline import Timeline, feed_timeline, process_timeline

@@ -4,8 +4,14 @@ from __future__ import annotations
 
 from calendar import monthrange
 from datetime import datetime, timedelta, timezone
+from functools import cache
+from zoneinfo import ZoneInfo
 
-from falcon_assets.model.shared import zone
+
+@cache
+def zone(name: str) -> ZoneInfo:
+    """The zone of that IANA name (already validated)."""
+    return ZoneInfo(name)
 
 
 def to_wall(moment: datetime, timezone_name: str) -> datetime:
