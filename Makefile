@@ -39,7 +39,7 @@ test: $(INSTALLED) ## Run the tests, but for those of `make soak`
 
 soak: $(INSTALLED) ## Kill, starve and simulate for a quarter of an hour (SEEDS="1 2 3": more simulated weeks)
 	@$(BIN)/falcon doctor
-	$(BIN)/pytest -m soak
+	$(BIN)/pytest -m "soak or hypothesis" --hypothesis-profile=thorough
 	@set -e; for seed in $(SEEDS); do SIMULATION_SEED=$$seed $(BIN)/pytest -m seeded; done
 
 dagster-newest: $(INSTALLED) ## Test what we touch inside of Dagster with the newest one that pyproject.toml allows

@@ -11,7 +11,6 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import dagster as dg
-import hypothesis
 import pytest
 import sqlalchemy
 import yaml
@@ -24,10 +23,9 @@ from falcon_assets.shared_clock import home_clock
 from tests.distribution import Scheduling, rank
 from tests.jvm import archive_made, quicken
 from tests.processes import CHECKOUT
+from tests.properties import register_profiles
 
-# How long an example takes says more about the machine than about the code.
-hypothesis.settings.register_profile("any machine", deadline=None)
-hypothesis.settings.load_profile("any machine")
+register_profiles()
 
 pytest_plugins = ["tests.spark_servers"]  # one set of servers for all that asks for Spark
 GIVEN_DATABASE = os.environ.get("FALCON_DATABASE_URL")

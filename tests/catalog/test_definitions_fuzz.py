@@ -5,13 +5,14 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from falcon_assets.catalog.store import load_entities
 from falcon_assets.errors import InvalidDefinitionsError, MissingDefinitionsError
 from tests.catalog.definition_files import FILES, write
 from tests.catalog.mutations import ALL, PIECES, mutations
+from tests.properties import examples
 
 
 def loads_or_has_problems(files: dict[str, str]) -> None:
@@ -25,7 +26,7 @@ def loads_or_has_problems(files: dict[str, str]) -> None:
             assert str(error)
 
 
-@settings(max_examples=300)
+@examples(300)
 @given(mutations(ALL))
 def test_mutations_of_right_definitions(text: str) -> None:
     loads_or_has_problems({"all.yaml": text, "hourly.sql": ""})
@@ -42,7 +43,7 @@ _VALUES = st.recursive(
 )
 
 
-@settings(max_examples=200)
+@examples(200)
 @given(st.data())
 def test_any_value_at_any_place(data: st.DataObject) -> None:
     import yaml
@@ -61,13 +62,13 @@ def test_any_value_at_any_place(data: st.DataObject) -> None:
     loads_or_has_problems({"all.yaml": yaml.safe_dump_all(documents, sort_keys=False), "hourly.sql": ""})
 
 
-@settings(max_examples=100)
+@examples(100)
 @given(st.text(alphabet=st.sampled_from("ab:-[]{}&*!|>'\"#%@`,?<~ \n\t01"), max_size=60))
 def test_any_text(text: str) -> None:
     loads_or_has_problems({**FILES, "any.yaml": text})
 
 
-@settings(max_examples=50)
+@examples(50)
 @given(st.binary(max_size=60))
 def test_any_bytes(content: bytes) -> None:
     with tempfile.TemporaryDirectory() as folder:

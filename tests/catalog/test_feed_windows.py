@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta, timezone
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from falcon_assets.catalog.checks.time.feed_windows import FeedWindows
@@ -12,6 +12,7 @@ from falcon_assets.model.frequency import Frequency
 from falcon_assets.model.process import Input
 from falcon_assets.planning.time.timeline import Timeline
 from falcon_assets.planning.windows.input_windows import input_instances
+from tests.properties import examples
 
 _ZONES = st.sampled_from(["UTC", "Europe/Berlin"])
 _FREQUENCIES = st.sampled_from(["minutes(45)", "hours(1)", "hours(5)", "days(1)", "days(2)", "months(1)"])
@@ -31,7 +32,7 @@ def timelines(draw: st.DrawFn) -> Timeline:
     return Timeline(start, end, Frequency.parse(draw(_FREQUENCIES)), draw(_ZONES))
 
 
-@settings(max_examples=300)
+@examples(300)
 @given(timelines(), timelines(), _TIMES, _TIMES)
 def test_windows_hold_some_exactly_where_a_look_at_all_of_them_says_so(
     process: Timeline, feed: Timeline, start: str, end: str

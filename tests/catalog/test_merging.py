@@ -7,11 +7,12 @@ from typing import Any
 
 import pytest
 import yaml
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from falcon_assets.catalog.merging import canonical, has_comments, merged, said
 from tests.catalog.mutations import ALL
+from tests.properties import examples
 
 OLD = """\
 # What lands.
@@ -155,7 +156,7 @@ _VALUES = st.recursive(
 _DOCUMENTS = st.dictionaries(st.sampled_from("abcdef"), _VALUES, min_size=1)
 
 
-@settings(max_examples=400)
+@examples(400)
 @given(_DOCUMENTS, _DOCUMENTS, st.sampled_from([None, True, False]), st.sampled_from([None, True, False]))
 def test_it_says_what_the_new_one_says(one: Any, other: Any, flow: bool | None, other_flow: bool | None) -> None:
     old = yaml.safe_dump(one, default_flow_style=flow, sort_keys=False)

@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sqlalchemy import Engine
 
@@ -20,6 +20,7 @@ from falcon_assets.ledger.reduce import Consumed, FeedInstanceRow, Rows
 from falcon_assets.ledger.tables import METADATA
 from falcon_assets.planning.instances.instance_record import FeedState, InstanceRecord, InstanceState, LateChange
 from tests.ledger.histories import chunks_of, content, empty, history_of, hour
+from tests.properties import examples
 
 T = hour(0)
 KEY = ("p", "primary", T)
@@ -413,7 +414,7 @@ def test_any_chunking_gives_the_same_rows(facts: list[Logged], sizes: list[int])
     assert in_chunks == at_once
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(HISTORIES, SIZES, SIZES)
 def test_any_chunking_stores_the_same_rows(
     ledger: Engine, facts: list[Logged], sizes: list[int], other_sizes: list[int]

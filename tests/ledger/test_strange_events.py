@@ -6,7 +6,7 @@ from datetime import datetime, timezone
 from typing import Any
 
 import dagster as dg
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 from sqlalchemy import Engine
 
@@ -17,6 +17,7 @@ from falcon_assets.ledger.fold import fold
 from falcon_assets.planning.instances.instance_record import InstanceState
 from tests.events.strategies import FACTS
 from tests.ledger.histories import content, empty, history_of
+from tests.properties import examples
 
 T = datetime(2013, 1, 1, tzinfo=timezone.utc)
 STRANGE = st.recursive(
@@ -55,7 +56,7 @@ def events(draw: st.DrawFn) -> dg.AssetMaterialization | dg.AssetObservation:
     return kind(key, metadata=metadata, partition=draw(st.none() | st.text()))
 
 
-@settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much], deadline=None, max_examples=40)
+@examples(40, suppress=[HealthCheck.too_slow, HealthCheck.filter_too_much])
 @given(st.lists(events(), min_size=1, max_size=5))
 def test_whatever_others_write_is_folded(ledger: Engine, written: list[Any]) -> None:
     empty(ledger)

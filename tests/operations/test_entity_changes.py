@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from falcon_assets.catalog.store import load_entities
@@ -32,6 +32,7 @@ from tests.operations.trees import (
     request,
     written,
 )
+from tests.properties import examples
 
 
 @pytest.fixture
@@ -255,7 +256,7 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@settings(max_examples=300)
+@examples(300)
 @given(
     text=st.one_of(mutations(f"{DELAYS}---\n{HOURLY}"), mutations(RAW), mutations(PRIMARY + "# the end\n")),
     operation=st.sampled_from([submit, update, delete_definitions]),

@@ -9,7 +9,7 @@ from zoneinfo import available_timezones
 
 import dagster as dg
 import pytest
-from hypothesis import event, given, settings
+from hypothesis import event, given
 from hypothesis import strategies as st
 
 from falcon_assets.catalog.store import EntityStore, load_entities
@@ -33,6 +33,7 @@ from falcon_assets.planning.windows.evaluate import evaluate_time
 from falcon_assets.planning.workloads.process_workload import ProcessWorkload
 from falcon_assets.settings import load_settings
 from tests.catalog.definition_files import write
+from tests.properties import examples
 from tests.zones import ZONES
 
 UTC = timezone.utc
@@ -116,7 +117,7 @@ def definitions(draw: st.DrawFn) -> str:
     return "".join((*texts, process_text(*own, draw(windows), output)))
 
 
-@settings(max_examples=100)
+@examples(100)
 @given(definitions(), moments)
 def test_what_validates_can_be_used(text: str, now: datetime) -> None:
     with tempfile.TemporaryDirectory() as folder:

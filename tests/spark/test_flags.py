@@ -3,13 +3,14 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
 from falcon_assets.errors import WorkflowError
 from falcon_assets.spark.data.flags import everything_but, flag_options
 from tests.builders import make_feed
+from tests.properties import examples
 
 
 @pytest.mark.parametrize("flag", [None, "_SUCCESS", ".done", "x._COPYING_"])
@@ -38,7 +39,7 @@ def test_the_glob_means_what_hadoop_makes_of_it(spark: SparkSession) -> None:
     jvm: Any = spark.sparkContext._jvm
     names = st.text(alphabet="DON.-=+$()x", min_size=1, max_size=6)
 
-    @settings(max_examples=60)
+    @examples(60)
     @given(names, names)
     def check(flag: str, name: str) -> None:
         glob = jvm.org.apache.hadoop.fs.GlobPattern(everything_but(flag))

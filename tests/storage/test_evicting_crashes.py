@@ -9,7 +9,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from falcon_assets.model.instant import parse_instant
@@ -22,6 +22,7 @@ from falcon_assets.storage.kinds.kind_of import kind_of
 from falcon_assets.storage.staging import copies_folder
 from tests.builders import VALIDITY, make_cluster, make_feed
 from tests.processes import killed_before
+from tests.properties import examples
 
 pytestmark = pytest.mark.soak
 NOW = parse_instant("2013-01-10T00:00Z")
@@ -152,7 +153,7 @@ def test_killed_at_every_step(home: Path, action: str) -> None:
 
 
 @given(action=st.sampled_from(ACTIONS), steps=st.lists(st.integers(1, 60), max_size=6))
-@settings(max_examples=40)
+@examples(40)
 def test_killed_again_and_again(action: str, steps: list[int]) -> None:
     with TemporaryDirectory(dir=MEMORY) as folder:
         feed = Feed(Path(folder), action)

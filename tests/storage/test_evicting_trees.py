@@ -12,7 +12,7 @@ from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from falcon_assets.errors import StorageError
@@ -23,6 +23,7 @@ from falcon_assets.storage.eviction.evicting import evict
 from falcon_assets.storage.instances.stored_instances import stored_instances
 from falcon_assets.storage.kinds.kind_of import kind_of
 from tests.builders import make_cluster, make_feed
+from tests.properties import examples
 
 MEMORY = "/dev/shm" if Path("/dev/shm").is_dir() else None
 START, END = datetime(2013, 1, 1, tzinfo=timezone.utc), datetime(2013, 3, 1, tzinfo=timezone.utc)
@@ -221,7 +222,7 @@ ACTIONS = {"delete": None, "archive here": "primary", "archive elsewhere": "atti
 
 
 @given(tree=trees(), action=st.sampled_from(list(ACTIONS)))
-@settings(max_examples=250)
+@examples(250)
 def test_what_goes_is_what_the_oracle_says(tree: tuple[Layout, list[tuple[str, str]]], action: str) -> None:
     layout, entries = tree
     with TemporaryDirectory(dir=MEMORY) as folder:

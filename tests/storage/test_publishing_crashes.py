@@ -15,7 +15,7 @@ from tempfile import TemporaryDirectory
 
 import psutil
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from falcon_assets.storage.cluster_store import ClusterStore
@@ -23,6 +23,7 @@ from falcon_assets.storage.kinds.kind_of import kind_of
 from falcon_assets.storage.kinds.publishing import OutputTarget
 from tests.builders import make_cluster
 from tests.processes import forked, killed_before
+from tests.properties import examples
 
 pytestmark = pytest.mark.soak
 OUTPUTS = {
@@ -141,7 +142,7 @@ def test_killed_at_every_step(home: Path, written: str, next_run: str) -> None:
 
 
 @given(steps=st.lists(st.integers(1, 200), max_size=5))
-@settings(max_examples=60)
+@examples(60)
 def test_killed_again_and_again(steps: list[int]) -> None:
     with TemporaryDirectory(dir=MEMORY) as home:
         store = store_at(Path(home))

@@ -4,12 +4,13 @@ from datetime import datetime, timedelta, timezone
 
 import dagster as dg
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from falcon_assets.model.frequency import Frequency
 from falcon_assets.orchestration.mapping.partitions import instant_of_key, key_of, partitions_of, timeline_of_dynamic
 from falcon_assets.planning.time.timeline import Timeline
+from tests.properties import examples
 
 ZONES = ["UTC", "America/New_York", "Europe/Berlin", "Asia/Kolkata", "Australia/Lord_Howe", "Africa/Cairo"]
 CRON = ["minutes(1)", "minutes(5)", "minutes(15)", "minutes(45)", "minutes(90)", "hours(1)", "hours(2)", "hours(6)",
@@ -36,7 +37,7 @@ def test_a_frequency_without_a_period_is_dynamic_and_its_name_says_the_timeline(
     assert timeline_of_dynamic(partitions.name or "") == expected
 
 
-@settings(max_examples=150)
+@examples(150)
 @given(
     frequency=st.sampled_from(CRON),
     zone=st.sampled_from(ZONES),

@@ -3,7 +3,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta, timezone
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from falcon_assets.errors import ExpressionError
@@ -11,6 +11,7 @@ from falcon_assets.model.instant import format_instant, parse_instant
 from falcon_assets.model.path_template import PathTemplate
 from falcon_assets.planning.instances.instance_paths import InstancePaths
 from tests.builders import make_cluster, make_feed
+from tests.properties import examples
 from tests.zones import ZONES
 
 TEMPLATES = {
@@ -64,7 +65,7 @@ def declared(draw):
     )
 
 
-@settings(max_examples=500)
+@examples(500)
 @given(declared(), st.integers(0, 10**6))
 def test_an_instance_maps_to_its_path_and_back(paths, k):
     k %= paths.timeline.count
@@ -80,14 +81,14 @@ def test_an_instance_maps_to_its_path_and_back(paths, k):
     assert paths.instance(paths.data(neighbour)) == (neighbour if neighbour < paths.timeline.end else None)
 
 
-@settings(max_examples=300)
+@examples(300)
 @given(declared(), st.text("/a0123456789-x\n", max_size=20))
 def test_any_other_text_is_none_and_no_crash(paths, text):
     found = paths.instance(text)
     assert found is None or paths.data(found) == text
 
 
-@settings(max_examples=300)
+@examples(300)
 @given(declared(), minutes)
 def test_a_path_between_two_instances_belongs_to_none(paths, moment):
     path = paths.data(moment)

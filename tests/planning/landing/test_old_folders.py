@@ -6,10 +6,11 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta, timezone
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from falcon_assets.planning.landing.old_folders import ALL_EVERY, REST_LONG, REST_SHORT, SLACK, Patrol
+from tests.properties import examples
 
 NOW = datetime(2026, 11, 1, tzinfo=timezone.utc)
 SECOND = timedelta(seconds=1)
@@ -109,7 +110,7 @@ STEPS = st.lists(
 
 
 @given(STEPS, st.booleans(), st.integers(-int(SLACK.total_seconds()) + 2, 3600))
-@settings(max_examples=300)
+@examples(300)
 def test_everything_is_found_by_the_pass_after_the_one_under_way(
     steps: list[tuple[list[tuple[str, int]], int, float]], tells: bool, skew: int
 ) -> None:

@@ -4,13 +4,14 @@ from datetime import datetime, timedelta, timezone
 from itertools import pairwise
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from falcon_assets.model.frequency import Frequency
 from falcon_assets.planning.landing.watch_windows import horizon_of, missing_windows, watch_window
 from falcon_assets.planning.time.timeline import Timeline
 from tests.builders import make_feed
+from tests.properties import examples
 
 UTC = timezone.utc
 START = datetime(2013, 1, 1, tzinfo=UTC)
@@ -68,7 +69,7 @@ def test_the_ends_of_the_calendar() -> None:
 
 
 @given(data=st.data(), timeline=timelines, horizon=horizons)
-@settings(max_examples=200)
+@examples(200)
 def test_what_is_young_at_a_look_or_came_up_since_the_last_one_is_looked_for(
     data: st.DataObject, timeline: Timeline, horizon: timedelta
 ) -> None:
@@ -89,7 +90,7 @@ def test_a_tick_costs_the_same_whatever_the_history() -> None:
 
 
 @given(data=st.data(), timeline=timelines)
-@settings(max_examples=200)
+@examples(200)
 def test_the_windows_of_what_is_missing(data: st.DataObject, timeline: Timeline) -> None:
     first, last = (START + timedelta(minutes=data.draw(st.integers(-3000, 600_000))) for _ in range(2))
     asked = timeline.between(first, last)

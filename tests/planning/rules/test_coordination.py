@@ -7,7 +7,7 @@ from datetime import datetime, timedelta, timezone
 from itertools import pairwise
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from falcon_assets.model.instant import parse_instant
@@ -27,6 +27,7 @@ from falcon_assets.planning.rules.waiting import (
     TurnPending,
 )
 from tests.builders import make_feed, make_process, workload_of
+from tests.properties import examples
 from tests.work import calls
 
 FLIGHTS = {"name": "flights", "feed": "raw-flights", "start": "now(0,0)", "end": "now(0,0)"}
@@ -567,7 +568,7 @@ def looking_at(count: int) -> Iterator[None]:
         yield
 
 
-@settings(max_examples=400)
+@examples(400)
 @given(situations(), st.integers(1, 6))
 def test_everything_that_is_ready_starts_however_many_others_wait(now: Situation, looked_at: int):
     everything = decide(now)
@@ -582,7 +583,7 @@ def test_everything_that_is_ready_starts_however_many_others_wait(now: Situation
     assert found.further == len(everything.waiting) + len(everything.timed_out) - said
 
 
-@settings(max_examples=400)
+@examples(400)
 @given(situations())
 def test_laws(now: Situation):
     workload, records = now.workload, now.records
@@ -630,7 +631,7 @@ def test_laws(now: Situation):
     assert found.wake_at is None or (found.wake_at > now.now and now.since is not None)
 
 
-@settings(max_examples=200)
+@examples(200)
 @given(situations(), st.integers(1, 59))
 def test_the_clock_changes_nothing_before_the_time_to_wake_up(now: Situation, minutes: int):
     now = replace(now, since=now.since or START)

@@ -3,7 +3,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from falcon_assets.errors import UnknownEntityError
@@ -12,6 +12,7 @@ from falcon_assets.planning.rules.readiness import Readiness
 from falcon_assets.planning.time.timeline import feed_timeline
 from falcon_assets.planning.windows.input_windows import input_instances, latest_instances
 from tests.builders import make_feed, make_process, workload_of
+from tests.properties import examples
 from tests.work import calls
 
 CLOCK_FREQUENCIES = ["minutes(7)", "minutes(45)", "minutes(60)", "hours(1)", "hours(5)", "hours(24)"]
@@ -164,7 +165,7 @@ def timed(draw, frequencies=FREQUENCIES):
     }
 
 
-@settings(max_examples=250)
+@examples(250)
 @given(
     st.one_of(
         st.tuples(timed(), timed(), st.sampled_from(WINDOWS)),

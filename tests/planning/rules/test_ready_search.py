@@ -4,7 +4,7 @@ from datetime import timedelta
 from itertools import chain, pairwise
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from falcon_assets.model.instant import parse_instant
@@ -13,6 +13,7 @@ from falcon_assets.planning.time.timeline import feed_timeline
 from falcon_assets.planning.windows.instance_set import InstanceSet
 from tests.builders import make_feed
 from tests.planning.rules.test_readiness import CLOCK_FREQUENCIES, WINDOWS, on, readiness, timed
+from tests.properties import examples
 
 
 @st.composite
@@ -34,7 +35,7 @@ def searches(draw):
     return readiness(*declared, feeds=feeds, **own), available
 
 
-@settings(max_examples=100)
+@examples(100)
 @given(searches(), st.data())
 def test_it_finds_what_lacks_nothing(search, data):
     ready, available = search

@@ -5,7 +5,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 from dateutil.relativedelta import relativedelta
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from falcon_assets.errors import UnknownEntityError, UnknownInstanceError
@@ -13,6 +13,7 @@ from falcon_assets.model.frequency import Frequency
 from falcon_assets.model.instant import format_instant, parse_instant
 from falcon_assets.planning.time.timeline import Timeline, feed_timeline, process_timeline
 from tests.builders import make_feed, make_process
+from tests.properties import examples
 from tests.work import calls
 from tests.zones import ZONES
 
@@ -95,7 +96,7 @@ def test_walls_are_unique_and_map_back(timeline, k):
     assert timeline.index_of_wall(wall + timedelta(microseconds=1)) == k + 1
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(timelines.filter(lambda it: it.count < 3000), moments, moments)
 def test_lists_against_counting_one_by_one(timeline, first, last):
     every, k = [], 0
@@ -231,7 +232,7 @@ def test_of_entities():
     assert str(caught.value) == "process 'hourly-delays' is not on cluster 'backup'; it is on: primary"
 
 
-@settings(max_examples=300)
+@examples(300)
 @given(timelines, st.data())
 def test_a_cut_timeline_has_the_same_instances(timeline: Timeline, data):
     everything = timeline.until(timeline.end)[:500]

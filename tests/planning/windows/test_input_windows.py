@@ -6,7 +6,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 from dateutil.rrule import DAILY, HOURLY, MINUTELY, MONTHLY, rrule
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from falcon_assets.errors import ExpressionError
@@ -22,6 +22,7 @@ from falcon_assets.planning.windows.input_windows import (
     output_instance,
 )
 from falcon_assets.planning.windows.instance_set import InstanceSet
+from tests.properties import examples
 
 UTC = timezone.utc
 ZONES = ["UTC", "America/New_York", "Europe/Berlin", "America/Sao_Paulo", "Australia/Lord_Howe", "Asia/Kolkata"]
@@ -92,7 +93,7 @@ def feeds(draw):
     return Timeline(start, start + timedelta(days=draw(st.integers(1, 300))), Frequency.parse(frequency), zone)
 
 
-@settings(max_examples=150)
+@examples(150)
 @given(feeds(), st.sampled_from(TIMES), st.sampled_from(TIMES), nominals, st.sampled_from(ZONES))
 def test_windows_against_going_through_every_instance(feed, start, end, nominal, zone):
     declared = window(start, end)
@@ -217,7 +218,7 @@ def test_outputs(instance, nominal, expected):
     assert (format_instant(found) if found else None) == expected
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(
     feeds(),
     st.sampled_from([*TIMES, "dateOffset(today(0,0),1,'MONTH')"]),

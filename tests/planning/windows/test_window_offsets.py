@@ -3,7 +3,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta, timezone
 
 import pytest
-from hypothesis import HealthCheck, event, given, settings
+from hypothesis import HealthCheck, event, given
 from hypothesis import strategies as st
 
 from falcon_assets.model.expression import Call, parse_expression
@@ -13,6 +13,7 @@ from falcon_assets.model.wall_clock import from_wall
 from falcon_assets.planning.time.timeline import Timeline
 from falcon_assets.planning.windows.evaluate import evaluate_time
 from falcon_assets.planning.windows.window_offsets import window_offsets
+from tests.properties import examples
 from tests.work import calls
 
 TICK = timedelta(microseconds=1)
@@ -306,7 +307,7 @@ def aligned_windows(draw):
     return process, feed, first, Call(end_name, (*end_whole, back + more, -early))
 
 
-@settings(max_examples=500, deadline=None, suppress_health_check=list(HealthCheck))
+@examples(500, suppress=list(HealthCheck))
 @given(aligned_windows(), st.integers(0, 10**6))
 def test_offsets_of_whole_periods_are_never_wrong(window, shift):
     process, feed, start, end = window
@@ -317,7 +318,7 @@ def test_offsets_of_whole_periods_are_never_wrong(window, shift):
         assert next(disagreements(process, feed, start, end, offsets, indexes), None) is None
 
 
-@settings(max_examples=1200, deadline=None, suppress_health_check=list(HealthCheck))
+@examples(1200, suppress=list(HealthCheck))
 @given(windows(), st.randoms(use_true_random=False))
 def test_offsets_are_never_wrong(window, random):
     process, feed, start, end = window

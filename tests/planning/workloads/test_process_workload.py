@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from falcon_assets.model.instant import format_instant, parse_instant
@@ -13,6 +13,7 @@ from falcon_assets.planning.time.timeline import feed_timeline, process_timeline
 from falcon_assets.planning.windows.input_windows import output_instance
 from falcon_assets.planning.workloads.process_workload import ProcessWorkload
 from tests.builders import make_feed, make_process
+from tests.properties import examples
 
 FREQUENCIES = ["minutes(45)", "hours(1)", "hours(5)", "days(1)", "days(2)", "months(1)"]
 EXPRESSIONS = [
@@ -60,7 +61,7 @@ def lives(draw):
     return make_process(frequency=frequency, timezone=zone, inputs=[], outputs=outputs, clusters=life(long)), feeds
 
 
-@settings(max_examples=200)
+@examples(200)
 @given(lives())
 def test_they_are_those_whose_outputs_all_exist(given):
     process, feeds = given

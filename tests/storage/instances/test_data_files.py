@@ -5,7 +5,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from falcon_assets.planning.replication.copy_plan import ListedFile
@@ -15,6 +15,7 @@ from falcon_assets.storage.instances.data_files import is_data, is_hidden, shown
 from falcon_assets.storage.instances.data_version import count_files
 from falcon_assets.storage.instances.instance_files import list_instance
 from tests.builders import make_cluster
+from tests.properties import examples
 
 DATA = [
     "x",
@@ -66,7 +67,7 @@ def test_names_are_shown_so_that_every_log_can_hold_them(name: str, text: str) -
 
 
 @given(tree=TREES)
-@settings(max_examples=150)
+@examples(150)
 def test_everybody_counts_the_same_files(tree: list[tuple[str, ...]]) -> None:
     with TemporaryDirectory() as home:
         store = ClusterStore(make_cluster(), Path(home), {})

@@ -8,13 +8,14 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from falcon_assets.errors import StorageError
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.instances.data_version import DataVersion, fingerprint
 from tests.builders import make_cluster
+from tests.properties import examples
 
 Files = dict[str, bytes]
 NAMES = st.sampled_from(["part-0", "part-1", "a/part-0", "a/b/part-0", "ab", "é", "é=_", "crc", "_k=v/x"])
@@ -44,19 +45,19 @@ def write(store: ClusterStore, path: str, files: Files, order: int = 0) -> Path:
 
 
 @given(files=FILES, order=st.integers())
-@settings(max_examples=50)
+@examples(50)
 def test_order_and_times_do_not_matter(files: Files, order: int) -> None:
     assert version_of(files) == version_of(files, order)
 
 
 @given(files=FILES, other=FILES)
-@settings(max_examples=100)
+@examples(100)
 def test_different_files_have_different_versions(files: Files, other: Files) -> None:
     assert (version_of(files).version == version_of(other).version) == (files == other)
 
 
 @given(files=FILES, data=st.data())
-@settings(max_examples=60)
+@examples(60)
 def test_any_change_of_a_name_a_size_or_a_byte_is_seen(files: Files, data: st.DataObject) -> None:
     assume(files)
     name = data.draw(st.sampled_from(sorted(files)))

@@ -10,7 +10,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from falcon_assets.errors import StorageError
@@ -20,6 +20,7 @@ from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.kinds.available_instances import AvailableInstances
 from falcon_assets.storage.kinds.kind_of import kind_of
 from tests.builders import make_cluster, make_feed
+from tests.properties import examples
 
 CLUSTER = make_cluster()
 START = datetime(2013, 1, 1, tzinfo=timezone.utc)
@@ -125,7 +126,7 @@ def test_every_shape_of_template_is_listed(store: ClusterStore, template: str, f
 
 @pytest.mark.parametrize("zone", ["UTC", "Asia/Tokyo", "America/Los_Angeles", "Pacific/Apia"])
 @given(data=st.data())
-@settings(max_examples=25)
+@examples(25)
 def test_listing_finds_what_probing_finds(zone: str, data: st.DataObject) -> None:
     start = datetime(2011, 12, 20, data.draw(st.integers(0, 23)), tzinfo=timezone.utc)
     validity = {"start": start, "end": start + timedelta(days=40)}
