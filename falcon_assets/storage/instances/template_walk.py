@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
+from itertools import chain
 from typing import Any, NamedTuple, TypeAlias
 
 from falcon_assets.errors import StorageError
@@ -39,7 +40,7 @@ class TemplateWalk:
     Attributes:
         template: Of the locations.
         names: What may be in a folder at a step of the template: listed, or known without.
-        may_hold: Whether a path that matches the template of its level is to be walked on from.
+        may_hold: Whether to walk on from a folder, by the template of its level.
     """
 
     template: PathTemplate
@@ -55,7 +56,7 @@ class TemplateWalk:
         return self._below(self.template.fixed_prefix({}), None)
 
     def paths_in(self, folder: str) -> Iterator[str]:
-        """The paths in a folder that holds instances.
+        """The paths in a folder that holds instances, whether they match or not.
 
         Raises:
             StorageError: it cannot be listed.
@@ -64,11 +65,11 @@ class TemplateWalk:
         if depth == len(self.steps):
             yield folder
             return
-        for path, _ in self._wanted(folder, depth, self.names(folder, depth)):
-            yield from self.paths_in(path)
+        paths = [f"{folder}/{name}" for name in sorted(self.names(folder, depth))]
+        yield from paths if depth + 1 == len(self.steps) else chain.from_iterable(map(self.paths_in, paths))
 
     def paths(self) -> Iterator[str]:
-        """All paths that may match the template.
+        """All paths in all folders that match the template.
 
         Raises:
             StorageError: a folder cannot be listed.
@@ -108,17 +109,12 @@ class TemplateWalk:
         is_listed = "${" in self.steps[depth]
         if is_listed:
             yield Folder(folder)
-        for path, when in self._wanted(folder, depth, names):
-            yield from self._below(path, when)
+        for name, when in sorted(names.items()):
+            path = f"{folder}/{name}"
+            if not is_listed or self.may_hold(self.levels[depth], path):
+                yield from self._below(path, when)
         if is_listed:
             yield Folder(folder, is_left=True)
-
-    def _wanted(self, folder: str, depth: int, names: Names) -> Iterator[tuple[str, datetime | None]]:
-        is_fixed = "${" not in self.steps[depth]
-        for name, changed in sorted(names.items()):
-            path = f"{folder}/{name}"
-            if is_fixed or self.may_hold(self.levels[depth], path):
-                yield path, changed
 
 
 def listed_names(store: ClusterStore, folder: str, *, times: bool = False) -> Names:

@@ -52,7 +52,7 @@ class FileStorage(StorageKind):
 
         walk = TemplateWalk(paths.template, names, shown.may_hold)
         for path in walk.paths():
-            instance = paths.instance(path)
+            instance = paths.instance(path) if shown.may_hold(paths.template, path) else None
             if instance and any(first <= instance <= last for first, last in spans):
                 yield instance, path
 
