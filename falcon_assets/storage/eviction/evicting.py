@@ -74,9 +74,9 @@ def measure(store: ClusterStore, instance: StoredInstance, flag: str | None) -> 
     """
     removals, files, size = _Removals(store, flag), 0, 0
     for location in instance.locations:
-        own, removal = removals.of(location)
+        _, removal = removals.of(location)
         with explained(store.cluster.name, f"measure {location.place}"):
-            there = removal.measure(own.path(location.path))
+            there = removal.measure(removal.place(location))
         files, size = files + there[0], size + there[1]
     return files, size
 

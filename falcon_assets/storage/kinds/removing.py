@@ -16,21 +16,31 @@ _STEPS = frozenset(("", ".", ".."))
 class Removal(Protocol):
     """How a location leaves a store of some kind."""
 
-    def held(self, location: StoredLocation) -> AbstractContextManager[str]:
-        """Gives the absolute path, and keeps others from writing there meanwhile.
+    def place(self, location: StoredLocation) -> str:
+        """Where the location is, as the other methods take it.
 
         Raises:
-            StorageError: somebody does, or the location is not one that may be touched.
+            StorageError: it is not one that may be touched.
+        """
+
+    def held(self, location: StoredLocation) -> AbstractContextManager[str]:
+        """Gives its place, and keeps others from writing there meanwhile, where the store can.
+
+        Raises:
+            StorageError: somebody does, or as :meth:`place`.
         """
 
     def measure(self, place: str) -> tuple[int, int]:
-        """How many files are at that absolute path, and their total size; nothing where it went already."""
+        """How many files are there, and their total size; nothing where it went already."""
 
     def remove(self, location: StoredLocation, place: str) -> None:
-        """Removes the location, flag first or all at once, and the folders that it leaves empty."""
+        """Removes the location, flag first or all at once, and the folders that it leaves empty.
+
+        With the data goes what its replication staged, and what that knows of it.
+        """
 
     def set_aside(self, place: str) -> None:
-        """Takes what is at that absolute path away, if it is still there: at once, where the store can."""
+        """Takes what is there away, if it still is: in one step, where the store can."""
 
 
 def parent_and_name(store: ClusterStore, location: StoredLocation) -> tuple[str, str]:

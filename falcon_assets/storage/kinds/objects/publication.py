@@ -66,11 +66,9 @@ class ObjectPublication:
                     self._remove([self._mark(name)])
 
     def staging(self, name: str) -> str:
-        """Absolute path that output ``name`` is to be written to; nothing is there yet."""
         return f"{self._folder(name)}/{self._run}/written"
 
     def staging_url(self, name: str) -> str:
-        """The same as a URL for Spark."""
         return str(self._fs.unstrip_protocol(self.staging(name)))
 
     def commit(self, name: str) -> DataVersion:

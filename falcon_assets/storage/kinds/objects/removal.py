@@ -24,19 +24,16 @@ class ObjectRemoval:
     def __init__(self, store: ClusterStore, flag: str | None) -> None:
         self._store, self._fs, self._flag = store, store.fs, flag
 
+    def place(self, location: StoredLocation) -> str:
+        parent_and_name(self._store, location)
+        return self._store.path(location.path)
+
     @contextmanager
     def held(self, location: StoredLocation) -> Iterator[str]:
-        """Where the location is; such stores have no locks.
-
-        Raises:
-            StorageError: the location is not below its prefix.
-        """
-        parent_and_name(self._store, location)
         self._store.files.refresh()
-        yield self._store.path(location.path)
+        yield self.place(location)
 
     def measure(self, place: str) -> tuple[int, int]:
-        """How many files are there, and their total size."""
         sizes = [
             entry["size"]
             for name, entry in self._fs.find(place, detail=True).items()
@@ -45,11 +42,6 @@ class ObjectRemoval:
         return len(sizes), sum(sizes)
 
     def remove(self, location: StoredLocation, place: str) -> None:
-        """Removes the flag, then the rest, what its replication staged, and the folders that are left empty.
-
-        Raises:
-            OSError: as the store says.
-        """
         if self._flag and location.kind == "data":
             with suppress(FileNotFoundError):
                 self._fs.rm_file(f"{place}/{self._flag}")
@@ -65,7 +57,6 @@ class ObjectRemoval:
             folder = folder.rpartition("/")[0]
 
     def set_aside(self, place: str) -> None:
-        """Removes it at once: nothing can be moved here."""
         with suppress(FileNotFoundError):
             self._store.files.remove_tree(place)
 

@@ -76,11 +76,9 @@ class RenamePublication:
         self._replaced.purge(READERS_SECONDS, waits=False)
 
     def staging(self, name: str) -> str:
-        """Absolute path that output ``name`` is to be written to; nothing is there yet."""
         return str(self._swaps[name].written)
 
     def staging_url(self, name: str) -> str:
-        """The same as a URL for Spark."""
         return f"file://{self.staging(name)}"
 
     def commit(self, name: str, version: DataVersion | None = None) -> DataVersion:

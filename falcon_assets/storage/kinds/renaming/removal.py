@@ -52,15 +52,24 @@ class RenameRemoval:
         self._batch: str | None = None
         self._moved = 0
 
+    def place(self, location: StoredLocation) -> str:
+        """Its absolute path, below the real folder of its prefix without a link in between."""
+        parent, name = parent_and_name(self._store, location)
+        if self._last_parent is None or self._last_parent[:2] != (location.prefix, parent):
+            expected = os.path.realpath(self._store.path(location.prefix)).rstrip("/") + parent[len(location.prefix) :]
+            if os.path.realpath(self._store.path(parent)).rstrip("/") != expected:
+                raise self._error(location, "there is a symbolic link on the way, and those are not followed")
+            self._last_parent = (location.prefix, parent, expected)
+        place = f"{self._last_parent[2]}/{name}"
+        with suppress(FileNotFoundError):
+            if stat.S_ISLNK(os.lstat(place).st_mode):
+                raise self._error(location, "it is a symbolic link, and those are not followed: move it away")
+        return place
+
     @contextmanager
     def held(self, location: StoredLocation) -> Iterator[str]:
-        """Where the location is; who writes the data is kept away, and what a killed publication left is put right.
-
-        Raises:
-            StorageError: the path is being written, or it may not be touched.
-            OSError: as the operating system says.
-        """
-        place = self._place(location)
+        """What a killed publication left is put right, too."""
+        place = self.place(location)
         if location.kind != "data":
             yield place
             return
@@ -78,7 +87,7 @@ class RenameRemoval:
             held()
 
     def measure(self, place: str) -> tuple[int, int]:
-        """How many files are there, and their total size; links count and are not followed."""
+        """Links count and are not followed."""
         try:
             return _measured(place, self._flag)
         except FileNotFoundError:
@@ -87,13 +96,6 @@ class RenameRemoval:
             return 1, os.lstat(place).st_size
 
     def remove(self, location: StoredLocation, place: str) -> None:
-        """Moves what is at ``place`` aside, if it is still there, and removes the folders that it leaves empty.
-
-        With the data goes what its replication staged, and what that knows of it.
-
-        Raises:
-            OSError: as the operating system says.
-        """
         self.set_aside(place)
         if location.kind == "data" and self._has_copies:
             self.set_aside(copies_folder(self._store, location.path))
@@ -145,11 +147,6 @@ class RenameRemoval:
             yield
 
     def set_aside(self, place: str) -> None:
-        """Moves what is at that absolute path out of it, if it is still there.
-
-        Raises:
-            OSError: as the operating system says.
-        """
         while True:
             try:
                 if self._batch is None:
@@ -172,20 +169,6 @@ class RenameRemoval:
         """Makes it a batch of its own: a full disk has no room for a new folder, and this is to free it."""
         os.utime(place, follow_symlinks=False)  # how long readers may still list it counts from here
         self._area.take(place)
-
-    def _place(self, location: StoredLocation) -> str:
-        """The absolute path of the location, below the real folder of its prefix without a link in between."""
-        parent, name = parent_and_name(self._store, location)
-        if self._last_parent is None or self._last_parent[:2] != (location.prefix, parent):
-            expected = os.path.realpath(self._store.path(location.prefix)).rstrip("/") + parent[len(location.prefix) :]
-            if os.path.realpath(self._store.path(parent)).rstrip("/") != expected:
-                raise self._error(location, "there is a symbolic link on the way, and those are not followed")
-            self._last_parent = (location.prefix, parent, expected)
-        place = f"{self._last_parent[2]}/{name}"
-        with suppress(FileNotFoundError):
-            if stat.S_ISLNK(os.lstat(place).st_mode):
-                raise self._error(location, "it is a symbolic link, and those are not followed: move it away")
-        return place
 
     def _error(self, location: StoredLocation, why: str) -> StorageError:
         return StorageError(f"cluster {self._store.cluster.name!r}: cannot evict {location.place}: {why}")
