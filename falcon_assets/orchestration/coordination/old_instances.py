@@ -19,7 +19,7 @@ from falcon_assets.orchestration.platform.open_ledger import Ledger
 from falcon_assets.planning.instances.instance_paths import InstancePaths
 from falcon_assets.planning.landing.old_folders import Patrol
 from falcon_assets.storage.errors import is_about_path
-from falcon_assets.storage.instances.old_folders import AFTER_ALL, visits
+from falcon_assets.storage.instances.old_folders import AFTER_ALL
 from falcon_assets.storage.kinds.kind_of import kind_of
 from falcon_assets.storage.landing import read
 
@@ -89,7 +89,7 @@ class OldInstances:
         for feed in sorted(self.collector.feeds.values(), key=lambda feed: self._turn(feed, patrols.get(feed.name))):
             try:
                 paths, store = InstancePaths(feed, self.collector.cluster), self.collector.files_of(feed)
-                template, tells = f"{paths.root or ''}{paths.template.text}", store.files.tells_changes
+                template, tells = f"{paths.root or ''}{paths.template.text}", kind_of(store).tells_changes
             except FalconError as error:
                 look.problems[feed.name] = str(error)
                 continue
@@ -167,7 +167,7 @@ class _Look:
         files, is_empty = self.collector.files_of(feed), not patrol.folder
         try:
             with self.collector.breakers.watching(files.endpoint):
-                for visit in visits(files, feed, self.collector.cluster, self.time, patrol):
+                for visit in kind_of(files).visits(feed, self.time, patrol):
                     self.requests -= visit.asked
                     if visit.problem:
                         self.problems.setdefault(feed.name, str(visit.problem))

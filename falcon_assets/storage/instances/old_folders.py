@@ -7,7 +7,6 @@ from datetime import datetime, timezone
 from typing import NamedTuple
 
 from falcon_assets.errors import StorageError
-from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.feed import Feed
 from falcon_assets.model.path_template import PathTemplate
 from falcon_assets.planning.instances.folder_spans import FolderSpans
@@ -34,24 +33,12 @@ class Visit(NamedTuple):
     """Whether it took a request to the store."""
 
 
-def visits(store: ClusterStore, feed: Feed, cluster: Cluster, now: datetime, patrol: Patrol) -> Iterator[Visit]:
-    """Goes through the folders of ``feed`` in the order of their paths, from where the pass is.
+def visits(store: ClusterStore, feed: Feed, now: datetime, patrol: Patrol) -> Iterator[Visit]:
+    """Goes through the folders of ``feed`` on ``store``: see ``StorageKind.visits``.
 
-    Yields after each request to the store, and for each folder that needs none because it did not change. A folder that
-    holds instances is one of those in which the last time variable of the path is named.
-
-    Args:
-        store: Where the feed lies.
-        feed: The feed, which has paths there.
-        cluster: The cluster of ``store``.
-        now: Instances after it do not exist yet; on the falcon clock.
-        patrol: The present pass, as far as it is.
-
-    Raises:
-        StorageError: the store fails; what it refuses of one folder is a problem of that visit instead.
-        ExpressionError: the path template names an unknown variable.
+    A folder that holds instances is one of those in which the last time variable of the path is named.
     """
-    paths = InstancePaths(feed, cluster)
+    paths = InstancePaths(feed, store.cluster)
     if paths.timeline.start > now:
         return
     yield from _Pass(store, paths, now, patrol).visits()

@@ -10,10 +10,12 @@ from falcon_assets.errors import StorageError, UnreachableError
 from falcon_assets.model.feed import Feed
 from falcon_assets.planning.instances.folder_spans import FolderSpans
 from falcon_assets.planning.instances.instance_paths import InstancePaths
+from falcon_assets.planning.landing.old_folders import Patrol
 from falcon_assets.planning.retention.eviction import StoredInstance
 from falcon_assets.storage.errors import driver_explained, explained
 from falcon_assets.storage.instances.data_version import DataVersion, fingerprint
 from falcon_assets.storage.instances.instance_files import Listing, list_instance
+from falcon_assets.storage.instances.old_folders import Visit, visits
 from falcon_assets.storage.instances.stored_instances import stored_instances
 from falcon_assets.storage.instances.template_walk import Names, TemplateWalk, listed_names
 from falcon_assets.storage.kinds.storage_kind import StorageKind
@@ -58,6 +60,13 @@ class FileStorage(StorageKind):
 
     def stored(self, feed: Feed) -> list[StoredInstance]:
         return stored_instances(self.store, feed, self.store.cluster)
+
+    @property
+    def tells_changes(self) -> bool:
+        return self.store.files.tells_changes
+
+    def visits(self, feed: Feed, now: datetime, patrol: Patrol) -> Iterator[Visit]:
+        return visits(self.store, feed, now, patrol)
 
     def is_available(self, feed: Feed, path: str) -> bool:
         """It is where its availability flag is a file in it; where the feed declares no flag, where the path exists.

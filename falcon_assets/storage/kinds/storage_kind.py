@@ -10,10 +10,12 @@ from enum import Enum
 from typing import ClassVar
 
 from falcon_assets.model.feed import Feed
+from falcon_assets.planning.landing.old_folders import Patrol
 from falcon_assets.planning.retention.eviction import StoredInstance, StoredLocation
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.instances.data_version import DataVersion
 from falcon_assets.storage.instances.instance_files import Listing
+from falcon_assets.storage.instances.old_folders import Visit
 from falcon_assets.storage.kinds.publishing import InstancePublication, OutputTarget
 from falcon_assets.storage.kinds.removing import Removal
 
@@ -82,6 +84,27 @@ class StorageKind(ABC):
             StorageError: as :meth:`instances`, or several instances would go where one is decided on.
             ExpressionError: a template names an unknown variable or reaches above its prefix by ``..``.
             UnknownEntityError: the feed is not on the store's cluster.
+        """
+
+    @property
+    @abstractmethod
+    def tells_changes(self) -> bool:
+        """Whether the store tells when something came or went, so that not all of it has to be listed again."""
+
+    @abstractmethod
+    def visits(self, feed: Feed, now: datetime, patrol: Patrol) -> Iterator[Visit]:
+        """Goes through all places that can hold instances of ``feed``, in order, from where a pass is.
+
+        Yields after each request to the store, and for each place that needs none because it did not change.
+
+        Args:
+            feed: The feed.
+            now: Instances after it do not exist yet; on the falcon clock.
+            patrol: The present pass, as far as it is.
+
+        Raises:
+            StorageError: the store fails; what it refuses of one place is a problem of that visit instead.
+            ExpressionError: the path template names an unknown variable.
         """
 
     @abstractmethod

@@ -18,6 +18,7 @@ from falcon_assets.model.feed import Feed
 from falcon_assets.planning.landing.old_folders import SLACK, Patrol
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.instances.old_folders import AFTER_ALL, Visit, visits
+from falcon_assets.storage.kinds.kind_of import kind_of
 from tests.builders import make_cluster, make_feed
 from tests.s3_server import ENVIRON, lake, s3_server
 
@@ -63,7 +64,7 @@ def aged(store: ClusterStore) -> Patrol:
 
 
 def passed(store: ClusterStore, patrol: Patrol, feed: Feed = FEED) -> list[Visit]:
-    return list(visits(store, feed, CLUSTER, NOW, patrol))
+    return list(visits(store, feed, NOW, patrol))
 
 
 def found(visited: list[Visit]) -> list[str]:
@@ -145,7 +146,7 @@ def test_a_template_without_folders_costs_one_look(store: ClusterStore) -> None:
 def test_before_the_validity_there_is_nothing_to_ask(store: ClusterStore) -> None:
     land(store, "/raw/flights/2013/01/01/00")
     start = datetime(2012, 1, 1, tzinfo=timezone.utc)
-    assert list(visits(store, FEED, CLUSTER, start, FIRST)) == []
+    assert list(visits(store, FEED, start, FIRST)) == []
 
 
 def test_one_folder_that_cannot_be_listed_does_not_hide_the_others(store: ClusterStore) -> None:
@@ -195,8 +196,8 @@ def test_an_object_store_is_listed_by_prefix_one_request_for_each(url: str, monk
         return await original(method, *args, **kwargs)
 
     monkeypatch.setattr(store.fs, "_call_s3", counted)
-    assert not store.files.tells_changes
-    visited = list(visits(store, FEED, cluster, NOW, FIRST))
+    assert not kind_of(store).tells_changes
+    visited = list(kind_of(store).visits(FEED, NOW, FIRST))
     assert found(visited) == [f"{day}/{hour}" for day in days(30) for hour in ("00", "01")]
     assert sum(visit.asked for visit in visited) == sum(requests.values()) == 4 + 30  # flights, year, months, days
 
@@ -209,4 +210,4 @@ def test_what_others_put_into_a_listed_folder_is_found_where_the_driver_remember
     other.fs.makedirs("lake", exist_ok=True)
     for hour in ("00", "01"):
         other.fs.pipe_file(other.path(f"/later/2013-01-01-{hour}/part-0"), b"x")
-        assert len(found(list(visits(store, feed, cluster, NOW, FIRST)))) == 1 + int(hour)
+        assert len(found(list(visits(store, feed, NOW, FIRST)))) == 1 + int(hour)
