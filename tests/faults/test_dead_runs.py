@@ -25,7 +25,7 @@ from falcon_assets.orchestration.platform.open_ledger import Ledger, open_ledger
 from falcon_assets.orchestration.platform.postgres import database_url
 from falcon_assets.orchestration.runs.dead_runs import DeadRuns
 from falcon_assets.orchestration.runs.deleted_runs import free_instances_of_deleted_runs
-from falcon_assets.orchestration.runs.run_locks import RunHold, run_lock
+from falcon_assets.orchestration.runs.run_locks import RunLocks, run_lock
 from falcon_assets.planning.instances.instance_record import InstanceRecord, InstanceState
 from falcon_assets.planning.time.clock import Clock
 from falcon_assets.settings import Settings
@@ -113,8 +113,8 @@ class World:
     def dead(self, process: str, *, foreground: bool = False, patience: float = 0.0) -> DeadRuns:
         return DeadRuns(self.store.workloads_of(process), foreground, patience)
 
-    def hold(self, process: str, run: dg.DagsterRun) -> RunHold:
-        return RunHold(database_url(self.settings), run_lock(run.run_id, process, "primary"), "a worker")
+    def hold(self, process: str, run: dg.DagsterRun) -> RunLocks:
+        return RunLocks(database_url(self.settings), run_lock(run.run_id, process, "primary"), "a worker")
 
     def status(self, run: dg.DagsterRun) -> dg.DagsterRunStatus:
         found = self.instance.get_run_by_id(run.run_id)

@@ -52,7 +52,7 @@ class OldWorld(LedgerWorld):
         with self.ledger.engine.begin() as connection:
             connection.execute(update(PASSES).values(before=PASSES.c.before - timedelta(minutes=2)))
         self.ledger.catch_up()
-        return self.passing[cluster].look(self.ledger, seconds, requests)
+        return self.passing[cluster].collect(self.ledger, seconds, requests)
 
     def folder(self, cluster: str, feed: str, instance: str) -> Path:
         return self.settings.home / f"data/{cluster}/{feed}/{instance[:10]}/{instance[11:13]}"

@@ -45,8 +45,8 @@ class ProcessAssets:
     def build(self, workload: ProcessWorkload) -> dg.AssetsDefinition:
         """The assets that a process produces on a cluster, with the op that computes them.
 
-        One run may carry any range of partitions: every instance in it is read, computed, published and recorded on
-        its own, and fails on its own; the run fails at its end if one did.
+        A run may carry any range of partitions: every instance in it is read, computed, published and recorded on
+        its own, and fails on its own; the run fails at its end if any did.
         """
         process, cluster = workload.entity, self.store.clusters[workload.cluster]
         work = cache(partial(self._work, process, cluster))
@@ -66,7 +66,7 @@ class ProcessAssets:
         def compute(context):  # type: ignore[no-untyped-def]  # Dagster cannot resolve postponed annotations
             execution.run(context, lambda: getattr(context.resources, spark).spark_session)
             # A generator without results: the events are recorded already, instance by instance, and returning None
-            # would make Dagster record one more for every partition.
+            # would make Dagster record another event for every partition.
             yield from ()
 
         return compute
@@ -112,7 +112,7 @@ class ProcessAssets:
                     )
 
     def _deps(self, workload: ProcessWorkload) -> list[dg.AssetDep]:
-        """One dependency per input feed.
+        """A dependency per input feed.
 
         Dagster knows one edge per pair of assets: where two inputs read different windows of one feed, the edge says
         that any instance may be meant. What the process reads of an output of its own is a dependency of that output on

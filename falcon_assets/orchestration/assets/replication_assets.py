@@ -18,7 +18,7 @@ from falcon_assets.orchestration.mapping import run_tags
 from falcon_assets.orchestration.mapping.asset_partitions import AssetPartitions
 from falcon_assets.orchestration.mapping.partition_mappings import mapping_for
 from falcon_assets.orchestration.platform.open_ledger import open_ledger
-from falcon_assets.orchestration.runs.instance_claims import InstanceFence
+from falcon_assets.orchestration.runs.instance_claims import InstanceClaims
 from falcon_assets.orchestration.runs.instance_work import InstanceWork
 from falcon_assets.orchestration.runs.replication_work import Copying, ReplicationWork, Route
 from falcon_assets.orchestration.runs.workload_execution import WorkloadExecution
@@ -101,11 +101,11 @@ class ReplicationAssets:
             yield dg.AssetDep(names.asset_key(one.reads_on, one.entity.name), partition_mapping=mapping)
 
     def _execution(self, replication: ReplicationWorkload, feed: Feed, cluster: Cluster) -> WorkloadExecution:
-        def work(context: dg.AssetExecutionContext, fence: InstanceFence) -> InstanceWork:
+        def work(context: dg.AssetExecutionContext, claims: InstanceClaims) -> InstanceWork:
             home, environ = self.settings.home, self.settings.environ
             source = store_of(feed, self.store.everywhere[replication.reads_on], home, environ, readonly=True)
             parts = contributions(feed, cluster.name, self.store.everywhere)
             route = Route(replication, feed, source, store_of(feed, cluster, home, environ), parts)
-            return ReplicationWork(route, fence, context.log.info, self.copying)
+            return ReplicationWork(route, claims, context.log.info, self.copying)
 
         return WorkloadExecution(replication, self.settings.now, partial(open_ledger, self.settings), work)

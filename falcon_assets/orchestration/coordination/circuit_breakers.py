@@ -1,4 +1,4 @@
-"""The circuit breakers of the stores that collectors look at, by endpoint."""
+"""The circuit breakers of the stores that collectors list, by endpoint."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from falcon_assets.ledger.reduce import ProcessKey
 from falcon_assets.ledger.status import Status, statuses
 from falcon_assets.orchestration.coordination.late_inputs import late_inputs
 from falcon_assets.planning.instances.instance_record import InstanceRecord, RerunRequest
-from falcon_assets.planning.rules.pending_reruns import RerunHolds, rerun_holds
+from falcon_assets.planning.rules.pending_reruns import PendingReruns, pending_reruns
 from falcon_assets.planning.rules.retries import is_alive
 from falcon_assets.planning.workloads.workload import Workload
 
@@ -27,21 +27,21 @@ class ClusterReruns:
     Attributes:
         requests: Workload -> nominal time -> the request.
         records: Workload -> nominal time -> what is known about the instance.
-        holds: Cluster -> what waits for them, and for those on the clusters that it is replicated from.
+        pending: Cluster -> what waits for them, and for those on the clusters that it is replicated from.
     """
 
     requests: Mapping[str, Mapping[datetime, RerunRequest]] = field(default_factory=dict)
     records: Mapping[str, Mapping[datetime, InstanceRecord]] = field(default_factory=dict)
-    holds: Mapping[str, RerunHolds] = field(default_factory=dict)
+    pending: Mapping[str, PendingReruns] = field(default_factory=dict)
 
 
-def look_at_reruns(
+def reruns_on(
     connection: Connection, store: EntityStore, cluster: str, own: Collection[str], now: datetime
 ) -> ClusterReruns:
     """The requests on the cluster that are alive; those of workloads in ``own`` that are not any more are deleted.
 
     What reads an instance that will be asked to run again, because a late rerun has just replaced what it read, waits
-    already: the late-arrival sensor looks less often than coordinators do.
+    already: the late-arrival sensor ticks less often than coordinators do.
     """
     clusters = _with_sources(store.sources, cluster)
     watched = [key for key in late_inputs(store.workloads) if key[0] in clusters]
@@ -61,7 +61,7 @@ def look_at_reruns(
             records.setdefault(one.process, {})[one.nominal] = one.record
     asked = [*((one.process, one.cluster, one.nominal) for one in alive), *following]
     late_readers = partial(reruns.late_readers, connection, watched)
-    return ClusterReruns(requests, records, rerun_holds(asked, store.workload, late_readers))
+    return ClusterReruns(requests, records, pending_reruns(asked, store.workload, late_readers))
 
 
 def _with_sources(sources: Mapping[str, Collection[str]], cluster: str) -> set[str]:
@@ -76,7 +76,7 @@ def _with_sources(sources: Mapping[str, Collection[str]], cluster: str) -> set[s
 def _following(
     connection: Connection, store: EntityStore, watched: reruns.LateInputs, now: datetime
 ) -> list[ProcessKey]:
-    """The instances whose late inputs were replaced by late reruns: they run again as soon as somebody looks."""
+    """The instances whose late inputs were replaced by late reruns: they run again at the next tick."""
     changed = reruns.changed(connection, watched)
     found = [key for key, one in changed.items() if any(arrival.by_late_rerun for arrival in one.arrivals)]
     if not found:

@@ -1,4 +1,4 @@
-"""What is known about the workloads of a cluster at one moment: a few statements for all of them."""
+"""What is known about the workloads of a cluster at a moment: a few statements for all of them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from falcon_assets.model.process import Input
 from falcon_assets.orchestration.coordination.cluster_reruns import ClusterReruns
 from falcon_assets.orchestration.mapping import run_tags
 from falcon_assets.planning.instances.instance_record import InstanceRecord, InstanceState
-from falcon_assets.planning.rules.pending_reruns import RerunHolds
+from falcon_assets.planning.rules.pending_reruns import PendingReruns
 from falcon_assets.planning.rules.readiness import Readiness
 from falcon_assets.planning.rules.situation import Decision, Situation
 from falcon_assets.planning.time.timeline import feed_timeline
@@ -30,14 +30,14 @@ _NOTHING = InstanceSet()
 
 
 def progress_key(workload: Workload) -> tuple[str, str]:
-    """The name and the timeline in words: another frequency or validity is looked at from its start."""
+    """The name and the timeline in words: another frequency or validity is decided from its start."""
     line = workload.timeline
     text = f"{line.frequency} {line.timezone} {format_instant(line.start)} {format_instant(line.end)}"
     return workload.name, text
 
 
 class ClusterSnapshot:
-    """One look at the workloads of a cluster."""
+    """The workloads of a cluster at a moment."""
 
     def __init__(
         self,
@@ -81,7 +81,7 @@ class ClusterSnapshot:
         for run in self._runs.get(name, ()):
             for nominal in run_tags.nominals_of(run.tags):
                 if nominal < self._first[name] and nominal not in records:
-                    continue  # The run has finished it already, and does not hold a slot for it.
+                    continue  # The run has finished it already, and has no slot for it.
                 # A run that exists and has said nothing yet: its launcher was stopped in between.
                 record = records.get(nominal) or InstanceRecord(nominal, InstanceState.WAITING)
                 if not (record.in_flight or record.run_id == run.run_id):
@@ -97,7 +97,7 @@ class ClusterSnapshot:
             available={one.feed: self._available.get((reads_on, one.feed), _NOTHING) for one in workload.inputs},
             budget=min(budget, 100) if budget > 0 else 0,
             requests=self._reruns.requests.get(name, {}),
-            holds=self._reruns.holds.get(reads_on) or RerunHolds(),
+            pending_reruns=self._reruns.pending.get(reads_on) or PendingReruns(),
             evicted={
                 one.feed: self._evicted[reads_on, one.feed]
                 for one in workload.inputs
@@ -136,7 +136,7 @@ class ClusterSnapshot:
         return min(self._now, self._until or self._now)
 
     def _earlier_spans(self, workloads: Collection[Workload]) -> dict[queries.Name, tuple[datetime, datetime]]:
-        """The same for instances that are pending again before the first one that is open."""
+        """The same for instances that are pending again before the first that is open."""
         again = {
             name: [nominal for nominal in records if nominal < self._first[name]]
             for name, records in self._records.items()

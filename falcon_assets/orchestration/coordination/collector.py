@@ -33,12 +33,12 @@ _Window = tuple[datetime, datetime]
 
 @dataclass(frozen=True)
 class Collection:
-    """What a look at a cluster found.
+    """What was found on a cluster.
 
     Attributes:
         recorded: How many instances were recorded.
         left: Feeds that the budget left for the next time.
-        problems: Feed -> why it could not be looked at.
+        problems: Feed -> why it could not be checked.
         left_out: Why a store is left alone -> how many feeds were left out for that.
     """
 
@@ -54,7 +54,7 @@ class Collector:
 
     Attributes:
         store: The entities.
-        cluster: Where it looks.
+        cluster: Where it collects.
         settings: The clock, and where everything lies.
         breakers: Which stores are left alone because they do not answer.
     """
@@ -64,21 +64,21 @@ class Collector:
     settings: Settings
     breakers: Breakers = field(default_factory=Breakers)
     _failed: set[str] = field(default_factory=set, init=False)
-    """Feeds that could not be looked at the last time: they come last once, or they would have every budget."""
+    """Feeds that could not be checked the last time: they come last once, or they would have every budget."""
 
     def collect(
         self, ledger: Ledger, budget_seconds: float, waited_for: Mapping[str, _Window] | None = None
     ) -> Collection:
-        """Records what landed or changed since the last look, and answers what was pushed.
+        """Records what landed or changed since the last time, and answers what was pushed.
 
-        Feeds take turns, those first whose last look is longest ago, but for those that just failed; what the budget
-        does not suffice for is left for the next time. Events are written before the look counts, so that nothing is
+        Feeds take turns, those first whose last turn is longest ago, but for those that just failed; what the budget
+        does not suffice for is left for the next time. Events are written before the turn counts, so that nothing is
         lost in a crash: what is recorded twice is the same version and changes nothing.
 
         Args:
             ledger: Is brought up to date first.
             budget_seconds: After that no other feed is begun.
-            waited_for: Feed -> from when to when every missing instance is looked for, however old it is.
+            waited_for: Feed -> from when to when every missing instance is searched for, however old it is.
         """
         give_up = time.monotonic() + budget_seconds
         ledger.catch_up()
@@ -108,7 +108,7 @@ class Collector:
                     feed,
                     windows[feed.name],
                     known.get(feed.name, {}),
-                    # Those whose cut-off passed since the last look are looked at once more.
+                    # Those whose cut-off passed since the last turn are checked once more.
                     min(before, now) - cut_off if cut_off else None,
                     seen.add,
                 )
@@ -152,7 +152,7 @@ class Collector:
 
     @cached_property
     def feeds(self) -> dict[str, Feed]:
-        """The feeds that it looks for, by name."""
+        """The feeds that it collects, by name."""
         name, producers = self.cluster.name, self.store.producers
         on_it = (feed for feed in self.store.feeds.values() if feed.on(name))
         return {feed.name: feed for feed in on_it if not not_from_outside(feed, name, producers(feed.name, name))}
@@ -163,7 +163,7 @@ class Collector:
 
     @cached_property
     def horizons(self) -> dict[str, timedelta]:
-        """Feed -> how old its instances get while they are looked for in every look."""
+        """Feed -> how old its instances get while every tick searches for them."""
         timeouts: dict[str, list[timedelta]] = {name: [] for name in self.feeds}
         for workload in self.store.workloads:
             for one in workload.inputs:

@@ -15,7 +15,7 @@ from falcon_assets.events.process_instances import InstanceChanged
 from falcon_assets.ledger.queries import Name
 from falcon_assets.ledger.status import statuses
 from falcon_assets.model.instant import format_instant
-from falcon_assets.orchestration.coordination.cluster_reruns import look_at_reruns
+from falcon_assets.orchestration.coordination.cluster_reruns import reruns_on
 from falcon_assets.orchestration.coordination.cluster_snapshot import ClusterSnapshot
 from falcon_assets.orchestration.mapping import asset_keys as names
 from falcon_assets.orchestration.mapping import run_tags
@@ -78,7 +78,7 @@ class Coordinator:
     """Workloads that nothing can be said about, and why."""
 
     def __post_init__(self) -> None:
-        """Prepares what does not change from look to look."""
+        """Prepares what does not change from tick to tick."""
         for workload in self.workloads:
             try:
                 _ = workload.partitions
@@ -95,7 +95,7 @@ class Coordinator:
         budget: int = 1000,
         without: Collection[str] = (),
     ) -> Outlook:
-        """Looks at everything that is due, records what timed out or is skipped, and says which runs to start.
+        """Decides on everything that is due, records what timed out or is skipped, and says which runs to start.
 
         Args:
             ledger: Is brought up to date first.
@@ -118,7 +118,7 @@ class Coordinator:
             if cluster in without:
                 continue
             with ledger.engine.begin() as connection:
-                reruns = look_at_reruns(connection, self.store, cluster, [one.workload.name for one in members], now)
+                reruns = reruns_on(connection, self.store, cluster, [one.workload.name for one in members], now)
                 snapshot = ClusterSnapshot(connection, cluster, members, status, unfinished, now, until, reruns)
                 for member in members:
                     key = (member.workload.name, cluster)
@@ -150,7 +150,7 @@ class Coordinator:
         spans: dict[Name, tuple[datetime, datetime]] = {}
         for cluster, members in self._members.items():
             with ledger.engine.begin() as connection:
-                reruns = look_at_reruns(connection, self.store, cluster, [one.workload.name for one in members], now)
+                reruns = reruns_on(connection, self.store, cluster, [one.workload.name for one in members], now)
                 snapshot = ClusterSnapshot(connection, cluster, members, {}, (), now, until, reruns)
             for key, (first, last) in snapshot.waited_for().items():
                 spans[key] = (min(first, spans[key][0]), max(last, spans[key][1])) if key in spans else (first, last)
@@ -192,5 +192,5 @@ def pipelines(workloads: Iterable[Workload]) -> dict[str, list[Workload]]:
 
 
 def coordinator_lock(pipeline: str) -> str:
-    """The name of the lock that whoever starts runs of the pipeline holds."""
+    """The name of the lock of whoever starts runs of the pipeline."""
     return f"falcon coordinator {pipeline}"

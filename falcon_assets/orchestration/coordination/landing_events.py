@@ -29,8 +29,8 @@ class Landings:
 
     Attributes:
         clock: The falcon clock.
-        now: The time of the look, on that clock.
-        looked_at: Feed -> when somebody had looked before.
+        now: The time of the tick, on that clock.
+        looked_at: Feed -> when a collector had checked before.
     """
 
     clock: Clock
@@ -72,10 +72,10 @@ class Landings:
         )
 
     def summary(self, cluster: str, feed: Feed, instances: Sequence[datetime]) -> dg.AssetObservation:
-        """What a look found of a feed: the UI shows observations as the latest event of external assets, no others.
+        """What was found of a feed: the UI shows observations as the latest event of external assets, no others.
 
         Args:
-            cluster: Where it looked.
+            cluster: Where it was found.
             feed: The feed.
             instances: Those that landed, one at least.
         """
@@ -86,7 +86,7 @@ class Landings:
 
 
 def refused(cluster: str, push: Push, why: str, is_partition: bool) -> dg.AssetObservation:
-    """What was pushed is not there, or cannot be: an observation on its partition, where it is one."""
+    """What was pushed is not there, or cannot be: an observation on its partition, where that exists."""
     return observation(
         names.asset_key(cluster, push.feed),
         push.partition if is_partition else None,

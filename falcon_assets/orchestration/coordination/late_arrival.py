@@ -33,12 +33,12 @@ from falcon_assets.settings import Settings
 _INTERVAL_SECONDS = 10
 _SHOWN = 5
 _SAID_AT_ONCE = 500
-"""How many changes are said to be too late in one look; the next one says the others."""
+"""How many changes a tick says are too late; the next says the others."""
 
 
 @dataclass(frozen=True)
 class LateOutlook:
-    """What a look at late data came to.
+    """What was decided about late data.
 
     Attributes:
         requested: The instances that are asked to run again, with what changed, by (workload, cluster, nominal time).
@@ -55,7 +55,7 @@ class LateOutlook:
 
 @dataclass(frozen=True)
 class LateArrivalHandler:
-    """Looks for late data of some workloads.
+    """Decides what late data is read again, and says what is too late, for some workloads.
 
     Attributes:
         clock: Says what time it is.
@@ -68,7 +68,7 @@ class LateArrivalHandler:
     def decide(self, ledger: Ledger) -> LateOutlook:
         """Writes down which instances are to run again, and says what came too late.
 
-        Several looks at once wait for each other; one after the other finds nothing to add.
+        Several at once wait for each other; the second finds nothing to add.
 
         Args:
             ledger: Is brought up to date first.
@@ -146,7 +146,7 @@ class LateArrivalHandler:
 
 
 def _request(found: reruns.Changed, changes: tuple[LateChange, ...], now: datetime) -> RerunRequest:
-    """A request for these changes; one that nothing became of yet is kept, and says what changed in the meantime."""
+    """A request for these changes; an unanswered request is kept, and says what changed in the meantime."""
     record, before = found.record, found.request
     if before is not None and before.attempt == record.attempt:
         return RerunRequest(before.kind, before.attempt, before.failures, before.requested_at, changes)
@@ -161,7 +161,7 @@ def _named(found: reruns.Changed) -> str:
 def _once_each(
     too_late: Sequence[tuple[ProcessKey, LateChange, timedelta]],
 ) -> list[tuple[ProcessKey, LateChange, timedelta]]:
-    """One of each feed instance and process instance: several inputs may read the same."""
+    """Each feed instance and process instance once: several inputs may read the same."""
     return list({(key, change.feed, change.instance): (key, change, after) for key, change, after in too_late}.values())
 
 

@@ -24,16 +24,16 @@ from falcon_assets.storage.kinds.kind_of import kind_of
 from falcon_assets.storage.landing import read
 
 REQUESTS = 100
-"""How many requests one look makes to a store at most, reading what is found not counted."""
+"""How many requests a round makes to a store at most, reading what is found not counted."""
 SECONDS = 0.25
-"""How long one look takes at most, but for the last request; so a tick of five seconds spends a twentieth on it."""
+"""How long a round takes at most, but for the last request; so a tick of five seconds spends a twentieth on it."""
 INCOMPLETE_AT_ONCE = 20
-"""How many of the instances that were seen without their flag one look asks for."""
+"""How many of the instances that were seen without their flag a round asks for."""
 
 
 @dataclass
 class OldInstances:
-    """Looks for the instances of a cluster that are too old for its collector to look for them in every tick.
+    """Finds the instances of a cluster that are too old for its collector to search for them in every tick.
 
     Attributes:
         collector: That of the cluster.
@@ -41,12 +41,12 @@ class OldInstances:
 
     collector: Collector
     _turns: dict[str, int] = field(default_factory=dict, init=False)
-    """Feed -> the look in which it had its last turn."""
-    _looks: int = field(default=0, init=False)
+    """Feed -> the round in which it had its last turn."""
+    _rounds: int = field(default=0, init=False)
     _asked: int = field(default=0, init=False)
-    """How many incomplete instances were asked for, so that the next ones have their turn."""
+    """How many incomplete instances were asked for, so that the others have their turn."""
 
-    def look(self, ledger: Ledger, seconds: float = SECONDS, requests: int = REQUESTS) -> Collection:
+    def collect(self, ledger: Ledger, seconds: float = SECONDS, requests: int = REQUESTS) -> Collection:
         """Goes on with the passes where they are, and records what it finds.
 
         Args:
@@ -56,56 +56,58 @@ class OldInstances:
         """
         if not self.collector.feeds:
             return Collection(0, 0, {})
-        self._looks += 1
+        self._rounds += 1
         ledger.catch_up()  # what the collector has just recorded is not found once more
-        look = _Look(self.collector, ledger, time.monotonic() + seconds, requests)
+        round_ = _Round(self.collector, ledger, time.monotonic() + seconds, requests)
         with ledger.engine.connect() as connection:
-            patrols = passes(connection, look.cluster)
-            look.incomplete = incomplete(connection, look.cluster)
-            look.landings = Landings(self.collector.settings.clock, look.time, last_collected(connection, look.cluster))
-            self._ask_again(look, connection)
-            moved = self._go_on(look, connection, patrols)
+            patrols = passes(connection, round_.cluster)
+            round_.incomplete = incomplete(connection, round_.cluster)
+            round_.landings = Landings(
+                self.collector.settings.clock, round_.time, last_collected(connection, round_.cluster)
+            )
+            self._ask_again(round_, connection)
+            moved = self._go_on(round_, connection, patrols)
         with ledger.engine.begin() as connection:
-            set_passes(connection, look.cluster, moved)
-            set_incomplete(connection, look.cluster, look.came, look.went)
-        return Collection(look.recorded, 0, look.problems, look.left_out)
+            set_passes(connection, round_.cluster, moved)
+            set_incomplete(connection, round_.cluster, round_.came, round_.went)
+        return Collection(round_.recorded, 0, round_.problems, round_.left_out)
 
-    def _ask_again(self, look: _Look, connection: Connection) -> None:
+    def _ask_again(self, round_: _Round, connection: Connection) -> None:
         """Asks for some of those that were seen without their flag."""
         waiting = sorted(
             (name, instance)
-            for name, instances in look.incomplete.items()
+            for name, instances in round_.incomplete.items()
             for instance in instances
-            if name not in self.collector.feeds or instance < look.old_before(name)
+            if name not in self.collector.feeds or instance < round_.old_before(name)
         )
         for _ in range(min(INCOMPLETE_AT_ONCE, len(waiting))):
-            if look.is_over:
+            if round_.is_over:
                 return
             self._asked = (self._asked + 1) % len(waiting)
-            look.ask_for(*waiting[self._asked], connection)
+            round_.ask_for(*waiting[self._asked], connection)
 
-    def _go_on(self, look: _Look, connection: Connection, patrols: dict[str, Patrol]) -> dict[str, Patrol]:
+    def _go_on(self, round_: _Round, connection: Connection, patrols: dict[str, Patrol]) -> dict[str, Patrol]:
         moved: dict[str, Patrol] = {}
         for feed in sorted(self.collector.feeds.values(), key=lambda feed: self._turn(feed, patrols.get(feed.name))):
             try:
                 paths, store = InstancePaths(feed, self.collector.cluster), self.collector.files_of(feed)
                 template, tells = f"{paths.root or ''}{paths.template.text}", kind_of(store).tells_changes
             except FalconError as error:
-                look.problems[feed.name] = str(error)
+                round_.problems[feed.name] = str(error)
                 continue
             if why := self.collector.breakers.open_for(store.endpoint):
-                look.left_out[why] = look.left_out.get(why, 0) + 1
+                round_.left_out[why] = round_.left_out.get(why, 0) + 1
                 continue
             before = patrols.get(feed.name)
             before = before if before and before.template == template else Patrol(template)
             patrol = before.next(datetime.now(timezone.utc), tells_changes=tells)
             if patrol is None:
                 continue
-            self._turns[feed.name] = self._looks
-            after = look.go_on(connection, feed, patrol)
+            self._turns[feed.name] = self._rounds
+            after = round_.go_on(connection, feed, patrol)
             if after != before:
                 moved[feed.name] = after
-            if look.is_over:
+            if round_.is_over:
                 break
         return moved
 
@@ -117,8 +119,8 @@ class OldInstances:
 
 
 @dataclass
-class _Look:
-    """One look of a tick."""
+class _Round:
+    """What a tick may do, and what it found."""
 
     collector: Collector
     ledger: Ledger
@@ -141,11 +143,11 @@ class _Look:
         return self.requests <= 0 or time.monotonic() > self.give_up
 
     def old_before(self, feed: str) -> datetime:
-        """Before that nominal time the collector does not look in every tick."""
+        """Before that nominal time the collector does not search in every tick."""
         return self.time - min(self.collector.horizons[feed], self.time - datetime.min.replace(tzinfo=timezone.utc))
 
     def ask_for(self, name: str, instance: datetime, connection: Connection) -> None:
-        """Looks at an instance that was seen without its flag."""
+        """Checks an instance that was seen without its flag."""
         feed = self.collector.feeds.get(name)
         if feed is None or known(connection, self.cluster, name, [instance]):
             self.went.add((name, instance))  # lands here no more, or was recorded by somebody else
@@ -174,7 +176,7 @@ class _Look:
                     if not self._record(feed, self._unknown(connection, feed, visit.found)):
                         return patrol
                     if visit.folder is None:
-                        continue  # a look that ended here would begin at the same place the next time
+                        continue  # a round that ended here would begin at the same place the next time
                     is_empty &= visit.folder.endswith(AFTER_ALL)
                     patrol = patrol.through(visit.folder)
                     if self.is_over:

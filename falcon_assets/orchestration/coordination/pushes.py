@@ -1,4 +1,4 @@
-"""What others reported by Dagster's own means: looked at, and recorded in full or refused with the reason."""
+"""What others reported by Dagster's own means: checked, and recorded in full or refused with the reason."""
 
 from __future__ import annotations
 
@@ -52,12 +52,12 @@ class Pushes:
         """Answers those that wait, the oldest first; returns how many instances were recorded.
 
         While a store does not answer, its pushes go on waiting. The event that answers a push names it, so what is
-        pushed again while it is looked at is looked at again.
+        pushed again while it is checked is checked again.
 
         Args:
             ledger: Up to date.
-            landings: Those of this look.
-            give_up: When to leave the rest for the next look, of ``time.monotonic``.
+            landings: Those of this tick.
+            give_up: When to leave the rest for the next tick, of ``time.monotonic``.
         """
         cluster = self.cluster.name
         names = [name for name, feed in self.feeds.items() if feed.on(cluster)]

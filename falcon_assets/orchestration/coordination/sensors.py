@@ -13,10 +13,10 @@ from falcon_assets.ledger.locks import try_lock, unlock
 from falcon_assets.orchestration.coordination.circuit_breakers import Breakers
 from falcon_assets.orchestration.coordination.collector import Collection, Collector
 from falcon_assets.orchestration.coordination.coordinator import Coordinator, coordinator_lock, pipelines
-from falcon_assets.orchestration.coordination.guarded_ticks import INTERVAL_SECONDS, looks
 from falcon_assets.orchestration.coordination.late_arrival import late_arrival_sensors
 from falcon_assets.orchestration.coordination.old_instances import OldInstances
 from falcon_assets.orchestration.coordination.tick_messages import WaitingNews, done, nothing_started
+from falcon_assets.orchestration.coordination.tick_rounds import INTERVAL_SECONDS, rounds
 from falcon_assets.orchestration.platform.open_ledger import open_ledger
 from falcon_assets.orchestration.runs.dead_runs import DeadRuns
 from falcon_assets.orchestration.runs.deleted_runs import free_instances_of_deleted_runs
@@ -25,7 +25,7 @@ from falcon_assets.planning.workloads.workload import Workload
 from falcon_assets.settings import Settings
 
 _COLLECT_SECONDS = 25.0
-"""Of the 60 that Dagster gives a tick: the last instance that is begun within it may be a large one."""
+"""Of the 60 that Dagster gives a tick: the last instance that is begun within it may be large."""
 
 _CANNOT_START = """no run is started: each reads the definitions anew, and they were changed and have problems now:
 {}"""
@@ -54,12 +54,12 @@ def _collector(collector: Collector, settings: Settings) -> dg.SensorDefinition:
     )
     def evaluate(context):  # type: ignore[no-untyped-def]  # Dagster cannot resolve postponed annotations
         recorded, passed = 0, False
-        for _ in looks(settings.clock):
+        for _ in rounds(settings.clock):
             ledger = open_ledger(settings, context.instance)
             found = collector.collect(ledger, _COLLECT_SECONDS)
             recorded, problems = recorded + found.recorded, found.problems
             if not passed:  # once in a tick is enough: old data waits for minutes
-                old, passed = old_instances.look(ledger), True
+                old, passed = old_instances.collect(ledger), True
                 recorded, problems = recorded + old.recorded, old.problems | problems
             if problems:
                 raise dg.Failure("\n".join([*(f"{feed}: {why}" for feed, why in problems.items()), *_left(found)]))
@@ -69,7 +69,7 @@ def _collector(collector: Collector, settings: Settings) -> dg.SensorDefinition:
 
 
 def _left(found: Collection) -> Iterator[str]:
-    """What was not looked at."""
+    """What was not checked."""
     if found.left:
         yield f"{count_of(found.left, 'feed is', 'feeds are')} left for the next tick"
     for why, feeds in found.left_out.items():
@@ -98,7 +98,7 @@ def _coordinator(
         if problem := definitions.problem():
             raise dg.Failure(_CANNOT_START.format(problem))
         ledger = open_ledger(settings, context.instance)
-        for _ in looks(settings.clock):
+        for _ in rounds(settings.clock):
             with ledger.engine.connect() as connection:
                 if not try_lock(connection, coordinator_lock(pipeline)):
                     return dg.SkipReason("falcon run is working on this pipeline")

@@ -19,7 +19,7 @@ _LOGGED = 20
 
 
 def nothing_started(outlook: Outlook) -> str:
-    """Why a coordinator started nothing: for each process how many instances wait, and for what the first one does."""
+    """Why a coordinator started nothing: for each process how many instances wait, and for what the first does."""
     waiting = {key: list(decision.waiting.items()) for key, decision in outlook.decisions.items()}
     running = sum(isinstance(reason, InRun) for instances in waiting.values() for _, reason in instances)
     waiting = {key: [one for one in instances if not isinstance(one[1], InRun)] for key, instances in waiting.items()}

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from falcon_assets.catalog.store import EntityStore
 from falcon_assets.model.feed import Feed
-from falcon_assets.planning.instances.instances_reading import FeedAsset, Rewriter
+from falcon_assets.planning.instances.input_partitions import FeedAsset, Rewriter
 from falcon_assets.planning.replication.targets import replicated_timeline
 from falcon_assets.planning.time.timeline import feed_timeline
 

@@ -11,7 +11,7 @@ from typing_extensions import Self
 
 from falcon_assets.orchestration.dagster_internals.partition_mapping import KeyMapping, known_to_daemon_and_ui
 from falcon_assets.orchestration.mapping.partitions import instant_of_key, key_of
-from falcon_assets.planning.instances.instances_reading import InputWindow
+from falcon_assets.planning.instances.input_partitions import InputWindow
 from falcon_assets.planning.time.timeline import Timeline
 
 _ADAPTER = TypeAdapter(InputWindow)

@@ -13,7 +13,7 @@ import dagster as dg
 from falcon_assets.model.process import Input
 from falcon_assets.orchestration.mapping.input_window_mapping import InputWindowMapping
 from falcon_assets.orchestration.mapping.partitions import partitions_of
-from falcon_assets.planning.instances.instances_reading import FeedAsset, InputWindow
+from falcon_assets.planning.instances.input_partitions import FeedAsset, InputWindow
 from falcon_assets.planning.instances.workload_partitions import WorkloadPartitions
 from falcon_assets.planning.time.timeline import Timeline
 from falcon_assets.planning.windows.input_windows import widest

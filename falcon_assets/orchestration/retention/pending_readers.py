@@ -17,7 +17,7 @@ from falcon_assets.ledger.status import Status, statuses
 from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.feed import Feed
 from falcon_assets.model.process import Input
-from falcon_assets.orchestration.coordination.cluster_reruns import look_at_reruns
+from falcon_assets.orchestration.coordination.cluster_reruns import reruns_on
 from falcon_assets.orchestration.coordination.cluster_snapshot import progress_key
 from falcon_assets.orchestration.coordination.late_inputs import late_inputs
 from falcon_assets.orchestration.runs.unfinished_runs import asked_by_hand
@@ -100,7 +100,7 @@ class PendingReaders:
         first = {one.name: self._first_open(one) for one in workloads}
         attempts = {one.name: one.retry.attempts for one in workloads if one.retry.policy != "final"}
         records = queries.records(self._connection, here, first, attempts)
-        asked = look_at_reruns(self._connection, self._store, here, (), self._now)
+        asked = reruns_on(self._connection, self._store, here, (), self._now)
         changed = self._changed([one for one in workloads if one.name in scheduled], here)
         found: dict[str, list[tuple[PendingInstances, Input]]] = {}
         for workload in workloads:

@@ -1,4 +1,4 @@
-"""Runs whose process is gone without a word: found by the lock that nobody holds, and ended.
+"""Runs whose process is gone without a word: found by the lock that nobody has, and ended.
 
 Dagster itself ends a run whose worker dies while its code server lives, one that does not start in time and one that
 does not stop in time (``run_monitoring`` in ``dagster.yaml``). A started run is left for ever where worker and code
@@ -35,11 +35,11 @@ _UNFINISHED = [
 
 @dataclass(frozen=True)
 class DeadRuns:
-    """Finds the dead among the runs of some workloads, from look to look; keep it as long as you look.
+    """Finds the dead among the runs of some workloads, from check to check; keep it as long as you check.
 
     Attributes:
         workloads: Whose runs.
-        foreground: Whether this is ``falcon run``, which is the only one that works on them: nobody else
+        foreground: Whether this is ``falcon run``, which alone works on them: nobody else
             would start or stop the runs of an earlier ``falcon run``, so they need not be started to be dead.
         patience: In seconds (real time).
     """
@@ -50,7 +50,7 @@ class DeadRuns:
     _free_since: dict[str, float] = field(default_factory=dict, init=False)
 
     def end(self, ledger: Ledger) -> tuple[str, ...]:
-        """One look at the runs, which ends the dead ones; their ids.
+        """Checks the runs, and ends those that are dead; their ids.
 
         What they had in flight is free as soon as the ledger is brought up to date.
         """
@@ -69,18 +69,18 @@ class DeadRuns:
         return tuple(ended)
 
     def end_all(self, ledger: Ledger) -> tuple[str, ...]:
-        """Looks until no run is suspected any more, little longer than ``patience``; the ids of the dead."""
+        """Checks until no run is suspected any more, little longer than ``patience``; the ids of the dead."""
         ended: list[str] = []
         while True:
             ledger.catch_up()
             ended += self.end(ledger)
             if not self._free_since.keys() - set(ended):
                 return tuple(ended)
-            # Nothing tells when a suspect takes its lock, or ends: looked at again and again.
+            # Nothing tells when a suspect takes its lock, or ends: checked again and again.
             time.sleep(_POLL_SECONDS)
 
     def _suspects(self, ledger: Ledger) -> dict[str, dg.DagsterRun]:
-        """The unfinished runs whose locks nobody holds, by id."""
+        """The unfinished runs whose locks nobody has, by id."""
         started = dg.DagsterRunStatus.STARTED
         asked = dg.RunsFilter(statuses=_UNFINISHED if self.foreground else [started])
         unfinished = [record.dagster_run for record in ledger.instance.get_run_records(asked)]

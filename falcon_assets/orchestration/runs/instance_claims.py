@@ -1,4 +1,4 @@
-"""Fences instances: no two runs compute one at the same time, and no run what was given to another one since."""
+"""Claims on instances: no two runs compute the same at once, and no run what was given to another since."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from falcon_assets.ledger import queries
 from falcon_assets.model.instant import format_instant
 from falcon_assets.orchestration.mapping import run_tags
 from falcon_assets.orchestration.platform.open_ledger import Ledger
-from falcon_assets.orchestration.runs.run_locks import RunHold, instance_lock, run_lock
+from falcon_assets.orchestration.runs.run_locks import RunLocks, instance_lock, run_lock
 from falcon_assets.planning.instances.instance_record import InstanceRecord, InstanceState
 
 
 @dataclass
-class InstanceFence:
+class InstanceClaims:
     """What a run may compute.
 
     A run that a coordinator made is for one attempt at each of its instances: where the ledger says that another run
@@ -31,7 +31,7 @@ class InstanceFence:
         run_id: The run.
         attempts: Which attempt the run is, by instance; none where a person started it.
         ledger: Says who was given what.
-        hold: The locks of the run.
+        locks: Those of the run.
         say: Told about what is waited for.
     """
 
@@ -40,7 +40,7 @@ class InstanceFence:
     run_id: str
     attempts: Mapping[datetime, int]
     ledger: Ledger
-    hold: RunHold
+    locks: RunLocks
     say: Callable[[str], None]
     _sessions: dict[datetime, int] = field(default_factory=dict)
 
@@ -49,7 +49,7 @@ class InstanceFence:
         asked = [nominal for nominal in nominals if nominal in self.attempts]
         if not asked:
             return {}
-        sessions = self.hold.sessions
+        sessions = self.locks.sessions
         self.ledger.catch_up()
         with self.ledger.engine.connect() as connection:
             records = queries.some_records(connection, self.process, self.cluster, asked)
@@ -64,25 +64,25 @@ class InstanceFence:
         """Makes the instance this run's own, once nobody else computes it; why it cannot be, where it cannot.
 
         Raises:
-            LetGoError: the run was interrupted meanwhile.
+            LockWaitError: the run was interrupted meanwhile.
         """
         name = self._lock(nominal)
-        waited = not self.hold.take(name)
+        waited = not self.locks.take(name)
         if waited:
             self.say(f"{self.process} {format_instant(nominal)} waits: another run computes it")
-            self.hold.wait_for(name)
+            self.locks.wait_for(name)
         # Nobody else can have come to it since the ledger was asked, unless it was waited for, or the locks were
         # nobody's for a moment: this run may have been taken for dead then.
-        if nominal in self.attempts and (waited or self._sessions.get(nominal) != self.hold.sessions):
+        if nominal in self.attempts and (waited or self._sessions.get(nominal) != self.locks.sessions):
             why = self.others([nominal]).get(nominal)
             if why is not None:
-                self.give_back(nominal)
+                self.release(nominal)
                 return why
         return None
 
-    def give_back(self, nominal: datetime) -> None:
+    def release(self, nominal: datetime) -> None:
         """The instance is over, and recorded."""
-        self.hold.give_back(self._lock(nominal))
+        self.locks.release(self._lock(nominal))
 
     def _lock(self, nominal: datetime) -> str:
         return instance_lock(self.process, self.cluster, nominal)
@@ -102,12 +102,12 @@ def _why_not(record: InstanceRecord, run_id: str, attempt: int) -> str | None:
 
 
 @contextmanager
-def instance_fence(
+def instance_claims(
     context: dg.AssetExecutionContext, ledger: Ledger, process: str, cluster: str
-) -> Iterator[InstanceFence]:
-    """The fence of a run, which holds the run's lock meanwhile."""
+) -> Iterator[InstanceClaims]:
+    """The claims of a run, which has the run's lock meanwhile."""
     run = context.run
     attempts = dict(zip(run_tags.nominals_of(run.tags), run_tags.attempts_of(run.tags), strict=False))
     name = run_lock(run.run_id, process, cluster)
-    with RunHold(ledger.url, name, f"falcon run {run.run_id}") as hold:
-        yield InstanceFence(process, cluster, run.run_id, attempts, ledger, hold, context.log.info)
+    with RunLocks(ledger.url, name, f"falcon run {run.run_id}") as locks:
+        yield InstanceClaims(process, cluster, run.run_id, attempts, ledger, locks, context.log.info)

@@ -19,7 +19,7 @@ from falcon_assets.ledger import queries
 from falcon_assets.model.feed import Feed
 from falcon_assets.model.instant import format_instant
 from falcon_assets.orchestration.mapping import asset_keys as names
-from falcon_assets.orchestration.runs.instance_claims import InstanceFence
+from falcon_assets.orchestration.runs.instance_claims import InstanceClaims
 from falcon_assets.orchestration.runs.instance_run import Evicted
 from falcon_assets.orchestration.runs.instance_work import Done, Event, Prepared, Session
 from falcon_assets.planning.instances.instance_paths import InstancePaths
@@ -83,13 +83,13 @@ class ReplicationWork:
 
     Attributes:
         route: From where to where.
-        fence: Of the run.
+        claims: Of the run.
         say: Told in words how far a copy is, now and then.
         copying: Told it in numbers.
     """
 
     route: Route
-    fence: InstanceFence
+    claims: InstanceClaims
     say: Callable[[str], None]
     copying: Copying
 
@@ -132,7 +132,7 @@ class _Copy:
 
     def _others(self, sources: Sequence[str]) -> dict[str, str | None]:
         """Which versions of the other sources have come, by source."""
-        ledger, route = self.work.fence.ledger, self.work.route
+        ledger, route = self.work.claims.ledger, self.work.route
         if len(sources) < 2:
             return {}
         names_of = {replication_name(route.feed.name, source): source for source in sources}
@@ -144,16 +144,16 @@ class _Copy:
     @contextmanager
     def _alone(self) -> Iterator[None]:
         """Without rename, sources change one instance in its place, so they take turns."""
-        route, hold = self.work.route, self.work.fence.hold
+        route, locks = self.work.route, self.work.claims.locks
         if Ability.RENAME not in kind_of(route.target).cannot:
             yield
             return
         lock = f"falcon copy {route.feed.name} {route.replication.cluster} {format_instant(self.nominal)}"
-        hold.wait_for(lock)
+        locks.wait_for(lock)
         try:
             yield
         finally:
-            hold.give_back(lock)
+            locks.release(lock)
 
     def _progress(self) -> Callable[[CopyProgress], None]:
         name = f"{self.work.route.replication.name} {format_instant(self.nominal)}"

@@ -21,28 +21,28 @@ from falcon_assets.model.instant import format_instant
 T = TypeVar("T")
 RETAKEN_WITHIN_SECONDS = 10.0
 """After a restart of PostgreSQL every run that lives has its locks again within this time."""
-_LOOK_SECONDS = 2.0
+_CHECK_SECONDS = 2.0
 _RETRY_SECONDS = 0.5
 _PATIENCE_SECONDS = 300.0
 """So long a lock is asked for while the database is away."""
 
 
 def run_lock(run_id: str, process: str, cluster: str) -> str:
-    """The name of the lock that a run holds while it computes instances of the process on the cluster."""
+    """The name of the lock that a run has while it computes instances of the process on the cluster."""
     return f"falcon run {run_id} {process} {cluster}"
 
 
 def instance_lock(process: str, cluster: str, nominal: datetime) -> str:
-    """The name of the lock that a run holds from before it computes an instance until that is recorded."""
+    """The name of the lock that a run has from before it computes an instance until that is recorded."""
     return f"falcon instance {process} {cluster} {format_instant(nominal)}"
 
 
-class LetGoError(FalconError):
+class LockWaitError(FalconError):
     """A lock is not waited for any longer: the run is interrupted, or the database stays away."""
 
 
-class RunHold:
-    """Holds locks in a database session of its own, until it is left or its process ends in whatever way.
+class RunLocks:
+    """Advisory locks in a database session of their own, until it is left or its process ends in whatever way.
 
     Where the session breaks, because PostgreSQL restarts say, it is taken up again with all its locks in the
     background. Safe to use from several threads. A context manager.
@@ -52,7 +52,7 @@ class RunHold:
     """
 
     def __init__(self, url: str, name: str, shown_as: str) -> None:
-        """Prepares to hold the lock ``name``; ``shown_as`` is what PostgreSQL lists the session as."""
+        """Prepares to take the lock ``name``; ``shown_as`` is what PostgreSQL lists the session as."""
         self._engine = sqlalchemy.create_engine(
             url,
             isolation_level="AUTOCOMMIT",
@@ -69,7 +69,7 @@ class RunHold:
         self.sessions = 0
 
     def __enter__(self) -> Self:
-        """Takes the lock; waits while the same run still holds it from another process.
+        """Takes the lock; waits while another process of the same run still has it.
 
         Raises:
             sqlalchemy.exc.OperationalError: the database cannot be reached.
@@ -87,21 +87,21 @@ class RunHold:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        """Gives all locks back."""
-        self.let_go()
+        """Releases all locks."""
+        self.stop_waiting()
         self._keeper.join()
         with self._mutex:
             self._drop()
 
-    def let_go(self) -> None:
-        """Whoever waits for a lock is told to stop; what is held stays held until the end."""
+    def stop_waiting(self) -> None:
+        """Whoever waits for a lock is told to stop; the locks that were taken stay until the end."""
         self._over.set()
 
     def take(self, name: str) -> bool:
         """Takes another lock, if nobody else has it; waits where the session is being taken up again.
 
         Raises:
-            LetGoError: the run is interrupted, or the database stays away.
+            LockWaitError: the run is interrupted, or the database stays away.
         """
 
         def take(session: Connection) -> bool:
@@ -112,8 +112,8 @@ class RunHold:
 
         return self._ask(take)
 
-    def give_back(self, name: str) -> None:
-        """Gives a lock back."""
+    def release(self, name: str) -> None:
+        """Releases a lock."""
         with self._mutex:
             self._names.discard(name)
             self._lost.discard(name)
@@ -127,7 +127,7 @@ class RunHold:
         """Takes another lock as soon as it is free.
 
         Raises:
-            LetGoError: the run is interrupted, or the database stays away.
+            LockWaitError: the run is interrupted, or the database stays away.
         """
         # Asked for again and again: a statement that waits would block the session, and with it every other thread.
         while not self.take(name):
@@ -137,7 +137,7 @@ class RunHold:
         give_up = time.monotonic() + _PATIENCE_SECONDS
         while not self._over.is_set():
             if time.monotonic() > give_up:
-                raise LetGoError(f"the database was away for {_PATIENCE_SECONDS:.0f} s")
+                raise LockWaitError(f"the database was away for {_PATIENCE_SECONDS:.0f} s")
             with self._mutex:
                 if self._session is not None:
                     try:
@@ -145,15 +145,15 @@ class RunHold:
                     except sqlalchemy.exc.DBAPIError:
                         self._drop()
             self._over.wait(_RETRY_SECONDS)
-        raise LetGoError("the run is interrupted")
+        raise LockWaitError("the run is interrupted")
 
     def _keep(self) -> None:
-        """Looks now and then whether the session is still there, and takes it up again where it is not."""
-        while not self._over.wait(_LOOK_SECONDS if self._session is not None and not self._lost else _RETRY_SECONDS):
+        """Checks now and then whether the session is still there, and takes it up again where it is not."""
+        while not self._over.wait(_CHECK_SECONDS if self._session is not None and not self._lost else _RETRY_SECONDS):
             with self._mutex, suppress(sqlalchemy.exc.DBAPIError):
-                self._look()
+                self._check()
 
-    def _look(self) -> None:
+    def _check(self) -> None:
         try:
             if self._session is None:
                 self._session = self._engine.connect()

@@ -23,7 +23,7 @@ from falcon_assets.orchestration.mapping import run_tags
 from falcon_assets.orchestration.mapping.partitions import instant_of_key, key_of
 from falcon_assets.orchestration.platform.interrupted_runs import interrupt, is_stopped
 from falcon_assets.orchestration.platform.open_ledger import Ledger
-from falcon_assets.orchestration.runs.instance_claims import InstanceFence, instance_fence
+from falcon_assets.orchestration.runs.instance_claims import InstanceClaims, instance_claims
 from falcon_assets.orchestration.runs.instance_work import Done, InstanceWork
 from falcon_assets.orchestration.runs.preparation import NotItsTurnError, Preparation, ahead, in_turn
 from falcon_assets.planning.instances.instance_record import InstanceState, LateChange
@@ -33,7 +33,7 @@ from falcon_assets.spark.session.sessions import interrupt_sessions
 
 @dataclass(frozen=True)
 class LeftAlone:
-    """An instance that this run does not compute: another one dealt with it, or one before it failed that it needs."""
+    """An instance that this run does not compute: another run did, or an instance that it needs failed."""
 
     why: str
 
@@ -46,7 +46,7 @@ Said: TypeAlias = "SimpleQueue[tuple[datetime, Outcome]]"
 
 @dataclass(frozen=True)
 class WorkloadExecution:
-    """Runs the partitions of a run of one workload.
+    """Runs the partitions of a run of a workload.
 
     Attributes:
         workload: The workload.
@@ -58,7 +58,7 @@ class WorkloadExecution:
     workload: Workload
     clock: Callable[[], datetime]
     open_ledger: Callable[[dg.DagsterInstance], Ledger]
-    work: Callable[[dg.AssetExecutionContext, InstanceFence], InstanceWork]
+    work: Callable[[dg.AssetExecutionContext, InstanceClaims], InstanceWork]
 
     def run(self, context: dg.AssetExecutionContext, session: Callable[[], SparkSession]) -> None:
         """Runs every instance of the run's partitions, ``parallel`` at a time, and records each as it is published.
@@ -67,19 +67,19 @@ class WorkloadExecution:
             dagster.Failure: one or more instances failed; names them and why. The others are done.
         """
         ledger = self.open_ledger(context.instance)
-        with instance_fence(context, ledger, self.workload.name, self.workload.cluster) as fence:
-            self._run(context, session, fence)
+        with instance_claims(context, ledger, self.workload.name, self.workload.cluster) as claims:
+            self._run(context, session, claims)
 
     def _run(
-        self, context: dg.AssetExecutionContext, session: Callable[[], SparkSession], fence: InstanceFence
+        self, context: dg.AssetExecutionContext, session: Callable[[], SparkSession], claims: InstanceClaims
     ) -> None:
         asked = self._nominals(context.partition_keys)
-        others = fence.others(asked)
+        others = claims.others(asked)
         for nominal, why in others.items():
             context.log.info(f"{self.workload.name} {format_instant(nominal)} is left alone: {why}")
         nominals = [nominal for nominal in asked if nominal not in others]
-        work, evicted = self.work(context, fence), partial(self._evicted, fence.ledger)
-        late = self._late(context, fence.ledger, nominals)
+        work, evicted = self.work(context, claims), partial(self._evicted, claims.ledger)
+        late = self._late(context, claims.ledger, nominals)
         wanted = {nominal: late.get(nominal, ()) for nominal in nominals}
         at_once = self.workload.partitions.at_once
         slots = min(at_once, run_tags.slots_of(context.run.tags, at_once))
@@ -93,10 +93,10 @@ class WorkloadExecution:
         said: Said = SimpleQueue()
         running: set[datetime] = set()
         try:
-            for nominal, outcome in self._outcomes(ready, session, slots, said, fence):
+            for nominal, outcome in self._outcomes(ready, session, slots, said, claims):
                 self._hear(context, nominal, outcome, running, failures)
                 if outcome is not None:
-                    fence.give_back(nominal)
+                    claims.release(nominal)
         except BaseException as error:
             if not isinstance(error, Exception):
                 interrupt(context.instance, context.run_id, "the process of the run was asked to end")
@@ -143,13 +143,13 @@ class WorkloadExecution:
         session: Callable[[], SparkSession],
         slots: int,
         said: Said,
-        fence: InstanceFence,
+        claims: InstanceClaims,
     ) -> Iterator[tuple[datetime, Outcome]]:
         """Starts (None), results and failures as they come; nothing is started once the run is interrupted."""
 
         def work(nominal: datetime, prepare: Preparation) -> None:
             try:
-                why = fence.take(nominal)
+                why = claims.take(nominal)
                 if why is not None:
                     said.put((nominal, LeftAlone(why)))
                     return
@@ -176,7 +176,7 @@ class WorkloadExecution:
             except BaseException:
                 # The run is interrupted: what waits is dropped, and programs do not outlive it.
                 pool.shutdown(wait=False, cancel_futures=True)
-                fence.hold.let_go()
+                claims.locks.stop_waiting()
                 interrupt_sessions()
                 stop_programs()
                 raise

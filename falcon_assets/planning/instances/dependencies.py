@@ -53,8 +53,8 @@ def find_cycle(edges: Iterable[Edge]) -> list[Node] | None:
 def left_out(processes: Iterable[Process], feeds: Iterable[Feed]) -> frozenset[Edge]:
     """Reads without which there is no cycle between different assets, which Dagster cannot show.
 
-    Instances that are in no cycle may well belong to assets that are. Of the reads in a cycle, the one goes that looks
-    back farthest: the others are those that a person looks for.
+    Instances that are in no cycle may well belong to assets that are. Of the reads in a cycle, that goes which lies
+    back farthest: the others are those that a person expects.
     """
     by_name = {process.name: process for process in processes}
     edges, gone = list(dict.fromkeys(dependencies(by_name.values(), feeds))), set[Edge]()

@@ -35,7 +35,7 @@ class Place(NamedTuple):
 class InstancePaths:
     """The paths of one feed on one cluster: ``/``-separated, below the root of their store, no slash at the end.
 
-    That is the cluster's store, or the one at :attr:`root` where the location is a whole URL.
+    That is the cluster's store, or that at :attr:`root` where the location is a whole URL.
 
     A table feed has no path; its filled-in ``catalog:`` URI takes the place of :meth:`data`.
 

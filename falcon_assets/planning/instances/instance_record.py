@@ -24,7 +24,7 @@ class InstanceState(str, Enum):
 
 
 class FeedState(str, Enum):
-    """The states of a feed instance on a cluster; one that never landed has none."""
+    """The states of a feed instance on a cluster; an instance that never landed has none."""
 
     AVAILABLE = "AVAILABLE"
     EVICTED = "EVICTED"
@@ -40,7 +40,7 @@ class InstanceRecord:
         reason: Why it is in that state, in plain words.
         attempt: How many runs were given it.
         failures: FAILED or TIMED_OUT in a row, since the last success or the last request to rerun it.
-        queued_run: The run that holds it and has not started it yet.
+        queued_run: The run that was given it and has not started it yet.
         run_id: The run that started it last.
         started: When it was started last.
         ended: When it ended last, or timed out.
@@ -60,7 +60,7 @@ class InstanceRecord:
 
     @property
     def in_flight(self) -> bool:
-        """Whether a run holds it, started or not."""
+        """Whether a run was given it, started or not."""
         return self.queued_run is not None or self.state is InstanceState.RUNNING
 
 

@@ -51,7 +51,7 @@ class OutputPlan:
 
 @dataclass(frozen=True)
 class ProcessInstance:
-    """One instance of a process on a cluster, planned.
+    """An instance of a process on a cluster, planned.
 
     Attributes:
         process: The process.
@@ -59,7 +59,7 @@ class ProcessInstance:
         nominal: Its nominal time, UTC.
         inputs: In the order of the declaration.
         outputs: In the order of the declaration.
-        properties: Variables of the workflow: the cluster's, the process's over them, the built-in ones over both.
+        properties: Variables of the workflow: the cluster's, the process's over them, built-in variables over both.
     """
 
     process: Process
@@ -83,7 +83,7 @@ def plan_process_instance(
 
     Args:
         process: The process.
-        cluster: One of its clusters.
+        cluster: A cluster of the process.
         feeds: The feeds by name; those of its inputs and outputs at least.
         nominal: The nominal time.
         user: What ``user()`` gives.

@@ -2,7 +2,7 @@
 
 Each of them says which of the instances before it is the *latest* that an instance may need. That never falls from one
 instance to the next, so all of them together lead back to earlier instances of the process for ever where the latest of
-them does. Where everything steps together that is one number; else instances are looked at, as few as tell of all.
+them does. Where everything steps together that is one number; else instances are checked, as few as tell of all.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from falcon_assets.planning.windows.evaluate import evaluate_time
 from falcon_assets.planning.windows.expression_bounds import expression_bounds
 from falcon_assets.planning.windows.index_shift import index_shift
 
-LOOKS = 5_000
-"""How many instances are looked at, oldest first: in these 13 years of days a calendar has shown what it can do."""
+MOST_INSTANCES = 5_000
+"""How many instances are checked, oldest first: in these 13 years of days a calendar has shown what it can do."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class Read:
         return index_shift(self.process, self.feed, self.end, self.timezone)
 
     def back(self, nominal: datetime) -> datetime | None:
-        """The latest feed instance; whether the window starts after it is not looked at."""
+        """The latest feed instance; whether the window starts after it is not checked."""
         if self.end.kind is Kind.TIME:
             return self.feed.at_or_before(evaluate_time(self.end, nominal, self.timezone))
         if self.end.name == "latest":
@@ -58,7 +58,7 @@ class Read:
         return self.feed.instance(ahead[-1]) if ahead else None
 
     def reads(self, nominal: datetime, until: datetime) -> bool:
-        """Whether the window holds anything at or before ``until``."""
+        """Whether the window has anything at or before ``until``."""
         last = self.feed.index_at_or_before(until)
         if last < 0 or self.start.kind is not Kind.TIME:
             return last >= 0
@@ -70,7 +70,7 @@ class Read:
 
 @dataclass(frozen=True)
 class Write:
-    """An output: from a feed instance to the latest instance of the process that writes it, or one before it."""
+    """An output: from a feed instance to the latest instance of the process that writes it, or to another before it."""
 
     feed: Timeline
     process: Timeline
@@ -111,7 +111,7 @@ class Write:
 
 @dataclass(frozen=True)
 class Copied:
-    """A replication: from an instance on the target to the same one on the source, or the one before it."""
+    """A replication: from an instance on the target to the same instance on the source, or that before it."""
 
     target: Timeline
     source: Timeline
@@ -170,15 +170,15 @@ class SelfWait:
 
 @lru_cache(maxsize=4096)
 def first_self_wait(way: Way) -> SelfWait | None:
-    """The first instance of the process at both ends of the way that it leads to itself or to a later one."""
+    """The first instance of the process at both ends of the way that it leads to itself or to a later instance."""
     shift = _shift_of(way)
     if shift is not None and shift < 0:
         return None
     process = way[-1].timeline
 
     def back(index: int) -> int:
-        reached = _follow(way, process.instance(index))
-        return -1 if reached is None else process.index_at_or_before(reached)
+        found = _follow(way, process.instance(index))
+        return -1 if found is None else process.index_at_or_before(found)
 
     found = _first(process.count, back, lambda index: _reads(way, process.instance(index)))
     if found is None:
@@ -213,7 +213,7 @@ def _follow(way: Sequence[Step], nominal: datetime) -> datetime | None:
 
 
 def _reads(way: Sequence[Step], nominal: datetime) -> bool:
-    """Whether the first window holds anything, and of what the process writes itself where that is all."""
+    """Whether the first window has anything, and of what the process writes itself where that is all."""
     read, following = way[0], way[1]
     try:
         until = read.back(nominal)
@@ -227,14 +227,14 @@ def _reads(way: Sequence[Step], nominal: datetime) -> bool:
 
 def _first(count: int, back: Callable[[int], int], counts: Callable[[int], bool]) -> int | None:
     """The first index that ``back`` leads to itself or beyond, and that ``counts``; what it leads to never falls."""
-    spans, looks = [(-1, count - 1)], LOOKS
+    spans, left = [(-1, count - 1)], MOST_INSTANCES
     known: tuple[int, int] | None = None
-    while spans and looks:
+    while spans and left:
         low, high = spans.pop()
         if low == high:
             continue
         if known is None or known[0] != high:
-            known, looks = (high, back(high)), looks - 1
+            known, left = (high, back(high)), left - 1
         if known[1] <= low:
             continue  # whatever lies between them leads to before itself
         if high - low == 1:

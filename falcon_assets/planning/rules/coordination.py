@@ -1,6 +1,6 @@
 """What to do about the instances of a workload now: run, skip, give up or go on waiting (source: Falcon's coordinator).
 
-Nothing here acts: a situation gives one decision, and the same situation always gives the same one.
+Nothing here acts: the same situation always gives the same decision.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ from falcon_assets.planning.rules.waiting import (
 )
 from falcon_assets.planning.windows.instance_set import InstanceSet
 
-LOOKED_AT = 1000
-"""How many pending instances one look considers in the order of the workload, whatever they wait for.
+CONSIDERED = 1000
+"""How many pending instances a decision considers in the order of the workload, whatever they wait for.
 
 Of the others it finds those that are ready, and the oldest that have waited too long; the rest is counted.
 """
@@ -42,7 +42,7 @@ LONGEST_LAUNCH = 100
 def decide(situation: Situation) -> Decision:
     """Decides on every due instance that is neither settled nor in a run.
 
-    What is ready starts, however many others wait; why they wait is said of :data:`LOOKED_AT` of them.
+    What is ready starts, however many others wait; why they wait is said of :data:`CONSIDERED` of them.
 
     Raises:
         UnknownEntityError: a feed of a required input is not defined on the cluster.
@@ -119,8 +119,8 @@ class _Decider:
 
     def consider_first(self, spans: Sequence[range]) -> list[range]:
         """Considers the first of the pending instances; those after them, in rising order, are the answer."""
-        for looked_at, (index, nominal) in enumerate(self._pending(spans, self.is_fifo)):
-            if looked_at == LOOKED_AT:
+        for considered, (index, nominal) in enumerate(self._pending(spans, self.is_fifo)):
+            if considered == CONSIDERED:
                 return [left for span in spans if (left := self._from(index, span))]
             self.consider(index, nominal)
         return []
@@ -146,8 +146,8 @@ class _Decider:
         for nominal, record in at.records.items():
             if nominal <= last and at.timeline.contains(nominal):
                 self._note(RetryDelayed.find(at, nominal, record))
-        for _, nominal in islice(self._pending(rest, oldest_first=True), LOOKED_AT):
-            if len(self.timed_out) >= LOOKED_AT:
+        for _, nominal in islice(self._pending(rest, oldest_first=True), CONSIDERED):
+            if len(self.timed_out) >= CONSIDERED:
                 return
             known = at.records.get(nominal)
             over = gives_up(at, nominal, known)
@@ -188,7 +188,7 @@ class _Decider:
                 yield index, nominal
 
     def consider(self, index: int, nominal: datetime) -> None:
-        """Finds out what is to be said about one pending instance."""
+        """Finds out what is to be said about a pending instance."""
         reason = _first(NOT_READY, self.at, nominal)
         self._note(reason)
         if reason is None:

@@ -1,10 +1,10 @@
 """Late data: which changes of consumed inputs matter, and when they are acted on (source: Falcon's late process).
 
-An input instance that was read has *changed* when another version of it is there now, or one where there was none. It
+An input instance that was read has *changed* when another version of it is there now, or a first version. It
 *counts* when it came before the cut-off of its feed, or when a late rerun published it: then what set that off came in
 time. What counts is acted on at the next check time of the process; everything else came too late.
 
-A check that passed while nobody looked is made up for by the next look: nobody knows when something came meanwhile, so
+A check that passed while no collector ran is made up for by the next: nobody knows when something came meanwhile, so
 it is acted on at once, and counts where the check, had it been made, would have found it before the cut-off.
 """
 
@@ -25,13 +25,13 @@ from falcon_assets.planning.time.clock import is_set_back
 
 @dataclass(frozen=True)
 class Arrival:
-    """The present version of an input instance that is not the one that was read.
+    """The present version of an input instance that is not the version that was read.
 
     Attributes:
         change: The input instance, the version that was read and the present one.
         seen_at: When the present version was seen, UTC.
         by_late_rerun: Whether a late rerun of its producer published it.
-        looked_before: When somebody had looked last, and it was not there yet; None: it was seen as it came.
+        looked_before: The last time at which a collector found that it was not there yet; None: it was seen as it came.
     """
 
     change: LateChange
@@ -41,7 +41,7 @@ class Arrival:
 
     @property
     def came_at(self) -> datetime:
-        """The earliest time at which it may have come: after the look at which it was not there."""
+        """The earliest time at which it may have come: after the last time at which it was not there."""
         return self.seen_at if self.looked_before is None else min(self.looked_before + MICROSECOND, self.seen_at)
 
 
@@ -69,7 +69,7 @@ def judge(
     arrivals: Iterable[Arrival],
     now: datetime,
 ) -> LateDataDecision:
-    """Judges the changes of the late inputs of one succeeded process instance.
+    """Judges the changes of the late inputs of a succeeded process instance.
 
     Args:
         late: What its process declares.
@@ -102,7 +102,7 @@ def came_after(looked_at: datetime | None, modified: datetime | None, now: datet
     """The earliest time at which what is seen now may have come; None: nobody knows.
 
     Args:
-        looked_at: When somebody had looked before.
+        looked_at: When a collector had checked before.
         modified: When the store says that it was written, on the same clock as the others; None: it does not say.
         now: The time.
     """

@@ -23,7 +23,7 @@ _DEEPEST = 100
 
 
 @dataclass(frozen=True)
-class RerunHolds:
+class PendingReruns:
     """The feed instances on a cluster that reruns are about to replace.
 
     Attributes:
@@ -38,7 +38,7 @@ class RerunHolds:
         nominal: datetime,
         available: Mapping[str, Collection[datetime]],
     ) -> tuple[str, datetime] | None:
-        """The workload, and its nominal time, whose rerun is about to replace what that instance of another one reads.
+        """The workload, and its nominal time, whose rerun is about to replace what that instance of another reads.
 
         None where it reads nothing of that kind.
 
@@ -47,20 +47,20 @@ class RerunHolds:
             ExpressionError: an input window lies beyond the years 1 to 9999.
         """
         for declared in workload.inputs:
-            held = self.by_feed.get(declared.feed)
-            if held:
+            replaced = self.by_feed.get(declared.feed)
+            if replaced:
                 window = _window(workload, declared, nominal, available)
-                rerun = next((held[one] for one in window if one in held), None)
+                rerun = next((replaced[one] for one in window if one in replaced), None)
                 if rerun is not None and rerun != (workload.name, nominal):
                     return rerun
         return None
 
 
-def rerun_holds(
+def pending_reruns(
     reruns: Iterable[Rerun],
     workload_on: Callable[[str, str], Workload | None],
     late_consumers: Callable[[Collection[FeedInstance]], Iterable[Rerun]],
-) -> dict[str, RerunHolds]:
+) -> dict[str, PendingReruns]:
     """Cluster -> what these reruns are about to replace there, and the reruns that will follow from them.
 
     They follow through replications too: what is to be replaced on a source is to be replaced on its targets.
@@ -94,7 +94,7 @@ def rerun_holds(
         following = sorted(set(late_consumers(replaced)) - seen) if replaced else []
         if not following:
             break
-    return {cluster: RerunHolds(by_feed) for cluster, by_feed in found.items()}
+    return {cluster: PendingReruns(by_feed) for cluster, by_feed in found.items()}
 
 
 def _window(

@@ -19,7 +19,7 @@ from falcon_assets.planning.windows.window_offsets import window_offsets
 from falcon_assets.planning.workloads.workload import Workload
 
 Availability: TypeAlias = "Mapping[str, Collection[datetime]] | Callable[[str], Callable[[datetime], bool]]"
-"""By the name of a feed: its available instances (sets, for speed; no entry = none), or what says whether one is."""
+"""By the name of a feed: its available instances (sets, for speed; no entry = none), or what says which are."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -94,7 +94,7 @@ class ReadySearch:
         return is_complete
 
     def _window(self, index: int) -> tuple[int, int]:
-        """First and last instance of a window on the line; they never change, and looking at a calendar takes time."""
+        """First and last instance of a window on the line; they never change, and calendars take time."""
         chunk, offset = divmod(index, _CHUNK)
         if chunk not in self._windows:
             if len(self._windows) >= _KEPT_CHUNKS:
@@ -110,11 +110,11 @@ class ReadySearch:
             start = evaluate_time(self.declared.start.call, nominal, self.timezone)
             end = evaluate_time(self.declared.end.call, nominal, self.timezone)
         except ExpressionError:
-            return _BEYOND  # said where the instance is looked at for itself
+            return _BEYOND  # said where the instance is decided for itself
         return (0, -1) if start > end else (self.feed.index_at_or_before(start), self.feed.index_at_or_before(end))
 
     def _since_enough(self, available: InstanceSet) -> list[range]:
-        """All instances from the one on for which enough is available."""
+        """All instances from the first on for which enough is available."""
         calls = self.declared.start.call, self.declared.end.call
         first, last = (number for call in calls for number in call.args if isinstance(number, int))
         if first > last:
@@ -148,7 +148,7 @@ class ReadySearch:
 
 
 def intersection(spans: Iterable[range], others: Iterable[range]) -> list[range]:
-    """What both hold; each in rising order."""
+    """What both have; each in rising order."""
     found, following = [], iter(others)
     other = next(following, None)
     for span in spans:

@@ -10,7 +10,7 @@ from functools import cached_property
 from falcon_assets.planning.instances.instance_record import InstanceRecord, RerunRequest
 from falcon_assets.planning.instances.reason import Reason
 from falcon_assets.planning.rules.own_outputs import OwnChain
-from falcon_assets.planning.rules.pending_reruns import RerunHolds
+from falcon_assets.planning.rules.pending_reruns import PendingReruns
 from falcon_assets.planning.rules.readiness import Readiness
 from falcon_assets.planning.time.timeline import Timeline
 from falcon_assets.planning.workloads.workload import Workload
@@ -29,11 +29,11 @@ class Situation:
             say of it.
         records: What is known, by nominal time: about instances from ``first_open`` on, about those before it that are
             not settled, and about those in ``requests``.
-        slots_in_use: How many of its :attr:`at_once` slots runs hold.
+        slots_in_use: How many of its :attr:`at_once` slots runs have.
         available: The available instances by the name of the feed; sets, for speed.
         budget: How many instances may be launched at most.
         requests: The requests to rerun instances that are alive, by nominal time.
-        holds: What reruns of other workloads are about to replace: instances that read it wait for them.
+        pending_reruns: What reruns of other workloads are about to replace: instances that read it wait for them.
         evicted: By the name of the feed: its instances that retention took away, and when; nobody waits for them.
     """
 
@@ -47,7 +47,7 @@ class Situation:
     available: Mapping[str, Collection[datetime]]
     budget: int = 100
     requests: Mapping[datetime, RerunRequest] = field(default_factory=dict)
-    holds: RerunHolds = field(default_factory=RerunHolds)
+    pending_reruns: PendingReruns = field(default_factory=PendingReruns)
     evicted: Mapping[str, Mapping[datetime, datetime]] = field(default_factory=dict)
 
     @cached_property
@@ -73,7 +73,7 @@ class Situation:
 
 @dataclass(frozen=True)
 class Launch:
-    """One run to start.
+    """A run to start.
 
     Attributes:
         nominals: Neighbours in the timeline, oldest first.
@@ -94,7 +94,7 @@ class Decision:
         launches: Runs to start.
         timed_out: Instances that have waited too long for inputs, or wait for what was evicted, each with the reason.
         skipped: Instances that will not run because a newer one does, each with the reason.
-        waiting: Why the others that were looked at do not start now.
+        waiting: Why the others that were considered do not start now.
         first_open: Index of the first instance that the records do not say to be settled.
         wake_at: The earliest time after ``now`` at which the clock alone changes something; None: never.
         retry_at: The earliest time after ``now`` at which a failed instance may be tried again; None: none waits.

@@ -149,9 +149,9 @@ class RerunPending(Waiting):
     @classmethod
     def find(cls, at: Situation, nominal: datetime, record: InstanceRecord | None) -> RerunPending | None:
         """See :meth:`Waiting.find`."""
-        if not at.holds.by_feed:
+        if not at.pending_reruns.by_feed:
             return None
-        found = at.holds.awaited(at.workload, nominal, at.available)
+        found = at.pending_reruns.awaited(at.workload, nominal, at.available)
         return cls(*found) if found else None
 
     def __str__(self) -> str:
@@ -162,7 +162,7 @@ class RerunPending(Waiting):
 TAKEN: tuple[type[Waiting], ...] = (InRun, InstanceSuspended)
 """Reasons that cost nothing to find, and leave nothing to decide."""
 NOT_READY: tuple[type[Waiting], ...] = (ProcessSuspended, RetryDelayed, InputsMissing, RerunPending)
-"""Why an instance that nobody has in hand is not ready, the first one counts."""
+"""Why an instance that nobody has in hand is not ready; the first that applies counts."""
 
 
 @dataclass(frozen=True)
@@ -252,7 +252,7 @@ class InputsTimedOut(GivenUp):
 
 
 GIVEN_UP: tuple[type[GivenUp], ...] = (InputEvicted, InputsTimedOut)
-"""Why an instance without its inputs waits no longer, the first one counts."""
+"""Why an instance without its inputs waits no longer; the first that applies counts."""
 
 
 def gives_up(at: Situation, nominal: datetime, record: InstanceRecord | None) -> datetime:

@@ -19,7 +19,7 @@ from falcon_assets.planning.workloads.workload import Workload
 
 _HERE = InstanceExpression.parse("now(0,0)")
 LATE_POLICY = LateProcess(policy="exp-backoff", delay=Frequency(3, TimeUnit.HOURS), inputs=(LateInput(input="source"),))
-"""When late changes of a source are looked for (source: Falcon's defaults of feed.late.policy and frequency)."""
+"""When late changes of a source are checked (source: Falcon's defaults of feed.late.policy and frequency)."""
 
 
 class ReplicationWorkload(Workload):

@@ -28,7 +28,7 @@ class Workload(ABC):
         reads_on: The cluster where its inputs are read.
         entity: Declares it; its status says whether the workload runs.
         feeds: By name, those of its inputs and outputs at least.
-        pipelines: The coordinator of the first one launches it.
+        pipelines: The coordinator of the first launches it.
         op_name: Of its op in Dagster; several workloads that fill one asset share it.
         description: What people wrote about it, and what it does.
         inputs: What an instance reads.
@@ -63,7 +63,7 @@ class Workload(ABC):
     late: LateProcess | None
 
     shares_assets: ClassVar[bool] = False
-    """Whether some partitions of its assets are filled by other workloads, and have no instance of this one."""
+    """Whether some partitions of its assets are filled by other workloads, and have no instance of this."""
 
     @property
     @abstractmethod

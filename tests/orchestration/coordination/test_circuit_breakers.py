@@ -70,7 +70,7 @@ def test_after_two_failures_the_others_are_left_out(world: OldWorld, port: int, 
     seconds.now = FIRST_SECONDS - 1
     again = collector.collect(world.ledger, 60)
     assert (again.problems, list(again.left_out.values())) == ({}, [len(DEAD)])
-    assert list(OldInstances(collector).look(world.ledger).left_out.values()) == [len(DEAD)]
+    assert list(OldInstances(collector).collect(world.ledger).left_out.values()) == [len(DEAD)]
     seconds.now = FIRST_SECONDS
     probe = collector.collect(world.ledger, 60)
     assert (len(probe.problems), list(probe.left_out.values())) == (1, [len(DEAD) - 1])

@@ -14,7 +14,7 @@ from falcon_assets.model.instant import parse_instant
 from falcon_assets.planning.instances.instance_record import LATE, InstanceRecord, InstanceState, RerunRequest
 from falcon_assets.planning.rules import coordination
 from falcon_assets.planning.rules.coordination import decide
-from falcon_assets.planning.rules.pending_reruns import RerunHolds
+from falcon_assets.planning.rules.pending_reruns import PendingReruns
 from falcon_assets.planning.rules.readiness import MissingInput, Readiness
 from falcon_assets.planning.rules.retries import is_alive, opens_at, settled, timeout_of
 from falcon_assets.planning.rules.situation import Decision, Launch, Situation
@@ -564,7 +564,7 @@ def situations(draw) -> Situation:
 def looking_at(count: int) -> Iterator[None]:
     """One look considers so many instances."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(coordination, "LOOKED_AT", count)
+        patch.setattr(coordination, "CONSIDERED", count)
         yield
 
 
@@ -730,10 +730,10 @@ def test_a_rerun_waits_for_its_inputs_from_the_time_it_is_asked_for():
 
 
 def test_an_instance_waits_for_the_reruns_of_what_it_reads():
-    holds = RerunHolds(
+    holds = PendingReruns(
         {"raw-flights": {at("01:00"): ("collect", at("00:30")), at("02:00"): ("hourly-delays", at("02:00"))}}
     )
-    found = decide(replace(situation(now="02:30", parallel=9), holds=holds))
+    found = decide(replace(situation(now="02:30", parallel=9), pending_reruns=holds))
     assert launched(found) == [(["00:00"], 1), (["02:00"], 1)]
     assert named(found.waiting) == {"01:00": "waits for the late rerun of collect 2013-01-01T00:30Z"}
 

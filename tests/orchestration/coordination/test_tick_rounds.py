@@ -1,11 +1,11 @@
-"""How often a tick of a sensor looks."""
+"""How often a tick of a sensor rounds."""
 
 from __future__ import annotations
 
 import time
 from datetime import datetime, timezone
 
-from falcon_assets.orchestration.coordination.guarded_ticks import looks
+from falcon_assets.orchestration.coordination.tick_rounds import rounds
 from falcon_assets.planning.time.clock import Clock
 
 NOW = datetime.now(timezone.utc)
@@ -14,29 +14,29 @@ REAL, FROZEN, RUNNING = Clock(), Clock.parse("2013-01-01T00:00Z", NOW), Clock.pa
 
 def test_a_tick_looks_until_just_before_the_next_one() -> None:
     began = time.monotonic()
-    assert 5 <= len(list(looks(REAL))) <= 10
+    assert 5 <= len(list(rounds(REAL))) <= 10
     assert 3.5 < time.monotonic() - began < 5
 
 
 def test_a_look_that_takes_long_is_not_repeated() -> None:
     seen = 0
-    for _ in looks(REAL):
+    for _ in rounds(REAL):
         seen += 1
         time.sleep(0.5)
     assert seen == 1
 
 
 def test_a_tick_looks_once_while_the_clock_stands_still() -> None:
-    assert len(list(looks(FROZEN))) == 1
+    assert len(list(rounds(FROZEN))) == 1
 
 
 def test_only_some_ticks_wait_at_a_time() -> None:
     waiting = []
-    while next(one := looks(RUNNING), True) is None and next(one, False) is None:
+    while next(one := rounds(RUNNING), True) is None and next(one, False) is None:
         waiting.append(one)
     assert len(waiting) >= 2
-    assert len(list(looks(REAL))) == 1
+    assert len(list(rounds(REAL))) == 1
     for one in waiting:
         one.close()  # type: ignore[attr-defined]  # a generator
-    again = looks(REAL)
+    again = rounds(REAL)
     assert next(again, True) is next(again, False) is None

@@ -43,7 +43,7 @@ class FeedAsset:
         return self.rewriter.nominal if self.rewriter else self.feed
 
     def partitions_of(self, instance: datetime) -> Iterable[datetime]:
-        """The partitions that hold a feed instance: itself, or every nominal time that writes it."""
+        """The partitions that have a feed instance: itself, or every nominal time that writes it."""
         if self.rewriter is None:
             return (instance,)
         return nominal_of_output(
@@ -51,7 +51,7 @@ class FeedAsset:
         )
 
     def instance_of(self, partition: datetime) -> datetime | None:
-        """The feed instance that a partition holds; None where it writes outside the feed's validity."""
+        """The feed instance of a partition; None where it writes outside the feed's validity."""
         if self.rewriter is None:
             return partition
         return output_instance(self.rewriter.output, self.feed, partition, self.rewriter.timezone)
@@ -79,7 +79,7 @@ class InputWindow:
         if not self.downstream.nominal.contains(nominal):
             return ()
         instances = input_instances(self.declared, self.upstream.feed, nominal, self.timezone)
-        return (held for instance in instances for held in self.upstream.partitions_of(instance))
+        return (partition for instance in instances for partition in self.upstream.partitions_of(instance))
 
     def readers_of(self, partition: datetime) -> Iterable[datetime]:
         """The partitions of the process's assets that read a partition of the input's asset."""
