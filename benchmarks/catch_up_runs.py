@@ -12,7 +12,7 @@ import dagster as dg
 from benchmarks.flights import PROCESS, hours
 from falcon_assets.catalog.store import EntityStore, load_entities
 from falcon_assets.model.instant import format_instant
-from falcon_assets.orchestration.code_location import build_definitions
+from falcon_assets.orchestration.code_location import definitions_of
 from falcon_assets.orchestration.platform.dagster_instance import open_instance
 from falcon_assets.settings import load_settings
 from falcon_assets.spark.session.sessions import session_for, stop_sessions
@@ -26,7 +26,7 @@ def main() -> None:
     """Runs the instances in ranges; history goes to the instance's PostgreSQL."""
     settings = load_settings()
     store = _with_parallel(load_entities(settings.entity_defs), int(sys.argv[1]))
-    job = build_definitions(store, settings).resolve_job_def("primary__hourly_delays_job")
+    job = definitions_of(store, settings).resolve_job_def("primary__hourly_delays_job")
     with open_instance(settings) as instance:
         started = time.perf_counter()
         cluster = store.cluster("primary")

@@ -39,12 +39,12 @@ def build_definitions(path: str | Path | None = None) -> Definitions:
         UnknownEntityError: no cluster is of FALCON_COLO.
     """
     from falcon_assets.catalog.store import load_entities
-    from falcon_assets.orchestration.code_location import build_definitions as build
+    from falcon_assets.orchestration.code_location import definitions_of
     from falcon_assets.settings import load_settings
 
     settings = load_settings()
     root = settings.entity_defs if path is None else Path(path).expanduser().absolute()
-    return build(load_entities(root).in_colo(settings.colo), settings)
+    return definitions_of(load_entities(root).in_colo(settings.colo), settings)
 
 
 def __getattr__(name: str) -> Any:

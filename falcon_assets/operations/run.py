@@ -13,7 +13,7 @@ from falcon_assets.model.cluster import Cluster
 from falcon_assets.operations.foreground import Foreground, ForegroundResult
 from falcon_assets.operations.foreground_runs import Display
 from falcon_assets.operations.installation import Installation
-from falcon_assets.orchestration.code_location import build_definitions
+from falcon_assets.orchestration.code_location import definitions_of
 from falcon_assets.orchestration.coordination.coordinator import pipelines
 from falcon_assets.orchestration.dagster_internals.storage import DATABASE_ERRORS
 from falcon_assets.orchestration.platform.open_ledger import Ledger
@@ -82,7 +82,7 @@ def run_workloads(
         SettingsError: another ``falcon run`` works on one of the pipelines.
     """
     entities, settings = installation.entities, installation.settings
-    definitions = build_definitions(entities, settings, display.copying)
+    definitions = definitions_of(entities, settings, display.copying)
     with in_the_foreground():
         return Foreground(entities, settings, definitions, ledger, display, prepare).run(workloads, until)
 

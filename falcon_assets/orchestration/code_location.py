@@ -29,7 +29,7 @@ def _tell_nobody(name: str, progress: CopyProgress) -> None:
     """What is copied is in the events of the run."""
 
 
-def build_definitions(store: EntityStore, settings: Settings, copying: Copying = _tell_nobody) -> dg.Definitions:
+def definitions_of(store: EntityStore, settings: Settings, copying: Copying = _tell_nobody) -> dg.Definitions:
     """Assets, jobs, sensors, schedules and resources for the entities of ``store``.
 
     The runs of its jobs execute in one process, so that all their steps share one warm Spark session. The jobs say so

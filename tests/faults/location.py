@@ -12,7 +12,7 @@ from dataclasses import replace
 import dagster as dg
 
 from falcon_assets.catalog.store import load_entities
-from falcon_assets.orchestration.code_location import build_definitions
+from falcon_assets.orchestration.code_location import definitions_of
 from falcon_assets.settings import load_settings
 from tests.faults.step_clock import COLLECTORS, DECIDERS, StepClock
 
@@ -37,7 +37,7 @@ def _while_the_clock_stands_still(sensor: dg.SensorDefinition, clock: StepClock)
 def _definitions() -> dg.Definitions:
     settings = load_settings()
     clock = StepClock(settings.home)
-    built = build_definitions(load_entities(settings.entity_defs), replace(settings, clock=clock))
+    built = definitions_of(load_entities(settings.entity_defs), replace(settings, clock=clock))
     return dg.Definitions(
         assets=built.assets,
         jobs=built.jobs,

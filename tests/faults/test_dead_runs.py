@@ -17,7 +17,7 @@ from falcon_assets.catalog.store import EntityStore, load_entities
 from falcon_assets.events.process_instances import InstanceChanged
 from falcon_assets.ledger.queries import some_records
 from falcon_assets.model.instant import format_instant, parse_instant
-from falcon_assets.orchestration.code_location import build_definitions
+from falcon_assets.orchestration.code_location import definitions_of
 from falcon_assets.orchestration.coordination.coordinator import Coordinator, PlannedRun
 from falcon_assets.orchestration.dagster_internals.tags import PARENT_RUN
 from falcon_assets.orchestration.mapping import run_tags
@@ -71,7 +71,7 @@ class World:
         return list(outlook.runs)
 
     def create(self, run: PlannedRun, **tags: str) -> dg.DagsterRun:
-        job = build_definitions(self.store, self.at(NOW)).resolve_job_def(run.job_name)
+        job = definitions_of(self.store, self.at(NOW)).resolve_job_def(run.job_name)
         return self.instance.create_run_for_job(job, tags={**run.tags, **tags}, status=dg.DagsterRunStatus.NOT_STARTED)
 
     def say(self, run: dg.DagsterRun, kind: dg.DagsterEventType) -> None:
@@ -84,7 +84,7 @@ class World:
         return run
 
     def execute(self, planned: PlannedRun, tags: Mapping[str, str] | None = None) -> dg.ExecuteInProcessResult:
-        job = build_definitions(self.store, self.at(NOW)).resolve_job_def(planned.job_name)
+        job = definitions_of(self.store, self.at(NOW)).resolve_job_def(planned.job_name)
         quiet = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
         return job.execute_in_process(
             instance=self.instance, tags={**planned.tags, **(tags or {})}, run_config=quiet, raise_on_error=False

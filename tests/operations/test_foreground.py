@@ -11,7 +11,7 @@ import pytest
 from falcon_assets.catalog.store import load_entities
 from falcon_assets.operations.foreground import Foreground, ForegroundResult
 from falcon_assets.operations.foreground_runs import Display
-from falcon_assets.orchestration.code_location import build_definitions
+from falcon_assets.orchestration.code_location import definitions_of
 from falcon_assets.orchestration.platform.open_ledger import open_ledger
 from falcon_assets.planning.instances.instance_record import InstanceState
 from falcon_assets.settings import Settings
@@ -52,7 +52,7 @@ def outcome(
     declared = "".join(PROCESS.format(name=name) for name in ("breaks", "gone", "works"))
     root = write_entities({"all.yaml": ENTITIES + declared, "work.py": "def run(spark, inputs, instance):\n    pass\n"})
     store = load_entities(root)
-    built = build_definitions(store, settings)
+    built = definitions_of(store, settings)
     others = [job for job in built.jobs or () if job.name not in ("primary__breaks_job", "primary__gone_job")]
     definitions = dg.Definitions(
         assets=built.assets, jobs=[*others, primary__breaks_job], resources=built.resources, executor=built.executor

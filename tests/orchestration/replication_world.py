@@ -15,7 +15,7 @@ from falcon_assets.events.feed_instances import FeedInstanceAvailable
 from falcon_assets.events.work_done import FilesCopied
 from falcon_assets.ledger.tables import CONSUMED, FEED_INSTANCES, FOLD, PROCESS_INSTANCES
 from falcon_assets.model.instant import format_instant, parse_instant
-from falcon_assets.orchestration.code_location import build_definitions
+from falcon_assets.orchestration.code_location import definitions_of
 from falcon_assets.orchestration.coordination.collector import Collector
 from falcon_assets.orchestration.coordination.coordinator import Coordinator, PlannedRun
 from falcon_assets.orchestration.coordination.late_arrival import LateArrivalHandler
@@ -104,7 +104,7 @@ class ReplicationWorld(LedgerWorld):
         return self.run_job(run.job_name, time, tags=dict(run.tags))
 
     def run_job(self, name: str, time: str, **how: Any) -> dg.ExecuteInProcessResult:
-        job = build_definitions(self.store, self.at(time)).resolve_job_def(name)
+        job = definitions_of(self.store, self.at(time)).resolve_job_def(name)
         quiet = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
         return job.execute_in_process(instance=self.instance, run_config=quiet, raise_on_error=False, **how)
 

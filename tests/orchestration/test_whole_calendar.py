@@ -19,7 +19,7 @@ from falcon_assets.model.expression_functions import Kind
 from falcon_assets.model.feed import Feed
 from falcon_assets.model.instant import format_instant, parse_instant
 from falcon_assets.model.process import Process
-from falcon_assets.orchestration.code_location import build_definitions
+from falcon_assets.orchestration.code_location import definitions_of
 from falcon_assets.orchestration.mapping.partitions import instant_of_key, key_of
 from falcon_assets.planning.instances.instance_paths import InstancePaths
 from falcon_assets.planning.instances.process_instance import plan_process_instance
@@ -148,7 +148,7 @@ def used(store: EntityStore, now: datetime) -> None:
     (workload,) = store.workloads_of("work")
     process, lines = workload.entity, {name: feed_timeline(feed, "lab") for name, feed in store.feeds.items()}
     partitioned = {**lines, "written": workload.partitions.timeline}
-    seen_in_dagster(build_definitions(store, load_settings({})), partitioned)
+    seen_in_dagster(definitions_of(store, load_settings({})), partitioned)
     nominals = process_timeline(process, "lab")
     for nominal in some_of(nominals, now):
         explained(store, process, nominal)

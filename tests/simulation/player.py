@@ -12,7 +12,7 @@ from typing import Any
 import dagster as dg
 
 from falcon_assets.catalog.store import EntityStore
-from falcon_assets.orchestration.code_location import build_definitions
+from falcon_assets.orchestration.code_location import definitions_of
 from falcon_assets.orchestration.platform.open_ledger import open_ledger
 from falcon_assets.planning.time.clock import Clock
 from falcon_assets.settings import Settings
@@ -39,7 +39,7 @@ class Player:
         self.clock = HandClock(origin=world.begin)
         self.settings = replace(settings, clock=self.clock)
         self.ledger = open_ledger(self.settings, instance)
-        self.definitions = build_definitions(store, self.settings)
+        self.definitions = definitions_of(store, self.settings)
         self.repository = self.definitions.get_repository_def()
         self.job = cache(self.definitions.resolve_job_def)
         self.ground = Ground(world, store, settings)

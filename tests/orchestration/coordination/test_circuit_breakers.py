@@ -10,7 +10,7 @@ import dagster as dg
 import pytest
 
 from falcon_assets.catalog.store import load_entities
-from falcon_assets.orchestration.code_location import build_definitions
+from falcon_assets.orchestration.code_location import definitions_of
 from falcon_assets.orchestration.coordination import circuit_breakers as breakers
 from falcon_assets.orchestration.coordination.collector import Collector
 from falcon_assets.orchestration.coordination.old_instances import OldInstances
@@ -91,7 +91,7 @@ def test_what_was_pushed_waits_until_the_store_answers(world: OldWorld, seconds:
 
 
 def test_the_tick_says_what_is_left_out_and_other_clusters_go_on(world: OldWorld, port: int) -> None:
-    repository = build_definitions(world.store, world.at("00:30")).get_repository_def()
+    repository = definitions_of(world.store, world.at("00:30")).get_repository_def()
     world.land("near", "alive", "2012-03-01T00")
 
     def tick(cluster: str) -> str | None:

@@ -20,7 +20,7 @@ from falcon_assets.events.record import DATA_VERSION_TAG
 from falcon_assets.ledger import queries
 from falcon_assets.ledger.tables import FEED_INSTANCES
 from falcon_assets.model.instant import format_instant, parse_instant
-from falcon_assets.orchestration.code_location import build_definitions
+from falcon_assets.orchestration.code_location import definitions_of
 from falcon_assets.orchestration.coordination.collector import Collection, Collector
 from falcon_assets.orchestration.platform.open_ledger import open_ledger
 from falcon_assets.settings import Settings
@@ -235,7 +235,7 @@ def test_what_the_budget_leaves_comes_first_the_next_time(world: World) -> None:
 
 def test_the_sensor_says_what_landed(world: World) -> None:
     world.land("watched", "seen", 0, "x\n")
-    repository = build_definitions(world.store, world.at("00:30")).get_repository_def()
+    repository = definitions_of(world.store, world.at("00:30")).get_repository_def()
     said = []
     for _ in range(2):
         with dg.build_sensor_context(instance=world.instance, repository_def=repository) as context:
@@ -244,7 +244,7 @@ def test_the_sensor_says_what_landed(world: World) -> None:
 
 
 def test_the_sensor_fails_with_what_it_could_not_look_at(world: World) -> None:
-    repository = build_definitions(world.store, world.at("00:31")).get_repository_def()
+    repository = definitions_of(world.store, world.at("00:31")).get_repository_def()
     sensor = repository.get_sensor_def("refused__collector")
     with (
         dg.build_sensor_context(instance=world.instance, repository_def=repository) as context,

@@ -21,7 +21,7 @@ from falcon_assets.ledger.locks import try_lock, unlock
 from falcon_assets.ledger.status import Status, command
 from falcon_assets.ledger.tables import CONSUMED, FEED_INSTANCES, FOLD, PROCESS_INSTANCES
 from falcon_assets.model.instant import format_instant, parse_instant
-from falcon_assets.orchestration.code_location import build_definitions
+from falcon_assets.orchestration.code_location import definitions_of
 from falcon_assets.orchestration.coordination.coordinator import Coordinator, Outlook, PlannedRun, coordinator_lock
 from falcon_assets.orchestration.mapping import run_tags
 from falcon_assets.orchestration.platform.open_ledger import open_ledger
@@ -108,7 +108,7 @@ class World(LedgerWorld):
         return outlook, outlook.decisions[process, "primary"]
 
     def definitions(self, time: str) -> dg.Definitions:
-        return build_definitions(self.store, self.at(time))
+        return definitions_of(self.store, self.at(time))
 
     def execute(self, run: PlannedRun, time: str) -> dg.ExecuteInProcessResult:
         return (

@@ -18,7 +18,7 @@ from falcon_assets.events.process_instances import CameTooLate
 from falcon_assets.ledger import reruns
 from falcon_assets.ledger.tables import CONSUMED, FEED_INSTANCES, FOLD, PROCESS_INSTANCES, RERUNS
 from falcon_assets.model.instant import format_instant, parse_instant
-from falcon_assets.orchestration.code_location import build_definitions
+from falcon_assets.orchestration.code_location import definitions_of
 from falcon_assets.orchestration.coordination.collector import Collector
 from falcon_assets.orchestration.coordination.coordinator import Coordinator, Outlook, PlannedRun
 from falcon_assets.orchestration.coordination.late_arrival import LateArrivalHandler, LateOutlook
@@ -130,7 +130,7 @@ class World(LedgerWorld):
             assert len(keys) < 50
 
     def execute(self, run: PlannedRun, time: str) -> dg.ExecuteInProcessResult:
-        job = build_definitions(self.store, self.at(time)).resolve_job_def(run.job_name)
+        job = definitions_of(self.store, self.at(time)).resolve_job_def(run.job_name)
         quiet = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
         return job.execute_in_process(
             instance=self.instance, tags=dict(run.tags), run_config=quiet, raise_on_error=False
@@ -430,7 +430,7 @@ def test_a_sensor_looks_for_late_data_of_each_pipeline(world: World) -> None:
     assert len(world.step("00:10", "waits")) == 1
     world.write("waits-in", 0, 1, 1)
     world.collect("00:20")
-    repository = build_definitions(world.store, world.at("01:00")).get_repository_def()
+    repository = definitions_of(world.store, world.at("01:00")).get_repository_def()
     assert sorted(sensor.name for sensor in repository.sensor_defs if "late" in sensor.name) == [
         "blocks__late_arrival",
         "default__late_arrival",

@@ -15,7 +15,7 @@ from falcon_assets.ledger.collector_state import passes
 from falcon_assets.model.instant import parse_instant
 from falcon_assets.operations.foreground import Foreground, ForegroundResult
 from falcon_assets.operations.foreground_runs import Display
-from falcon_assets.orchestration.code_location import build_definitions
+from falcon_assets.orchestration.code_location import definitions_of
 from falcon_assets.orchestration.coordination.collector import Collection
 from falcon_assets.orchestration.platform.open_ledger import open_ledger
 from falcon_assets.settings import Settings
@@ -182,7 +182,7 @@ def test_a_folder_that_cannot_be_listed_is_said_and_the_others_go_on(world: OldW
 
 def test_the_sensor_finds_it_too(world: OldWorld) -> None:
     world.land("ticking", "ticked", "2012-12-31T23")
-    repository = build_definitions(world.store, world.at("00:30")).get_repository_def()
+    repository = definitions_of(world.store, world.at("00:30")).get_repository_def()
 
     def tick() -> str | None:
         with dg.build_sensor_context(instance=world.instance, repository_def=repository) as context:
@@ -216,7 +216,7 @@ def test_falcon_run_looks_for_all_that_its_processes_wait_for(world: OldWorld) -
     def run() -> ForegroundResult:
         settings = world.at("01:00")
         foreground = Foreground(
-            world.store, settings, build_definitions(world.store, settings), world.ledger, display, lambda cluster: None
+            world.store, settings, definitions_of(world.store, settings), world.ledger, display, lambda cluster: None
         )
         return foreground.run(world.store.workloads_of("wait"), parse_instant("2012-05-01T03:00Z"))
 

@@ -10,7 +10,7 @@ import pytest
 
 from falcon_assets.catalog.store import load_entities
 from falcon_assets.errors import InvalidDefinitionsError
-from falcon_assets.orchestration.code_location import build_definitions
+from falcon_assets.orchestration.code_location import definitions_of
 from falcon_assets.settings import Settings
 
 SPAN = "validity: {start: 2013-01-01T00:00Z, end: 2014-01-01T00:00Z}"
@@ -137,4 +137,4 @@ def test_other_names_that_are_alike_work_in_dagster(settings: Settings, write_en
         ]
     )
     store = load_entities(write_entities({"all.yaml": text, "all.sql": "SELECT 1 AS n"}))
-    dg.Definitions.validate_loadable(build_definitions(store, settings))
+    dg.Definitions.validate_loadable(definitions_of(store, settings))

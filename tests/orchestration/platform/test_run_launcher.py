@@ -63,11 +63,11 @@ defs = dg.Definitions(jobs=[waits], sensors=[requested], executor=dg.in_process_
 '''
 OURS = """
 from falcon_assets.catalog.store import load_entities
-from falcon_assets.orchestration.code_location import build_definitions
+from falcon_assets.orchestration.code_location import definitions_of
 from falcon_assets.settings import load_settings
 
 settings = load_settings()
-defs = dg.Definitions.merge(defs, build_definitions(load_entities(settings.entity_defs), settings))
+defs = dg.Definitions.merge(defs, definitions_of(load_entities(settings.entity_defs), settings))
 """
 WORKSPACE = """
 load_from:

@@ -21,7 +21,7 @@ from falcon_assets.ledger import evictions
 from falcon_assets.ledger.tables import EVICTIONS, FEED_INSTANCES
 from falcon_assets.model.instant import parse_instant
 from falcon_assets.model.path_template import PathTemplate
-from falcon_assets.orchestration.code_location import build_definitions
+from falcon_assets.orchestration.code_location import definitions_of
 from falcon_assets.orchestration.dagster_internals.events import record_in_run
 from falcon_assets.orchestration.platform.open_ledger import open_ledger
 from falcon_assets.orchestration.retention.passes import Passed, RetentionPass
@@ -246,7 +246,7 @@ def world(
 @pytest.mark.parametrize("feed", RETENTION)
 def test_killed_before_every_step(world: LedgerWorld, feed: str) -> None:
     completed_by_next = []
-    job = build_definitions(world.store, world.settings).resolve_job_def("primary__retention_hours_6")
+    job = definitions_of(world.store, world.settings).resolve_job_def("primary__retention_hours_6")
     run = world.instance.create_run_for_job(job)
     for step in count(1):
         now = parse_instant("2013-01-02T00:00Z") + step * timedelta(hours=5)
@@ -273,7 +273,7 @@ def test_killed_before_every_step(world: LedgerWorld, feed: str) -> None:
 @pytest.mark.parametrize("feed", ["deleted", "moved"])
 def test_killed_before_every_step_and_nothing_is_retained_any_more(world: LedgerWorld, feed: str) -> None:
     """What the pass had begun is completed, its space is freed, nothing else goes, and no part of a copy is left."""
-    job = build_definitions(world.store, world.settings).resolve_job_def("primary__retention_hours_6")
+    job = definitions_of(world.store, world.settings).resolve_job_def("primary__retention_hours_6")
     run = world.instance.create_run_for_job(job)
     seen, copied = set(), 0
     for step in count(1):
@@ -309,7 +309,7 @@ def test_killed_before_every_step_and_nothing_is_retained_any_more(world: Ledger
 
 def test_killed_before_every_step_and_archived_elsewhere_then(world: LedgerWorld) -> None:
     """An instance that was not begun goes whole where it is to go now, and no part of it is left where it was to go."""
-    job = build_definitions(world.store, world.settings).resolve_job_def("primary__retention_hours_6")
+    job = definitions_of(world.store, world.settings).resolve_job_def("primary__retention_hours_6")
     run = world.instance.create_run_for_job(job)
     copied, places = 0, set()
     for step in count(1):

@@ -22,7 +22,7 @@ from falcon_assets.ledger.status import Status, command
 from falcon_assets.ledger.tables import CONSUMED, ENTITY_STATUS, FEED_INSTANCES, PROCESS_INSTANCES
 from falcon_assets.model.frequency import Frequency
 from falcon_assets.model.instant import parse_instant
-from falcon_assets.orchestration.code_location import build_definitions
+from falcon_assets.orchestration.code_location import definitions_of
 from falcon_assets.orchestration.coordination.collector import Collector
 from falcon_assets.orchestration.coordination.coordinator import Coordinator
 from falcon_assets.orchestration.dagster_internals import tags as tags_of_dagster
@@ -229,7 +229,7 @@ def test_what_a_run_is_to_read_that_a_person_started_stays_until_it_is_over(worl
     """The ledger hears of an instance when it starts, and it may wait for hours for the others of its run."""
     world.run("queued", "04:00")
     world.land("queued", 0, 1, 2, 3, 4)
-    job = build_definitions(world.store, world.settings).resolve_job_def("primary__picked_job")
+    job = definitions_of(world.store, world.settings).resolve_job_def("primary__picked_job")
     tags = {tags_of_dagster.RANGE_START: "2013-01-01T01:00Z", tags_of_dagster.RANGE_END: "2013-01-01T02:00Z"}
     keys = frozenset({dg.AssetKey(["primary", "out-picked"])}) if selected else None
     single = {tags_of_dagster.PARTITION: "2013-01-01T04:00Z"}
@@ -366,7 +366,7 @@ def test_nobody_waits_for_what_was_evicted(world: World) -> None:
 def test_a_backfill_into_the_evicted_past_says_so(world: World) -> None:
     world.land("past", 0)
     world.run("past", "04:00")
-    job = build_definitions(world.store, world.at("04:00")).resolve_job_def("primary__backfilled_job")
+    job = definitions_of(world.store, world.at("04:00")).resolve_job_def("primary__backfilled_job")
     result = job.execute_in_process(
         instance=world.instance,
         partition_key="2013-01-01T00:00Z",
@@ -487,7 +487,7 @@ def test_the_job_and_its_schedule(world: World) -> None:
     assert result.success
     world.ledger.catch_up()
     assert world.row("job", 0).evicted_by == result.run_id
-    repository = build_definitions(world.store, world.settings).get_repository_def()
+    repository = definitions_of(world.store, world.settings).get_repository_def()
     assert {one.name: one.cron_schedule for one in repository.schedule_defs} == {
         "primary__retention_hours_6_schedule": "0 0,6,12,18 * * *",
         "cold__retention_leftovers_schedule": "0 0,6,12,18 * * *",
@@ -514,7 +514,7 @@ def schedule_tick(
     world: World, settings: Settings, time: int, job: str = "primary__retention_hours_6"
 ) -> tuple[int, str | None]:
     """How many runs a tick at that hour of the real clock starts, and why none."""
-    repository = build_definitions(world.store, settings).get_repository_def()
+    repository = definitions_of(world.store, settings).get_repository_def()
     schedule = repository.get_schedule_def(f"{job}_schedule")
     with dg.build_schedule_context(world.instance, scheduled_execution_time=hour(time)) as context:
         found = schedule.evaluate_tick(context)
@@ -528,7 +528,7 @@ def test_a_tick_between_passes_is_skipped(world: World) -> None:
 
 def sensor_tick(world: World, time: str, cursor: str | None) -> tuple[list[str | None], str | None]:
     """The run keys of what a tick starts at that time of the falcon clock, and the next cursor."""
-    repository = build_definitions(world.store, world.at(time)).get_repository_def()
+    repository = definitions_of(world.store, world.at(time)).get_repository_def()
     sensor = repository.get_sensor_def("primary__retention_at_once")
     with dg.build_sensor_context(world.instance, cursor=cursor, repository_def=repository) as context:
         found = sensor.evaluate_tick(context)
@@ -554,7 +554,7 @@ def test_passes_follow_a_simulated_clock(world: World) -> None:
 
 
 def test_by_the_real_clock_passes_are_the_schedules(world: World) -> None:
-    repository = build_definitions(world.store, world.settings).get_repository_def()
+    repository = definitions_of(world.store, world.settings).get_repository_def()
     sensor = repository.get_sensor_def("primary__retention_at_once")
     cursor = "2014-01-01T00:00:00+00:00 2013-01-01T00:00:00+00:00"
     with dg.build_sensor_context(world.instance, cursor=cursor, repository_def=repository) as context:
@@ -563,7 +563,7 @@ def test_by_the_real_clock_passes_are_the_schedules(world: World) -> None:
 
 def test_a_pass_that_has_not_ended_is_waited_for(world: World) -> None:
     _, cursor = sensor_tick(world, "05:00", None)
-    job = build_definitions(world.store, world.settings).resolve_job_def("primary__retention_hours_6")
+    job = definitions_of(world.store, world.settings).resolve_job_def("primary__retention_hours_6")
     run = world.instance.create_run_for_job(job, status=dg.DagsterRunStatus.STARTED)
     started, cursor = sensor_tick(world, "06:00", cursor)
     assert started == []

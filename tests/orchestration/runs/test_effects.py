@@ -15,7 +15,7 @@ from falcon_assets.events.process_instances import InstanceChanged
 from falcon_assets.events.work_done import WorkDone
 from falcon_assets.ledger.tables import CONSUMED, FEED_INSTANCES, PROCESS_INSTANCES
 from falcon_assets.model.instant import format_instant, parse_instant
-from falcon_assets.orchestration.code_location import build_definitions
+from falcon_assets.orchestration.code_location import definitions_of
 from falcon_assets.orchestration.coordination.collector import Collector
 from falcon_assets.orchestration.coordination.coordinator import Coordinator
 from falcon_assets.orchestration.coordination.late_arrival import LateArrivalHandler
@@ -96,7 +96,7 @@ class World(LedgerWorld):
         LateArrivalHandler(self.at(time).now, chosen).decide(self.ledger)
         outlook = Coordinator(self.store, self.at(time), chosen).decide(self.ledger)
         assert outlook.problems == {}
-        definitions = build_definitions(self.store, self.at(time))
+        definitions = definitions_of(self.store, self.at(time))
         for run in outlook.runs:
             definitions.resolve_job_def(run.job_name).execute_in_process(
                 instance=self.instance,
@@ -127,7 +127,7 @@ def world(
 
 
 def test_the_effect_is_an_asset_of_its_own(world: World) -> None:
-    definitions = build_definitions(world.store, world.settings)
+    definitions = definitions_of(world.store, world.settings)
     dg.Definitions.validate_loadable(definitions)
     specs = {spec.key: spec for spec in definitions.resolve_all_asset_specs()}
     assert sorted(key.to_user_string() for key in specs) == [
@@ -212,7 +212,7 @@ def test_a_process_without_inputs_and_outputs_runs_at_its_time(world: World) -> 
 def test_an_instance_of_a_deleted_run_waits_again(world: World) -> None:
     settings, chosen = world.at("15:00"), world.store.workloads_of("heart-beat")
     (run,) = Coordinator(world.store, settings, chosen).decide(world.ledger).runs
-    job = build_definitions(world.store, settings).resolve_job_def(run.job_name)
+    job = definitions_of(world.store, settings).resolve_job_def(run.job_name)
     made = world.instance.create_run_for_job(job, tags=dict(run.tags), status=dg.DagsterRunStatus.NOT_STARTED)
     event = dg.DagsterEvent(dg.DagsterEventType.RUN_START.value, run.job_name, message="started")
     world.instance.report_dagster_event(event, made.run_id)

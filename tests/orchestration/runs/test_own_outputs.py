@@ -14,7 +14,7 @@ from sqlalchemy import select
 from falcon_assets.catalog.store import load_entities
 from falcon_assets.ledger.tables import PROCESS_INSTANCES
 from falcon_assets.model.instant import parse_instant
-from falcon_assets.orchestration.code_location import build_definitions
+from falcon_assets.orchestration.code_location import definitions_of
 from falcon_assets.orchestration.coordination.collector import Collector
 from falcon_assets.orchestration.coordination.coordinator import Coordinator
 from falcon_assets.orchestration.coordination.late_arrival import LateArrivalHandler
@@ -112,7 +112,7 @@ class World(LedgerWorld):
         return [json.loads(line)["n"] for line in lines]
 
     def definitions(self, time: str) -> dg.Definitions:
-        return build_definitions(self.store, self.at(time))
+        return definitions_of(self.store, self.at(time))
 
     def materialize(self, job: str, first: int, last: int) -> bool:
         """A range of partitions in one run, as the UI starts it."""

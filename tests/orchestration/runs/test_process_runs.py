@@ -15,7 +15,7 @@ from falcon_assets.events.feed_instances import FeedInstanceAvailable
 from falcon_assets.events.process_instances import InstanceChanged
 from falcon_assets.events.work_done import WorkDone
 from falcon_assets.model.instant import format_instant, parse_instant
-from falcon_assets.orchestration.code_location import build_definitions
+from falcon_assets.orchestration.code_location import definitions_of
 from falcon_assets.planning.instances.instance_record import InstanceState
 from falcon_assets.settings import Settings
 from tests.builders import cluster_yaml
@@ -97,7 +97,7 @@ FILES = {"all.yaml": ENTITIES, "sum_up.sql": SUM_UP, "count.sql": COUNT, "so_far
 
 @pytest.fixture(scope="module")
 def definitions(settings: Settings, write_entities: Callable[[dict[str, str]], Path]) -> dg.Definitions:
-    return build_definitions(load_entities(write_entities(FILES)), settings)
+    return definitions_of(load_entities(write_entities(FILES)), settings)
 
 
 @pytest.fixture(scope="module")
@@ -157,7 +157,7 @@ def test_a_missing_input_fails_before_any_spark_work(
     """Whoever asked for Spark here would hear that nobody answers."""
     for name, text in FILES.items():
         (tmp_path / name).write_text(text.replace("local[2]", "sc://127.0.0.1:1"))
-    away = build_definitions(load_entities(tmp_path), settings)
+    away = definitions_of(load_entities(tmp_path), settings)
     result = materialize("sum-up", "2013-01-05T03:00Z", of=away)
     assert not result.success
     assert failure(result) == (

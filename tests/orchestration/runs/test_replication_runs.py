@@ -11,7 +11,7 @@ import pytest
 from falcon_assets.catalog.store import load_entities
 from falcon_assets.events.work_done import FilesCopied
 from falcon_assets.model.instant import parse_instant
-from falcon_assets.orchestration.code_location import build_definitions
+from falcon_assets.orchestration.code_location import definitions_of
 from falcon_assets.orchestration.platform.open_ledger import open_ledger
 from falcon_assets.settings import Settings
 from tests.builders import cluster_yaml
@@ -60,7 +60,7 @@ def world(
 
 
 def test_assets_and_jobs_of_targets(world: ReplicationWorld) -> None:
-    definitions = build_definitions(world.store, world.settings)
+    definitions = definitions_of(world.store, world.settings)
     spec = definitions.resolve_assets_def(dg.AssetKey(["backup", "plain"])).specs_by_key[
         dg.AssetKey(["backup", "plain"])
     ]

@@ -11,7 +11,7 @@ import pytest
 from falcon_assets.catalog.store import load_entities
 from falcon_assets.ledger.tables import PROCESS_INSTANCES
 from falcon_assets.model.instant import format_instant, parse_instant
-from falcon_assets.orchestration.code_location import build_definitions
+from falcon_assets.orchestration.code_location import definitions_of
 from falcon_assets.orchestration.coordination.coordinator import Coordinator, Outlook
 from falcon_assets.orchestration.platform.open_ledger import open_ledger
 from falcon_assets.orchestration.retention.pending_readers import PendingReaders
@@ -94,7 +94,7 @@ EXPECTED = {
 
 def test_what_can_be_written_is_launched_in_partitions_that_exist(world: World) -> None:
     outlook = world.look("12:00")
-    definitions = build_definitions(world.store, world.at("12:00"))
+    definitions = definitions_of(world.store, world.at("12:00"))
     launched: dict[str, list[str]] = {}
     for run in outlook.runs:
         name = run.workload.name
@@ -112,7 +112,7 @@ def test_what_can_be_written_is_launched_in_partitions_that_exist(world: World) 
 
 
 def test_they_run_to_their_end(world: World) -> None:
-    definitions = build_definitions(world.store, world.at("12:00"))
+    definitions = definitions_of(world.store, world.at("12:00"))
     for run in world.look("12:00").runs:
         if run.workload.name in ("one-to-one", "day"):
             job = definitions.resolve_job_def(run.job_name)
@@ -141,7 +141,7 @@ def test_retention_keeps_nothing_for_what_does_not_run(world: World) -> None:
 
 def test_a_person_asks_for_partitions_that_exist(world: World) -> None:
     """Of a feed that outlives its process there are others: they fail in a sentence, one by one."""
-    definitions = build_definitions(world.store, world.at("12:00"))
+    definitions = definitions_of(world.store, world.at("12:00"))
     days = definitions.get_assets_def(dg.AssetKey(["primary", "days"])).partitions_def
     assert days is not None
     assert days.get_partition_keys() == EXPECTED["day"]
