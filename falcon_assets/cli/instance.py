@@ -24,13 +24,13 @@ def instance() -> None:
 
 @instance.command()
 @click.argument("feed")
-@click.option("--start", metavar="INSTANT", required=True, help="The first one to look at (YYYY-MM-DDTHH:MMZ).")
-@click.option("--end", metavar="INSTANT", required=True, help="The last one to look at; it is included.")
+@click.option("--start", metavar="INSTANT", required=True, help="The first to check (YYYY-MM-DDTHH:MMZ).")
+@click.option("--end", metavar="INSTANT", required=True, help="The last to check; it is included.")
 @click.option("--cluster", help="Only on that cluster.")
 def collect(feed: str, start: str, end: str, cluster: str | None) -> None:
-    """Look now for instances of FEED that landed from outside, however old they are, and record them.
+    """Find instances of FEED that landed from outside, however old they are, and record them now.
 
-    Those that are recorded already are looked at too; where their files changed, they are recorded as another version.
+    Those that are recorded already are checked too; where their files changed, they are recorded as another version.
     What is missing is said. The exit code is 1 where something could not be read.
     """
     first, last = parse_instant(start), parse_instant(end)

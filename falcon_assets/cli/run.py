@@ -35,8 +35,8 @@ _INTERRUPTED = "Interrupted: what was finished is recorded, the rest runs the ne
 def run(until: str | None, pipeline: str | None, process: str | None) -> None:
     """Run everything whose time and inputs have come, in this process, until nothing is ready any more.
 
-    Looks for data that landed, runs scheduled processes and replications in the order of their inputs, waits for
-    retries, and ends when what is left waits for data. What cannot be reached or looked at is left out and named. The
+    Finds data that landed, runs scheduled processes and replications in the order of their inputs, waits for
+    retries, and ends when what is left waits for data. What cannot be reached or read is left out and named. The
     exit code is 1 where something was left out, or an instance failed or timed out for good.
     """
     with ends_in_time(_INTERRUPTED, abandon):
