@@ -91,7 +91,7 @@ def _evict(folder: Path) -> Steps:
     root = _tree(folder)
     store, feed = ClusterStore(CLUSTER, folder, {}), _feed("delete")
     started = time.perf_counter()
-    found = stored_instances(store, feed, CLUSTER)
+    found = stored_instances(store, feed)
     verdicts = plan_eviction(InstancePaths(feed, CLUSTER), found, START + timedelta(days=9000))
     planned = time.perf_counter()
     gone = [one for one in evict(store, verdicts, feed.availability_flag) if not one.error]

@@ -74,7 +74,7 @@ def land_instance(store: ClusterStore, feed: Feed, instance: datetime) -> str:
 
 
 def verdicts_of(store: ClusterStore, feed: Feed) -> list[Verdict]:
-    return plan_eviction(InstancePaths(feed, store.cluster), stored_instances(store, feed, store.cluster), NOW)
+    return plan_eviction(InstancePaths(feed, store.cluster), stored_instances(store, feed), NOW)
 
 
 def evicted(store: ClusterStore, feed: Feed, target: ClusterStore | None = None) -> list[Evicted]:
@@ -107,7 +107,7 @@ def test_the_tree_of_a_feed(any_store: ClusterStore) -> None:
     land_instance(any_store, feed, OLD)
     land(any_store, "/stats/2013-01-01-05", {"counts": "f"})
     land(any_store, "/stats/2013-01-01-05.bak", {"counts": "f"})
-    assert stored_instances(any_store, feed, any_store.cluster) == [
+    assert stored_instances(any_store, feed) == [
         StoredInstance(OLDER, (StoredLocation("stats", "/stats/2013-01-01-05", "/stats"),)),
         StoredInstance(
             OLD,
@@ -131,7 +131,7 @@ def test_what_belongs_to_the_feed_and_not_to_an_instance_stays(any_store: Cluste
 
 
 def test_nothing_there_is_nothing_found(any_store: ClusterStore) -> None:
-    assert stored_instances(any_store, feed_with(any_store.cluster.name), any_store.cluster) == []
+    assert stored_instances(any_store, feed_with(any_store.cluster.name)) == []
 
 
 def test_emptied_folders_go_up_to_the_fixed_prefix(store: ClusterStore) -> None:
@@ -189,7 +189,7 @@ def test_links_are_not_followed(store: ClusterStore, tmp_path: Path, link: str, 
     place = Path(store.path("/raw/flights")) / link
     place.parent.mkdir(parents=True)
     place.symlink_to(behind / link)
-    assert stored_instances(store, feed_with(), store.cluster) == []
+    assert stored_instances(store, feed_with()) == []
     # Neither where the link came after the decision.
     location = StoredLocation("data", "/raw/flights/2013/01/02/05", "/raw/flights")
     (gone,) = evict(store, [Verdict(StoredInstance(OLD, (location,)), "delete", "")], "_SUCCESS")
@@ -215,14 +215,14 @@ def test_a_prefix_that_is_a_link_out_is_refused(store: ClusterStore, tmp_path: P
     Path(store.path("/raw")).parent.mkdir(parents=True)
     Path(store.path("/raw")).symlink_to(tmp_path / "elsewhere")
     with pytest.raises(StorageError, match=r"'/raw/flights' leaves the root .* by a symbolic link"):
-        stored_instances(store, feed_with(), store.cluster)
+        stored_instances(store, feed_with())
 
 
 def test_a_template_that_reaches_above_its_prefix_is_refused(store: ClusterStore) -> None:
     locations = {"data": "/raw/${YEAR}/${MONTH}/${DAY}/${HOUR}/${up}/precious"}
     feed = feed_with(locations=locations, properties={"up": "../.."})
     with pytest.raises(ExpressionError, match=r"a variable puts '..' into the path"):
-        stored_instances(store, feed, store.cluster)
+        stored_instances(store, feed)
     with pytest.raises(ValueError, match=r"a path must not contain '..'"):
         feed_with(locations={"data": "/raw/${YEAR}/../precious"})
 
@@ -261,7 +261,7 @@ def test_a_path_that_instances_share_is_refused(store: ClusterStore, kind: str, 
     """None of them may take it away from the others."""
     feed = feed_with(locations={**LOCATIONS, kind: shared})
     with pytest.raises(StorageError, match=r"is coarser than the frequency hours\(1\)"):
-        stored_instances(store, feed, store.cluster)
+        stored_instances(store, feed)
 
 
 def test_statistics_and_metadata_in_one_file_and_inside_of_the_data(store: ClusterStore) -> None:
@@ -457,7 +457,7 @@ def test_hours_of_a_year_come_back_in_order(store: ClusterStore) -> None:
     paths = InstancePaths(feed, store.cluster)
     for hour in hours:
         land(store, paths.data(hour))
-    found = stored_instances(store, feed, store.cluster)
+    found = stored_instances(store, feed)
     assert [instance.nominal for instance in found] == hours
     assert {instance.locations[0].prefix for instance in found} == {"/raw"}
     assert format_instant(found[0].nominal) == "2013-01-01T05:00Z"

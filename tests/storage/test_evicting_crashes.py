@@ -70,7 +70,7 @@ class Feed:
         feed = make_feed(
             locations=LOCATIONS, clusters=[{"name": "primary", "validity": VALIDITY, "retention": retention}]
         )
-        found = stored_instances(self.store, feed, CLUSTER)
+        found = stored_instances(self.store, feed)
         self.verdicts: list[Verdict] = plan_eviction(InstancePaths(feed, CLUSTER), found, NOW)
 
     def _write(self, name: str, content: str) -> None:

@@ -249,9 +249,9 @@ def test_what_goes_is_what_the_oracle_says(tree: tuple[Layout, list[tuple[str, s
         )
         if any((root / above).is_symlink() for place in (layout, STATS) for above in fixed_prefix(place)):
             with pytest.raises(StorageError, match="leaves the root"):
-                stored_instances(store, feed, store.cluster)
+                stored_instances(store, feed)
             return
-        found = stored_instances(store, feed, store.cluster)
+        found = stored_instances(store, feed)
         verdicts = plan_eviction(InstancePaths(feed, store.cluster), found, NOW)
         refused = [one.error for one in evict(store, verdicts, "_SUCCESS", target) if one.error]
         assert action != "delete" or refused == []

@@ -106,7 +106,7 @@ def keys(store: ClusterStore) -> set[str]:
 
 
 def verdicts_of(store: ClusterStore, feed: Feed) -> list[Verdict]:
-    return plan_eviction(InstancePaths(feed, store.cluster), stored_instances(store, feed, store.cluster), NOW)
+    return plan_eviction(InstancePaths(feed, store.cluster), stored_instances(store, feed), NOW)
 
 
 def evicted(store: ClusterStore, feed: Feed, target: ClusterStore | None = None) -> list[Evicted]:
@@ -116,7 +116,7 @@ def evicted(store: ClusterStore, feed: Feed, target: ClusterStore | None = None)
 
 
 def old_instance(store: ClusterStore, feed: Feed) -> StoredInstance:
-    (found,) = (one for one in stored_instances(store, feed, store.cluster) if one.nominal == OLD)
+    (found,) = (one for one in stored_instances(store, feed) if one.nominal == OLD)
     return found
 
 

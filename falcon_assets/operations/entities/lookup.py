@@ -8,10 +8,7 @@ from datetime import datetime
 from pathlib import Path
 
 from falcon_assets.catalog.store import EntityStore
-from falcon_assets.model.cluster import Cluster
-from falcon_assets.model.feed import Feed
 from falcon_assets.model.instant import format_instant
-from falcon_assets.model.path_template import PathTemplate
 from falcon_assets.model.store_url import store_url
 from falcon_assets.operations.installation import Installation
 from falcon_assets.operations.paging import Fields, Page, Query, select
@@ -87,7 +84,7 @@ def _owned(paths: InstancePaths, path: str, home: Path, folder: Path) -> Iterato
         if instance is not None:
             yield "data", instance
         return
-    for location, template in _templates(feed, cluster):
+    for location, template in paths.templates():
         place = paths.place(template)
         root = place.root or store_url(cluster.interfaces.write.endpoint, home)
         for inside in _below(root, path, folder, bare=place.root is None):
@@ -96,13 +93,6 @@ def _owned(paths: InstancePaths, path: str, home: Path, folder: Path) -> Iterato
             if instance is not None:
                 yield location, instance
                 break
-
-
-def _templates(feed: Feed, cluster: Cluster) -> Iterator[tuple[str, PathTemplate]]:
-    locations = feed.locations_on(cluster.name)
-    for name, template in (("data", locations.data), ("stats", locations.stats), ("meta", locations.meta)):
-        if template is not None and template.is_timed:
-            yield name, template
 
 
 def _below(root: str, path: str, folder: Path, *, bare: bool) -> Iterator[str]:

@@ -6,10 +6,11 @@ feeds of days and months show the wall clock of the feed's zone. So in either ca
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
-from typing import NamedTuple
+from typing import Literal, NamedTuple, TypeAlias
 
 from falcon_assets.errors import ExpressionError
 from falcon_assets.model.cluster import Cluster
@@ -19,6 +20,8 @@ from falcon_assets.model.path_template import TIME_VARIABLES, PathTemplate
 from falcon_assets.model.template import Variable, value_of
 from falcon_assets.model.wall_clock import to_wall
 from falcon_assets.planning.time.timeline import Timeline, feed_timeline
+
+LocationKind: TypeAlias = Literal["data", "stats", "meta"]
 
 
 class Place(NamedTuple):
@@ -54,17 +57,6 @@ class InstancePaths:
             ExpressionError: the template names an unknown variable or leaves the root.
         """
         return self.template.render(self.wall(instance), {})
-
-    def stats(self, instance: datetime) -> str | None:
-        """The path of its statistics; None where it has none of its own."""
-        return self._beside(self.feed.locations_on(self.cluster.name).stats, instance)
-
-    def meta(self, instance: datetime) -> str | None:
-        """The path of its metadata; None where it has none of its own."""
-        return self._beside(self.feed.locations_on(self.cluster.name).meta, instance)
-
-    def _beside(self, template: PathTemplate | None, instance: datetime) -> str | None:
-        return self.render(template, instance) if template and template.is_timed else None
 
     def render(self, template: PathTemplate, instance: datetime) -> str:
         """The path of ``instance`` by another template of the feed, such as ``retention.archive_to``."""
@@ -127,9 +119,19 @@ class InstancePaths:
         Raises:
             ExpressionError: a template names an unknown variable or leaves its root.
         """
+        return frozenset((self.root, *(self.place(template).root for _, template in self.templates())))
+
+    def templates(self) -> Iterator[tuple[LocationKind, PathTemplate]]:
+        """The locations that instances have something in, as declared: what has no time in it belongs to the feed."""
         locations = self.feed.locations_on(self.cluster.name)
-        beside = (one for one in (locations.stats, locations.meta) if one is not None and one.is_timed)
-        return frozenset((self.root, *(self.place(one).root for one in beside)))
+        declared: tuple[tuple[LocationKind, PathTemplate | None], ...] = (
+            ("data", locations.data),
+            ("stats", locations.stats),
+            ("meta", locations.meta),
+        )
+        for kind, template in declared:
+            if template is not None and (kind == "data" or template.is_timed):
+                yield kind, template
 
     @cached_property
     def _data(self) -> Place:

@@ -6,15 +6,13 @@ from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from heapq import nlargest
 from operator import itemgetter
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Literal, NamedTuple
 
 from falcon_assets.model.feed import Retention
-from falcon_assets.planning.instances.instance_paths import InstancePaths
+from falcon_assets.planning.instances.instance_paths import InstancePaths, LocationKind
 from falcon_assets.planning.instances.reason import Reason
 from falcon_assets.planning.retention.limits import before
 from falcon_assets.planning.retention.reasons_to_keep import KEEPS, Keeping, Need
-
-LocationKind: TypeAlias = Literal["data", "stats", "meta"]
 
 
 class StoredLocation(NamedTuple):

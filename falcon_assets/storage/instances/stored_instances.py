@@ -6,17 +6,16 @@ from collections.abc import Iterator
 from datetime import datetime
 
 from falcon_assets.errors import StorageError
-from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.feed import Feed
 from falcon_assets.model.path_template import PathTemplate
-from falcon_assets.planning.instances.instance_paths import InstancePaths, Place
-from falcon_assets.planning.retention.eviction import LocationKind, StoredInstance, StoredLocation
+from falcon_assets.planning.instances.instance_paths import InstancePaths
+from falcon_assets.planning.retention.eviction import StoredInstance, StoredLocation
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.errors import explained
 from falcon_assets.storage.instances.template_walk import Names, TemplateWalk
 
 
-def stored_instances(store: ClusterStore, feed: Feed, cluster: Cluster) -> list[StoredInstance]:
+def stored_instances(store: ClusterStore, feed: Feed) -> list[StoredInstance]:
     """Every instance of ``feed`` that has something in its locations data, stats or meta, oldest first.
 
     A folder or file counts when its path matches the template of its location exactly and is that of an existing
@@ -26,19 +25,23 @@ def stored_instances(store: ClusterStore, feed: Feed, cluster: Cluster) -> list[
     Args:
         store: Where the feed's data lies.
         feed: The feed.
-        cluster: The cluster of ``store``.
 
     Raises:
         StorageError: the feed is a table there, a fixed prefix leaves the root, a template is coarser than the
             frequency, or a folder cannot be read.
         ExpressionError: a template names an unknown variable or reaches above its prefix by ``..``.
-        UnknownEntityError: the feed is not on ``cluster``.
+        UnknownEntityError: the feed is not on the store's cluster.
     """
+    cluster = store.cluster
     if feed.table_on(cluster.name):
         raise StorageError(f"feed {feed.name!r} on cluster {cluster.name!r} is a table: it has no paths to list")
     paths = InstancePaths(feed, cluster)
     found: dict[datetime, dict[str, StoredLocation]] = {}
-    for kind, (root, template) in _places(paths):
+    for kind, declared in paths.templates():
+        if declared.missing_for(feed.frequency):
+            # Several instances would go where one is decided on.
+            raise StorageError(f"{declared.text!r} is coarser than the frequency {feed.frequency}")
+        root, template = paths.place(declared)
         prefix = template.fixed_prefix({})
         for path in _existing(store.at(root), template):
             instance = paths.instance(path, template)
@@ -46,22 +49,6 @@ def stored_instances(store: ClusterStore, feed: Feed, cluster: Cluster) -> list[
                 location = StoredLocation(kind, path, prefix, root)
                 found.setdefault(instance, {}).setdefault(location.place, location)
     return [StoredInstance(instance, tuple(found[instance].values())) for instance in sorted(found)]
-
-
-def _places(paths: InstancePaths) -> Iterator[tuple[LocationKind, Place]]:
-    locations = paths.feed.locations_on(paths.cluster.name)
-    declared: tuple[tuple[LocationKind, PathTemplate | None], ...] = (
-        ("data", locations.data),
-        ("stats", locations.stats),
-        ("meta", locations.meta),
-    )
-    for kind, template in declared:
-        if template is None or (kind != "data" and not template.is_timed):
-            continue  # what has no time in it belongs to the feed, and stays
-        if template.missing_for(paths.feed.frequency):
-            # Several instances would go where one is decided on.
-            raise StorageError(f"{template.text!r} is coarser than the frequency {paths.feed.frequency}")
-        yield kind, paths.place(template)
 
 
 def _existing(store: ClusterStore, template: PathTemplate) -> Iterator[str]:

@@ -59,7 +59,7 @@ class FileStorage(StorageKind):
                 yield instance, path
 
     def stored(self, feed: Feed) -> list[StoredInstance]:
-        return stored_instances(self.store, feed, self.store.cluster)
+        return stored_instances(self.store, feed)
 
     @property
     def tells_changes(self) -> bool:

@@ -158,10 +158,11 @@ def test_variables_and_prefix():
 
 def test_stats_meta_and_other_templates():
     instance = parse_instant("2013-01-01T05:00Z")
-    assert (paths().stats(instance), paths().meta(instance)) == (None, None)
+    assert [kind for kind, _ in paths().templates()] == ["data"]
     locations = {"data": "/d/${YEAR}/${MONTH}/${DAY}/${HOUR}", "stats": "s/${YEAR}/", "meta": "//m/${HOUR}"}
     found = paths(locations=locations)
-    assert (found.stats(instance), found.meta(instance)) == ("/s/2013", "/m/05")
+    shown = {kind: found.render(template, instance) for kind, template in found.templates()}
+    assert shown == {"data": "/d/2013/01/01/05", "stats": "/s/2013", "meta": "/m/05"}
     assert found.render(PathTemplate.parse("/archive/${YEAR}"), instance) == "/archive/2013"
 
 
@@ -191,7 +192,7 @@ def test_statistics_may_lie_on_other_stores():
     data = "s3://lake/a/${YEAR}/${MONTH}/${DAY}/${HOUR}"
     found = paths(locations={"data": data, "stats": "/s/${YEAR}", "meta": "gs://m/about"})
     assert found.roots == {"s3://lake/a", None}, "what has no time in it belongs to no instance"
-    assert found.stats(parse_instant("2013-01-02T05:00Z")) == "/s/2013"
+    assert [kind for kind, _ in found.templates()] == ["data", "stats"]
 
 
 def test_a_table_has_its_uri():
