@@ -1,13 +1,14 @@
 """What is generated on the pages of this site: tables of the entities from their models, the drawing of the rooms.
 
-A page names it in a comment on a line of its own: ``<!-- table: feed -->``, ``<!-- engines -->`` or ``<!-- rooms -->``.
+A page names it in a comment on a line of its own: ``<!-- table: feed -->``, ``<!-- counterparts: feed -->``,
+``<!-- engines -->`` or ``<!-- rooms -->``.
 """
 
 from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from html import escape
 from pathlib import Path
@@ -19,6 +20,8 @@ from mkdocs.exceptions import PluginError
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
+from falcon_assets.falcon_xml.counterparts import KINDS
+from falcon_assets.falcon_xml.rules import Rule
 from falcon_assets.model.base import EntityName, NonEmpty
 from falcon_assets.model.cluster import Cluster, EnvironmentValue, StorageOption
 from falcon_assets.model.expression import InstanceExpression
@@ -90,11 +93,28 @@ def on_page_markdown(markdown: str, **_: Any) -> str:
 def _generated(mark: re.Match[str]) -> str:
     if mark[1] == "table" and mark[2] in TABLES:
         return table(TABLES[mark[2]])
+    if mark[1] == "counterparts" and mark[2] in KINDS:
+        return counterparts(KINDS[mark[2]])
     if mark[1] == "engines":
         return "\n".join(f"#### {_engine(model)}\n\n{table(model)}" for model in ENGINES)
     if mark[1] == "rooms":
         return rooms()
     raise PluginError(f"{mark[0]}: nothing of that name is generated")
+
+
+def counterparts(rules: Sequence[Rule]) -> str:
+    """What becomes of each element and attribute of Falcon's XML."""
+    rows = "".join(f"| `{source}` | {said} |\n" for source, said in dict.fromkeys(_counterparts(rules)))
+    return f"| Falcon's XML | Here |\n| --- | --- |\n{rows}"
+
+
+def _counterparts(rules: Sequence[Rule], around: str = "", within: str = "") -> Iterator[tuple[str, str]]:
+    for rule in rules:
+        if rule.rules:
+            yield from _counterparts(rule.rules, f"{around}{rule.source}/", f"{within}{rule.key}.")
+        else:
+            key = f"`{within}{rule.key}`"
+            yield around + rule.source, key if rule.key else f"not imported: {rule.advice}".replace("|", r"\|")
 
 
 def _engine(model: type[BaseModel]) -> str:

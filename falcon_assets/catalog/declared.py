@@ -51,6 +51,7 @@ class Definitions:
         processes: The processes.
         again: Entities whose name was already taken, each with the first of that name.
         unparsed: Kind and name of entities that are there but could not be parsed; kind "" = not known.
+        files_to_come: Workflows that are about to be written with the definitions, relative to ``root``.
     """
 
     root: Path
@@ -59,6 +60,7 @@ class Definitions:
     processes: dict[str, Declared[Process]]
     again: tuple[tuple[Document, Document], ...]
     unparsed: frozenset[tuple[str, str]]
+    files_to_come: frozenset[str] = frozenset()
 
     def is_unparsed(self, kind: str, name: str) -> bool:
         """Whether there may be such an entity, which has problems of its own: then nothing is said about it here."""

@@ -74,15 +74,27 @@ def file_content(path: Path, root: Path) -> bytes:
     try:
         if path.is_symlink() and not path.resolve(strict=True).is_relative_to(root.resolve()):
             raise UnfitFileError("the link leads out of the folder of the definitions: what it leads to is not read")
+    except (OSError, RuntimeError) as error:  # RuntimeError: a link to itself, before Python 3.13
+        reason = error.strerror if isinstance(error, OSError) else "it is a link to itself"
+        raise UnfitFileError(f"the file cannot be read: {reason}") from error
+    return plain_content(path)
+
+
+def plain_content(path: Path) -> bytes:
+    """What is in a file that somebody named.
+
+    Raises:
+        UnfitFileError: it cannot be read, is no regular file or is too large.
+    """
+    try:
         # Not blocking: opening a pipe would wait for somebody who writes into it.
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
         with os.fdopen(descriptor, "rb") as file:
             if not stat.S_ISREG(os.fstat(descriptor).st_mode):
                 raise UnfitFileError("it is not a plain file")
             raw = file.read(MAX_FILE_BYTES + 1)
-    except (OSError, RuntimeError) as error:  # RuntimeError: a link to itself, before Python 3.13
-        reason = error.strerror if isinstance(error, OSError) else "it is a link to itself"
-        raise UnfitFileError(f"the file cannot be read: {reason}") from error
+    except OSError as error:
+        raise UnfitFileError(f"the file cannot be read: {error.strerror}") from error
     if len(raw) > MAX_FILE_BYTES:
         raise UnfitFileError(f"the file has more than {MAX_FILE_BYTES:,} bytes: divide it")
     return raw

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping
 from importlib import import_module
+from keyword import iskeyword
 from typing import Any
 
 import click
@@ -22,6 +23,7 @@ COMMANDS = {
     "retention": "Show what would go from the clusters, what stays and why.",
     "ledger": "Show how far the ledger is; make it anew.",
     "spark": "Keep a local Spark Connect server warm: start, stop, status.",
+    "import": "Turn definitions of Apache Falcon into entities in YAML.",
     "doctor": "Check that this machine is ready.",
 }
 """Command -> its one line in ``falcon --help``."""
@@ -34,7 +36,7 @@ class LazyGroup(click.Group):
         """Imports nothing.
 
         Args:
-            package: The module ``NAME`` in it holds the command ``NAME``, with '-' as '_'.
+            package: The module ``NAME`` in it holds the command ``NAME``, with '-' as '_', and ``_`` after keywords.
             table: Command -> its one line in the help text.
             options: As for any group.
         """
@@ -49,7 +51,7 @@ class LazyGroup(click.Group):
         """The command, imported now; None where there is none of that name."""
         if cmd_name not in self.table:
             return None
-        name = cmd_name.replace("-", "_")
+        name = cmd_name.replace("-", "_") + "_" * iskeyword(cmd_name)
         with imports_without_gc():
             command: click.Command = getattr(import_module(f"{self.package}.{name}"), name)
         return command

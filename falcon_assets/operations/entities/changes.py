@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import unified_diff
 from pathlib import Path
 from typing import Literal, TypeAlias
 
-from falcon_assets.catalog.checks import check_all
+from falcon_assets.catalog.additions import free_path, problems_of
 from falcon_assets.catalog.declared import KINDS, parse_documents
 from falcon_assets.catalog.definition_files import MAX_BYTES, MAX_FILE_BYTES, MAX_FILES
 from falcon_assets.catalog.documents import Document, Files, shown_path
@@ -35,8 +34,6 @@ Action: TypeAlias = Literal["submitted", "updated", "deleted", "unchanged"]
 _STARS = re.compile(r"\*+")
 ANY_KIND = "entity"
 """Of what is not there, and was named without its kind."""
-_FOLDERS = {"cluster": "clusters", "feed": "feeds", "process": "processes"}
-"""Where the file of a new entity is."""
 
 
 @dataclass(frozen=True)
@@ -90,7 +87,7 @@ def plan_submit(stored: Stored, given: Stored) -> Plan:
     warnings = _checked(stored, wanted)
     taken, files, changes = set(stored.files.contents), [], []
     for (kind, name), document in wanted.items():
-        path = _free_path(stored.root, kind, name, taken)
+        path = free_path(stored.root, kind, name, taken)
         taken.add(path)
         text = _own_text(given, document)
         changes.append(EntityChange(kind, name, "submitted", shown_path(path)))
@@ -219,8 +216,7 @@ def _check(stored: Stored, rest: list[Document], new: list[Document]) -> list[Pr
         InvalidDefinitionsError: it has problems.
     """
     files = Files([*rest, *new], list(stored.files.problems), set(stored.files.unread_names))
-    definitions, problems = parse_documents(stored.root, files)
-    problems += check_all(definitions)
+    problems = problems_of(stored.root, files)
     if not all(problem.is_warning for problem in problems):
         raise InvalidDefinitionsError(problems)
     return problems
@@ -282,16 +278,6 @@ def _encoded(text: str, path: Path) -> bytes:
     if len(content) > MAX_FILE_BYTES:
         raise DefinitionStoreError(f"{shown_path(path)} would have more than {MAX_FILE_BYTES:,} bytes")
     return content
-
-
-def _free_path(root: Path, kind: str, name: str, taken: Iterable[Path]) -> Path:
-    """A file that is not there, named after the entity."""
-    folder, number = root / _FOLDERS[kind], 1
-    path = folder / f"{name}.yaml"
-    while path in taken or os.path.lexists(path):
-        number += 1
-        path = folder / f"{name}-{number}.yaml"
-    return path
 
 
 def _diff(change: FileChange) -> str:

@@ -8,11 +8,12 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from falcon_assets.catalog.additions import require_changeable
 from falcon_assets.catalog.declared import KINDS
 from falcon_assets.catalog.definition_files import UnfitFileError, definition_files, file_content
 from falcon_assets.catalog.documents import Files, read_file, shown_path
 from falcon_assets.catalog.journal import apply_changes, locked_tree
-from falcon_assets.errors import DefinitionStoreError, Position, Problem, UnknownEntityError
+from falcon_assets.errors import Position, Problem, UnknownEntityError
 from falcon_assets.ledger.status import forget
 from falcon_assets.model.expression import nearest
 from falcon_assets.operations.entities.changes import (
@@ -197,11 +198,7 @@ def _change(
 
     if request.dry_run:
         return result(plan_of(read_tree(root), request))
-    if settings.read_only:
-        raise DefinitionStoreError(
-            f"FALCON_ENTITY_DEFS_READONLY is set: {shown_path(root)} is deployed by something else; "
-            "--dry-run says what would change"
-        )
+    require_changeable(settings, "--dry-run says what would change")
     with locked_tree(root):
         plan = plan_of(read_tree(root), request)
         if plan.files:

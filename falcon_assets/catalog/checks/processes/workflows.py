@@ -16,7 +16,7 @@ LIB_SUFFIXES = (".jar", ".py", ".zip", ".egg")
 def check_workflows(definitions: Definitions) -> Iterator[Problem]:
     """Missing workflow files, and files outside of the root."""
     root = definitions.root.resolve()
-    verdicts: dict[str, str | None] = {}
+    verdicts: dict[str, str | None] = dict.fromkeys(definitions.files_to_come)
     libs: dict[str, str | None] = {}
     for process in definitions.processes.values():
         for path, workflow in workflows(process.entity):

@@ -1,0 +1,51 @@
+"""Definitions that are about to be written: whether they may be, what would be wrong, and where their files go."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+
+from falcon_assets.catalog.checks import check_all
+from falcon_assets.catalog.declared import parse_documents
+from falcon_assets.catalog.documents import Files, shown_path
+from falcon_assets.errors import DefinitionStoreError, Problem
+from falcon_assets.settings import Settings
+
+_FOLDERS = {"cluster": "clusters", "feed": "feeds", "process": "processes"}
+"""Where the file of a new entity is."""
+
+
+def require_changeable(settings: Settings, instead: str) -> None:
+    """Checks that commands may change the definitions.
+
+    Raises:
+        DefinitionStoreError: they may not; the text ends with what to do ``instead``.
+    """
+    if settings.read_only:
+        where = f"{shown_path(settings.entity_defs)} is deployed by something else"
+        raise DefinitionStoreError(f"FALCON_ENTITY_DEFS_READONLY is set: {where}; {instead}")
+
+
+def problems_of(root: Path, files: Files, workflows: Iterable[str] = ()) -> list[Problem]:
+    """What ``falcon validate`` would say of a tree, in no order.
+
+    Args:
+        root: The folder of the tree.
+        files: What would be in it.
+        workflows: The workflows that would be written with them, relative to ``root``.
+    """
+    definitions, problems = parse_documents(root, files)
+    problems += check_all(replace(definitions, files_to_come=frozenset(workflows)))
+    return problems
+
+
+def free_path(root: Path, kind: str, name: str, taken: Iterable[Path]) -> Path:
+    """A file that is not there, named after the entity."""
+    folder, number = root / _FOLDERS[kind], 1
+    path = folder / f"{name}.yaml"
+    while path in taken or os.path.lexists(path):
+        number += 1
+        path = folder / f"{name}-{number}.yaml"
+    return path

@@ -1,0 +1,179 @@
+"""A file of XML to a document of YAML: rules, what several of them settle together, and comments."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from falcon_assets.falcon_xml.counterparts import KINDS
+from falcon_assets.falcon_xml.elements import Element, UnfitXmlError, parse_xml
+from falcon_assets.falcon_xml.older import modernise
+from falcon_assets.falcon_xml.optional_keys import optional_key
+from falcon_assets.falcon_xml.rules import Conversion, Warned, apply, put, tell_the_rest
+from falcon_assets.falcon_xml.yaml_text import Keys, Node, YamlText, yaml_text
+
+_NAMESPACE = re.compile(r"uri:(falcon|ivory):(cluster|feed|process|datasource):0\.[0-9]+")
+_NO_FORMAT = "format: parquet\nFalcon did not know in which format the files are: write it here where it is another one"
+_NOT_IMPORTED = "Of {file}, not imported (see the warnings of `falcon import xml`):"
+
+
+@dataclass
+class Imported:
+    """An entity.
+
+    Attributes:
+        kind: ``cluster``, ``feed`` or ``process``.
+        name: Its name here.
+        source: The file of XML, to be shown.
+        keys: The document.
+        head: Comments above it.
+        found: Warnings, remains and stubs of workflows.
+    """
+
+    kind: str
+    name: str
+    source: str
+    keys: Keys
+    head: list[str]
+    found: Conversion
+
+    def text(self) -> YamlText:
+        """The document as it is now."""
+        tail: list[str] = []
+        if self.found.remains:
+            tail.append(_NOT_IMPORTED.format(file=self.source))
+            tail += [f"line {line}: {text}" for line, text in sorted(self.found.remains)]
+        return yaml_text(self.keys, self.head, tail)
+
+    def leave_out(self, key_path: str, message: str) -> bool:
+        """Leaves out the value at ``key_path`` because of what is said of it, where the rest is right without it.
+
+        Returns:
+            Whether it was left out.
+        """
+        found = optional_key(self.keys, key_path)
+        if found is None:
+            return False
+        owner, key = found
+        node = owner.pop(key)
+        self.found.warn(node.line, key_path, f"{message}: it is left out")
+        self.found.remains.append((node.line, f"{key_path}\n{yaml_text({key: node}, (), ()).text}"))
+        return True
+
+
+def convert(raw: bytes, source: str) -> Imported | tuple[Warned, ...]:
+    """The entity that a file declares, or why there is none in it.
+
+    Args:
+        raw: What is in the file.
+        source: Its name, to be shown.
+
+    Raises:
+        UnfitXmlError: it is not fit to be read, see :func:`~falcon_assets.falcon_xml.elements.parse_xml`.
+    """
+    parsed = parse_xml(raw)
+    root = parsed.root
+    if root.name not in KINDS or (root.namespace and not _NAMESPACE.fullmatch(root.namespace)):
+        return (Warned(root.line, root.name, _no_entity(root)),)
+    modernise(root)
+    own = root.attribute("name")
+    conversion = Conversion(own.value.strip() if own else "")
+    for line, text in parsed.instructions:
+        conversion.warn(line, f"<?{text.split()[0] if text else ''}?>", "instructions to programs are left out")
+        conversion.remains.append((line, f"<?{text}?>"))
+    head = root.claim_comments()
+    keys: Keys = {"kind": Node(root.name, root.line), **apply(KINDS[root.name], root, conversion, root.name)}
+    if root.name == "feed":
+        _settle_feed(keys, conversion)
+    if root.name == "process":
+        _settle_process(keys, conversion)
+    _settle_acl(keys, root)
+    tell_the_rest(root, conversion, root.name)
+    head += [comment for element in root.all() for comment in element.claim_comments()]
+    name = keys["name"].value if "name" in keys else ""
+    return Imported(root.name, str(name), source, keys, [f"Imported from {source}", *head], conversion)
+
+
+def _no_entity(root: Element) -> str:
+    if root.name == "datasource":
+        return "there are no datasources here: let a process, or what lands the feed, read the data base; left out"
+    return "it is no cluster, feed or process of Apache Falcon: left out"
+
+
+def _settle_feed(keys: Keys, conversion: Conversion) -> None:
+    if "format" not in keys:
+        anchor = next((key for key in ("locations", "table", "clusters") if key in keys), None)
+        if anchor:
+            keys[anchor].comments = [*keys[anchor].comments, _NO_FORMAT]
+    clusters = keys.get("clusters", Node([], 1)).value
+    common = _within(keys.pop("clusters[]", None), "retention")
+    for entry in clusters if isinstance(clusters, list) else ():
+        if isinstance(entry.value, dict):
+            if "lifecycle" not in entry.value:
+                _take_over(entry.value, common, conversion)
+            _settle_retention(entry, conversion)
+
+
+def _within(node: Node | None, key: str) -> Keys:
+    """The mapping at ``key`` of a mapping; empty where there is none."""
+    inner = node.value.get(key) if node is not None and isinstance(node.value, dict) else None
+    return inner.value if inner is not None and isinstance(inner.value, dict) else {}
+
+
+def _take_over(entry: Keys, common: Keys, conversion: Conversion) -> None:
+    """What the lifecycle of the feed says of retention counts, and not the retention of the cluster."""
+    for key, node in common.items():
+        before = put(entry, f"retention.{key}", Node(node.value, node.line))
+        if before is not None and before.value != node.value:
+            rule = f"the feed's lifecycle says {node.value} in line {node.line}, which counts, as in Falcon"
+            conversion.warn(before.line, f"clusters[].retention.{key}", f"it is {before.value}, but {rule}")
+
+
+def _settle_retention(entry: Node, conversion: Conversion) -> None:
+    if not isinstance(entry.value, dict) or "retention" not in entry.value:
+        return
+    node = entry.value["retention"]
+    retention = node.value
+    if not isinstance(retention, dict):
+        return
+    action = retention.get("action", Node("delete", node.line))
+    where = "feed/clusters/cluster/retention/@action"
+    if "archive_to" in retention:
+        if action.value != "archive":
+            rule = "instances are moved to the archive when they are older than retention.limit"
+            conversion.warn(action.line, where, f"{action.value!r} is 'archive' here, with the archival stage: {rule}")
+        retention["action"] = Node("archive", action.line)
+    elif action.value != "delete":
+        why = "write archive_to" if action.value == "archive" else "its instances stay as they are"
+        conversion.warn(action.line, where, f"{action.value!r} is not done here, so nothing is evicted: {why}")
+        limit = retention.get("limit")
+        conversion.remains.append((action.line, f"retention: limit {limit.value if limit else '?'}, {action.value}"))
+        del entry.value["retention"]
+
+
+def _settle_process(keys: Keys, conversion: Conversion) -> None:
+    """Falcon let either end of an SLA be left out."""
+    sla = keys["sla"].value if "sla" in keys else None
+    if not isinstance(sla, dict):
+        return
+    if "should_start_in" not in sla:
+        end = sla["should_end_in"]
+        rule = "shouldStartIn is not given, so it is shouldEndIn here, where both are wanted"
+        conversion.warn(end.line, "process/sla", f"{rule}: {end.value}")
+        keys["sla"].value = {"should_start_in": Node(end.value, end.line), **sla}
+    elif "should_end_in" not in sla:
+        start = sla["should_start_in"]
+        rule = "shouldEndIn is not given, and both are wanted here: the SLA is left out"
+        conversion.warn(start.line, "process/sla", rule)
+        conversion.remains.append((start.line, f"sla: should_start_in {start.value}"))
+        del keys["sla"]
+
+
+def _settle_acl(keys: Keys, root: Element) -> None:
+    """In Falcon's schema the permission is ``*`` where none is given."""
+    acl = keys["acl"].value if "acl" in keys else None
+    if isinstance(acl, dict) and "owner" in acl and "permission" not in acl:
+        acl["permission"] = Node("*", keys["acl"].line)
+
+
+__all__ = ["Imported", "UnfitXmlError", "Warned", "convert"]

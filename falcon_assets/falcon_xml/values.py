@@ -1,0 +1,208 @@
+"""Values of Falcon's XML in our words; where Falcon took what we do not, how it was changed is told."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable
+
+from pydantic import ValidationError
+
+from falcon_assets.falcon_xml.remains import is_secret
+from falcon_assets.falcon_xml.rules import Conversion, Found
+from falcon_assets.falcon_xml.yaml_text import Node, Value
+from falcon_assets.model.cluster import ExecuteInterface
+from falcon_assets.model.shared import Acl
+
+LONGEST_NAME = 39
+_MOST_ATTEMPTS = 100
+_NUMBER = re.compile(r"[0-9]{1,9}")
+_INSTANT = re.compile(r"([0-9]{4})[- /.]([0-9]{2})[- /.]([0-9]{2})[T ]([0-9]{2}:[0-9]{2})(:00)?Z?")
+_PAIR = re.compile(r"\s*([^=,]+?)\s*=\s*(.*?)\s*")
+_PATTERN = re.compile(r"[*?\[]|\{[^}]*,")
+_URL = re.compile(r"[a-z0-9+.-]+://[^/]*", re.IGNORECASE)
+
+SHORT_ZONES = {
+    "ACT": "Australia/Darwin", "AET": "Australia/Sydney", "AGT": "America/Argentina/Buenos_Aires",
+    "ART": "Africa/Cairo", "AST": "America/Anchorage", "BET": "America/Sao_Paulo", "BST": "Asia/Dhaka",
+    "CAT": "Africa/Harare", "CNT": "America/St_Johns", "CST": "America/Chicago", "CTT": "Asia/Shanghai",
+    "EAT": "Africa/Addis_Ababa", "ECT": "Europe/Paris", "IET": "America/Indiana/Indianapolis",
+    "IST": "Asia/Kolkata", "JST": "Asia/Tokyo", "MIT": "Pacific/Apia", "NET": "Asia/Yerevan",
+    "NST": "Pacific/Auckland", "PLT": "Asia/Karachi", "PNT": "America/Phoenix", "PRT": "America/Puerto_Rico",
+    "PST": "America/Los_Angeles", "SST": "Pacific/Guadalcanal", "VST": "Asia/Ho_Chi_Minh",
+}  # fmt: skip
+"""What three letters mean to Java (source: ``java.time.ZoneId.SHORT_IDS``)."""
+_OFFSET = re.compile(r"(?:GMT|UTC)([+-])0?([0-9]{1,2})(?::?00)?")
+
+
+def legal_name(text: str) -> str:
+    """A name that is legal here, always the same one for the same name of Falcon's."""
+    name = re.sub(r"[^A-Za-z0-9_-]", "-", text)
+    if not re.match(r"[A-Za-z]", name):
+        name = f"x{name}"
+    if len(name) > LONGEST_NAME or name != text:
+        mark = hashlib.sha256(text.encode()).hexdigest()[:6]
+        name = f"{name[: LONGEST_NAME - 7]}-{mark}"
+    return name
+
+
+def name(found: Found, conversion: Conversion) -> Value | None:
+    """The name of an entity, an input or an output, or a reference to one."""
+    return _named(found.text, found, conversion) if found.text else None
+
+
+def names(found: Found, conversion: Conversion) -> Value | None:
+    """Names with commas between them."""
+    words = [one.strip() for one in found.text.split(",")]
+    return [Node(_named(one, found, conversion), found.line) for one in words if one] or None
+
+
+def _named(text: str, found: Found, conversion: Conversion) -> str:
+    legal = legal_name(text)
+    if legal != text:
+        rule = f"a letter, then letters, digits, '-' or '_', {LONGEST_NAME} characters at most"
+        conversion.warn(found.line, found.name, f"{text!r} is {legal!r} here, wherever it is named: names are {rule}")
+    return legal
+
+
+def tags(found: Found, conversion: Conversion) -> Value | None:
+    """``name=value`` pairs with commas between them."""
+    pairs: dict[str, Node] = {}
+    for piece in filter(None, (one.strip() for one in found.text.split(","))):
+        said = _PAIR.fullmatch(piece)
+        if said is None or said[1] in pairs:
+            why = "is no name=value" if said is None else "has a name that is there already"
+            conversion.warn(found.line, found.name, f"{piece!r} {why}: it is left out")
+            conversion.remains.append((found.line, f"tags: {piece}"))
+        else:
+            pairs[said[1]] = Node(said[2], found.line)
+    return pairs or None
+
+
+def properties(found: Found, conversion: Conversion) -> Value | None:
+    """The ``property`` elements in an element."""
+    pairs: dict[str, Node] = {}
+    for element in found.element.named("property"):
+        key, value = element.attribute("name"), element.attribute("value")
+        element.taken = True
+        if key is None or value is None or not key.value.strip():
+            conversion.leave_out(element, f"{found.name}/property", "it lacks a name or a value: it is left out")
+            continue
+        where = f"{found.name}/property[{key.value}]"
+        key.taken = value.taken = True
+        if key.value in pairs:
+            before = pairs[key.value]
+            conversion.warn(before.line, where, f"line {element.line} gives it again, and counts")
+        if is_secret(key.value) and value.value:
+            conversion.warn(
+                value.line, where, "a secret in plain text: name it in storage_options as {env: NAME}, and remove it"
+            )
+        pairs[key.value] = Node(value.value, value.line, element.claim_comments())
+    return pairs or None
+
+
+def instant(found: Found, conversion: Conversion) -> Value | None:
+    """An instant; Falcon's schema let other signs stand between year, month and day."""
+    said = _INSTANT.fullmatch(found.text)
+    if said is None:
+        return found.text or None
+    text = f"{said[1]}-{said[2]}-{said[3]}T{said[4]}Z"
+    if text != found.text:
+        conversion.warn(found.line, found.name, f"{found.text!r} is written {text}, in UTC: see that it is meant so")
+    return text
+
+
+def flag(found: Found, conversion: Conversion) -> Value | None:
+    """``true`` or ``false``."""
+    known = {"true": True, "1": True, "false": False, "0": False}
+    return known.get(found.text.lower(), found.text or None)
+
+
+def number(found: Found, conversion: Conversion) -> Value | None:
+    """A whole number."""
+    return int(found.text) if _NUMBER.fullmatch(found.text) else found.text or None
+
+
+def attempts(found: Found, conversion: Conversion) -> Value | None:
+    """How often a failed instance is tried again."""
+    value = number(found, conversion)
+    if isinstance(value, int) and value > _MOST_ATTEMPTS:
+        conversion.warn(found.line, found.name, f"{value} is {_MOST_ATTEMPTS} here, which is the most")
+        return _MOST_ATTEMPTS
+    return value
+
+
+def words(change: dict[str, str], why: str) -> Callable[[Found, Conversion], Value | None]:
+    """A word, some of which are called otherwise here."""
+
+    def convert(found: Found, conversion: Conversion) -> Value | None:
+        legal = change.get(found.text, found.text)
+        if legal != found.text:
+            conversion.warn(found.line, found.name, f"{found.text!r} is {legal!r} here: {why}")
+        return legal or None
+
+    return convert
+
+
+def time_zone(found: Found, conversion: Conversion) -> Value | None:
+    """An IANA zone for what Java knew."""
+    offset = _OFFSET.fullmatch(found.text)
+    zone = SHORT_ZONES.get(found.text, found.text)
+    if offset:
+        zone = f"Etc/GMT{'-' if offset[1] == '+' else '+'}{int(offset[2])}" if int(offset[2]) else "UTC"
+    if zone != found.text:
+        conversion.warn(found.line, found.name, f"{found.text!r} is {zone} here, as Java understood it")
+    return zone or None
+
+
+def permission(found: Found, conversion: Conversion) -> Value | None:
+    """Octal digits, or ``*``."""
+    try:
+        Acl.model_validate({"owner": "x", "permission": found.text})
+    except ValidationError:
+        conversion.warn(
+            found.line, found.name, f'{found.text!r} is "*" here, left alone: write octal digits, such as "0755"'
+        )
+        return "*"
+    return found.text
+
+
+def execute(found: Found, conversion: Conversion) -> Value | None:
+    """Where Spark runs, for the address of a resource manager or a job tracker."""
+    try:
+        ExecuteInterface.model_validate({"endpoint": found.text})
+    except ValidationError:
+        why = "Spark finds the resource manager by HADOOP_CONF_DIR; else write local[N], spark://host:port or sc://..."
+        conversion.warn(found.line, found.name, f"{found.text!r} is 'yarn' here: {why}")
+        return "yarn"
+    return found.text
+
+
+def readonly(found: Found, conversion: Conversion) -> Value | None:
+    """What replication reads from; Hadoop 3 has no hftp."""
+    if found.text.lower().startswith(("hftp://", "hsftp://")):
+        why = "nothing speaks hftp any more, so replication reads through interfaces.write: write webhdfs:// or hdfs://"
+        conversion.warn(found.line, found.name, f"{found.text!r} is left out: {why}")
+        return None
+    return found.text or None
+
+
+def folder(found: Found, conversion: Conversion) -> Value | None:
+    """A folder below the write endpoint."""
+    url = _URL.match(found.text)
+    if url is None:
+        return found.text or None
+    path = found.text[url.end() :]
+    conversion.warn(found.line, found.name, f"{found.text!r} is {path!r} here: such a folder is below interfaces.write")
+    return path or None
+
+
+def location(found: Found, conversion: Conversion) -> Value | None:
+    """Where instances lie; a path is no pattern, and the name node is the cluster's write endpoint."""
+    text = found.text
+    if text.startswith("${nameNode}"):
+        text = text.removeprefix("${nameNode}")
+        conversion.warn(found.line, found.name, f"{found.text!r} is {text!r} here: a path is below interfaces.write")
+    if _PATTERN.search(text.replace("${", "")):
+        conversion.warn(found.line, found.name, f"{text!r} has signs of a pattern, and a path is taken as it is")
+    return text or None

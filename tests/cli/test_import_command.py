@@ -1,0 +1,86 @@
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.falcon_xml.definitions import ALL, PROCESS, changed
+from tests.processes import environ_with
+
+
+def falcon(*arguments: str, folder: Path, **environ: str) -> subprocess.CompletedProcess[str]:
+    """The command as a whole process, in ``folder``."""
+    command = [sys.executable, "-c", "from falcon_assets.cli.main import main; main()", *arguments]
+    return subprocess.run(
+        command, cwd=folder, env=environ_with(**environ), capture_output=True, text=True, check=False, timeout=60
+    )
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "xml").mkdir()
+    for name, text in ALL.items():
+        (tmp_path / "xml" / name).write_text(text)
+    return tmp_path
+
+
+def test_what_is_imported_is_valid(folder: Path) -> None:
+    done = falcon("import", "xml", "xml", folder=folder, LC_ALL="C")
+    assert (done.returncode, done.stderr) == (0, "")
+    *warnings, last, reload = done.stdout.splitlines()
+    assert reload.startswith("Dagster was not asked to reload the code location")
+    assert last == f"4 entities imported into entity_defs; {len(warnings)} warnings"
+    assert (
+        "xml/join.xml:28: process/workflow/@lib: its jars lie on the cluster: copy them into the folder of the "
+        "definitions, and name them in lib"
+    ) in warnings
+    assert falcon("validate", folder=folder).stdout == "1 cluster, 2 feeds, 1 process: no problems\n"
+    again = falcon("import", "xml", "xml", folder=folder)
+    assert again.stdout == "0 entities imported into entity_defs, 4 already there, just so; 0 warnings\n"
+
+
+def test_json(folder: Path) -> None:
+    done = falcon("import", "xml", "xml/cluster.xml", "xml/joined.xml", "--into", "defs", "--json", folder=folder)
+    shown = json.loads(done.stdout)
+    assert shown["entities"] == [
+        {"name": "primary", "kind": "cluster", "file": "defs/clusters/primary.yaml"},
+        {"name": "joined", "kind": "feed", "file": "defs/feeds/joined.yaml"},
+    ]
+    assert list(shown) == ["entities", "warnings"]
+    assert {tuple(one) for one in shown["warnings"]} == {("file", "line", "name", "message")}
+
+
+def test_problems_of_what_was_written(folder: Path) -> None:
+    (folder / "xml" / "join.xml").write_text(changed(PROCESS, 'feed="joined"', 'feed="jointed"'))
+    done = falcon("import", "xml", "xml", "--json", folder=folder)
+    problem = "unknown feed 'jointed' (did you mean 'joined'?)"
+    assert (done.returncode, done.stderr) == (
+        1,
+        f"Error: xml/join.xml:22: outputs[0].feed: {problem}\n1 problem in what was imported\n",
+    )
+    told = {"file": "xml/join.xml", "line": 22, "name": "outputs[0].feed", "message": problem}
+    assert told in json.loads(done.stdout)["warnings"]
+    assert problem in falcon("validate", folder=folder).stdout
+
+
+def test_hostile_xml_is_refused_in_a_sentence(folder: Path) -> None:
+    (folder / "xml" / "bad.xml").write_text('<!DOCTYPE feed [<!ENTITY x SYSTEM "file:///etc/passwd">]>\n<feed/>')
+    done = falcon("import", "xml", "xml", folder=folder)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == (
+        "Error: xml/bad.xml:1: a DOCTYPE is not read, as it may hide entities that grow without end or read other "
+        "files: remove it\n1 problem: nothing was written\n"
+    )
+    assert [path.name for path in folder.iterdir()] == ["xml"]
+
+
+def test_usage(folder: Path) -> None:
+    assert falcon("import", "xml", folder=folder).returncode == 2
+    nowhere = falcon("import", "xml", "nowhere", folder=folder)
+    assert (nowhere.returncode, nowhere.stderr) == (
+        1,
+        "Error: nowhere:1: the file cannot be read: No such file or directory\n1 problem: nothing was written\n",
+    )
