@@ -34,7 +34,7 @@ def timelines(draw: st.DrawFn) -> Timeline:
 
 @examples(300)
 @given(timelines(), timelines(), _TIMES, _TIMES)
-def test_windows_hold_some_exactly_where_a_look_at_all_of_them_says_so(
+def test_windows_hold_some_exactly_where_all_of_them_say_so(
     process: Timeline, feed: Timeline, start: str, end: str
 ) -> None:
     declared = Input(name="x", feed="f", start=start, end=end)  # type: ignore[arg-type]

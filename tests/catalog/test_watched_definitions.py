@@ -27,7 +27,7 @@ def root(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_what_changes_is_looked_at_and_said_until_it_is_mended(root: Path) -> None:
+def test_what_changes_is_checked_and_said_until_it_is_mended(root: Path) -> None:
     definitions = WatchedDefinitions(root)
     assert definitions.problem() is None
     (root / "more.yaml").write_text(FEED.format(name="more"))

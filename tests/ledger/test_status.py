@@ -44,7 +44,7 @@ def test_the_definition_says_it_first(engine: Engine) -> None:
     ]
 
 
-def test_a_second_look_changes_nothing(engine: Engine) -> None:
+def test_a_second_query_changes_nothing(engine: Engine) -> None:
     first = look(engine, 1, ON)
     assert look(engine, 2, ON) == first
     assert look(engine, 3) == {}
@@ -68,7 +68,7 @@ def test_commands_win_over_the_definition(engine: Engine) -> None:
         assert look(engine, number, entity) == {KEY: EntityStatus(RUNNING, hour(6), commanded=True)}
 
 
-def test_a_command_to_what_nobody_looked_at_yet(engine: Engine) -> None:
+def test_a_command_to_what_nobody_checked_yet(engine: Engine) -> None:
     give(engine, OFF, RUNNING, 1)
     assert look(engine, 2, OFF) == {KEY: EntityStatus(RUNNING, hour(1), commanded=True)}
 
@@ -90,7 +90,7 @@ def test_a_command_is_for_one_entity_only(engine: Engine) -> None:
     ]
 
 
-def test_a_look_does_not_undo_a_command_of_the_same_moment(engine: Engine) -> None:
+def test_a_query_does_not_undo_a_command_of_the_same_moment(engine: Engine) -> None:
     look(engine, 1, OFF)
     blocked = text(
         "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"

@@ -58,7 +58,7 @@ def test_what_is_new_or_changed_is_recorded_once(installation: Installation, set
     assert changed.changed[0].version.bytes == 8
 
 
-def test_where_there_is_an_instance_in_the_range_is_looked_at(installation: Installation) -> None:
+def test_where_there_is_an_instance_in_the_range_is_checked(installation: Installation) -> None:
     june = parse_instant("2012-06-01T00:00Z")
     assert [one.cluster for one in collect_instances(installation, "raw", june, june)] == ["primary", "short"]
     may = parse_instant("2012-05-01T00:00Z")

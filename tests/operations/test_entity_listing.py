@@ -95,7 +95,7 @@ def test_filters(installation: Installation, filters: list[tuple[str, str]], nam
     assert ([one.name for one in found.items], found.total) == (names, len(names))
 
 
-def test_text_is_looked_for_in_names_descriptions_and_tags(installation: Installation) -> None:
+def test_text_is_searched_for_in_names_descriptions_and_tags(installation: Installation) -> None:
     assert [one.name for one in list_entities(installation, text="LAND").items] == ["raw"]
     assert [one.name for one in list_entities(installation, text="ma").items] == ["primary", "made", "make"]
 

@@ -42,7 +42,7 @@ class OldWorld(LedgerWorld):
     def collector(self, cluster: str, time: str = "00:30") -> Collector:
         return Collector(self.store, self.store.cluster(cluster), self.at(time))
 
-    def look(self, cluster: str, time: str = "00:30") -> Collection:
+    def tick(self, cluster: str, time: str = "00:30") -> Collection:
         return self.collector(cluster, time).collect(self.ledger, 60)
 
     def go_on(self, cluster: str, requests: int = 1000, *, seconds: float = 60) -> Collection:

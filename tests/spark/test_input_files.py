@@ -135,7 +135,7 @@ def test_a_file_that_is_named_like_the_flag_below_the_top(sandbox: Sandbox) -> N
     assert copied(sandbox, "in", availability_flag="DONE") == [(0,)]
 
 
-def test_a_feed_that_looks_into_no_folder(sandbox: Sandbox) -> None:
+def test_a_feed_that_lists_no_folder(sandbox: Sandbox) -> None:
     planted(sandbox, "in/a.json", "in/sub/b.json")
     said = refusal(sandbox, "in", options={"recursiveFileLookup": "false"})
     assert said.endswith(": sub/b.json; the feed's option recursiveFileLookup says so: take it out")

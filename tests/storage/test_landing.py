@@ -115,7 +115,7 @@ def test_what_landed_is_found_with_its_version(store: ClusterStore) -> None:
     ]
 
 
-def test_only_the_windows_are_looked_at_oldest_first(store: ClusterStore) -> None:
+def test_only_the_windows_are_checked_oldest_first(store: ClusterStore) -> None:
     for day in (1, 2, 3, 4, 20):
         for hour in (0, 7, 23):
             land(store, at(day, hour))
@@ -188,7 +188,7 @@ def test_nothing_is_read_before_it_is_asked_for(store: ClusterStore, files: Obse
 
 
 @pytest.mark.parametrize("gone", ["part-0", "_SUCCESS", "all"])
-def test_what_goes_while_it_is_read_is_left_for_the_next_look(
+def test_what_goes_while_it_is_read_is_left_for_the_next_tick(
     store: ClusterStore, files: ObservedFiles, gone: str
 ) -> None:
     folder = land(store, at(1))
@@ -254,7 +254,7 @@ def test_one_that_may_not_be_read_does_not_hide_the_others(store: ClusterStore, 
     )
 
 
-def test_one_that_may_not_be_looked_at_is_not_missing(
+def test_one_that_may_not_be_checked_is_not_missing(
     store: ClusterStore, files: ObservedFiles, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = land(store, at(1))

@@ -152,7 +152,7 @@ def test_what_gets_complete_is_recorded_then(world: World) -> None:
     assert world.row("flights", 1)["landed_at"] == world.at("01:40").now()
 
 
-def test_what_is_not_due_is_not_looked_for(world: World) -> None:
+def test_what_is_not_due_is_not_searched_for(world: World) -> None:
     world.land("changing", "flights", 2, "c,3\n")
     assert world.collect("changing", "01:59").recorded == 0
     assert world.collect("changing", "02:00").recorded == 1
@@ -169,14 +169,14 @@ def test_what_is_rewritten_within_the_cut_off_is_a_new_version(world: World) -> 
     assert world.collect("changing", "02:51").recorded == 0
 
 
-def test_what_is_rewritten_after_the_cut_off_is_not_looked_at(world: World) -> None:
+def test_what_is_rewritten_after_the_cut_off_is_not_checked(world: World) -> None:
     before = world.row("flights", 0)
     world.land("changing", "flights", 0, "a,1000\n")
     assert world.collect("changing", "02:52").recorded == 0
     assert world.row("flights", 0) == before
 
 
-def test_a_cut_off_that_passes_between_two_looks_is_looked_at_once_more(world: World) -> None:
+def test_a_cut_off_that_passes_between_two_ticks_is_checked_once_more(world: World) -> None:
     world.land("changing", "flights", 1, "b,200\n")
     assert world.collect("changing", "09:00").recorded == 1
     assert world.row("flights", 1)["changes"] == 2
@@ -197,7 +197,7 @@ def test_touched_files_with_the_same_content_are_the_same_version(world: World) 
     assert world.collect("changing", "09:04").recorded == 0
 
 
-def test_a_feed_that_cannot_be_looked_at_is_reported_and_the_others_go_on(world: World) -> None:
+def test_a_feed_that_cannot_be_checked_is_reported_and_the_others_go_on(world: World) -> None:
     for feed in FEEDS["refused"]:
         world.land("refused", feed, 0, "x\n")
     closed = world.settings.home / "data/refused/closed"
@@ -212,7 +212,7 @@ def test_a_feed_that_cannot_be_looked_at_is_reported_and_the_others_go_on(world:
     assert world.looked_at("refused") == {"open": "00:30Z"}
 
 
-def test_a_feed_that_cannot_be_looked_at_leaves_the_next_budget_to_others(world: World) -> None:
+def test_a_feed_that_cannot_be_checked_leaves_the_next_budget_to_others(world: World) -> None:
     collector = Collector(world.store, world.store.cluster("refused"), world.at("00:31"))
     said = [collector.collect(world.ledger, 0).problems for _ in range(4)]
     assert list(map(list, said)) == [["closed"], [], ["closed"], []]
@@ -243,7 +243,7 @@ def test_the_sensor_says_what_landed(world: World) -> None:
     assert said == ["1 instance landed", "0 instances landed"]
 
 
-def test_the_sensor_fails_with_what_it_could_not_look_at(world: World) -> None:
+def test_the_sensor_fails_with_what_it_could_not_check(world: World) -> None:
     repository = definitions_of(world.store, world.at("00:31")).get_repository_def()
     sensor = repository.get_sensor_def("refused__collector")
     with (
@@ -270,7 +270,7 @@ def test_the_ledger_is_what_a_rebuild_makes_of_history(world: World) -> None:
     assert everything() == before
 
 
-def test_what_a_look_found_is_the_latest_event_of_the_asset(world: World) -> None:
+def test_what_a_tick_found_is_the_latest_event_of_the_asset(world: World) -> None:
     (cluster, feeds) = next(iter(FEEDS.items()))
     feed = next(iter(feeds))
     key = dg.AssetKey([cluster, feed])

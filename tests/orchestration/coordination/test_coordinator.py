@@ -101,7 +101,7 @@ def hours(nominals: Any) -> list[int]:
 class World(LedgerWorld):
     """The entities, their history and the ways to make some."""
 
-    def look(self, process: str, time: str, **limits: Any) -> tuple[Outlook, Decision]:
+    def tick(self, process: str, time: str, **limits: Any) -> tuple[Outlook, Decision]:
         """What is decided about a process at a time of that day."""
         outlook = Coordinator(self.store, self.at(time), self.store.workloads_of(process)).decide(self.ledger, **limits)
         assert outlook.problems == {}
@@ -189,7 +189,7 @@ def world(
 def test_neighbours_whose_inputs_landed_run_once_and_in_one_run(world: World) -> None:
     for number in (0, 1, 2):
         world.write("neighbours", number, 5, number)
-    outlook, decision = world.look("neighbours", "02:30")
+    outlook, decision = world.tick("neighbours", "02:30")
     (run,) = outlook.runs
     assert run.run_key == "neighbours on primary, 2013-01-01T00:00Z to 2013-01-01T02:00Z, attempt 1"
     assert run.job_name == "primary__neighbours_job"
@@ -219,25 +219,25 @@ def test_neighbours_whose_inputs_landed_run_once_and_in_one_run(world: World) ->
     assert sorted((row.nominal.hour, row.input, row.feed, row.instance.hour, len(row.version)) for row in found) == [
         (number, "rows", "in-neighbours", number, 32) for number in (0, 1, 2)
     ]
-    outlook, decision = world.look("neighbours", "04:30")
+    outlook, decision = world.tick("neighbours", "04:30")
     assert outlook.runs == ()
     assert decision.first_open == 3
     assert said(decision.waiting) == {
         hour(number): f"waits for rows: in-neighbours 2013-01-01T0{number}:00Z" for number in (3, 4)
     }
     world.land("neighbours", 4)
-    outlook, decision = world.look("neighbours", "04:31")
+    outlook, decision = world.tick("neighbours", "04:31")
     assert [hours(one.launch.nominals) for one in outlook.runs] == [[4]]
     assert hours(decision.waiting) == [3]
 
 
 def test_slots_are_shared_by_runs(world: World) -> None:
     world.land("gaps", 0, 1, 3, 4)
-    outlook, _ = world.look("gaps", "04:00")
+    outlook, _ = world.tick("gaps", "04:00")
     assert [(hours(run.launch.nominals), run.launch.slots) for run in outlook.runs] == [([0, 1], 2), ([3, 4], 2)]
     first, second = (world.create(run, "04:00") for run in outlook.runs)
     world.land("gaps", 2)
-    outlook, decision = world.look("gaps", "04:00")
+    outlook, decision = world.tick("gaps", "04:00")
     assert outlook.runs == ()
     assert said(decision.waiting) == {
         hour(0): f"is in run {first.run_id}",
@@ -250,27 +250,27 @@ def test_slots_are_shared_by_runs(world: World) -> None:
 
 def test_a_run_that_never_started_counts_as_in_flight(world: World) -> None:
     world.land("created", 0)
-    outlook, _ = world.look("created", "00:00")
+    outlook, _ = world.tick("created", "00:00")
     run = world.create(outlook.runs[0], "00:00")
-    outlook, decision = world.look("created", "00:01")
+    outlook, decision = world.tick("created", "00:01")
     assert outlook.runs == ()
     assert said(decision.waiting) == {hour(0): f"is in run {run.run_id}"}
     assert world.rows("created") == {}
     world.start(run)
     assert world.rows("created")[0]["queued_run"] == run.run_id
-    assert world.look("created", "00:02")[0].runs == ()
+    assert world.tick("created", "00:02")[0].runs == ()
 
 
 def test_a_run_holds_no_slots_for_what_it_finished(world: World) -> None:
     world.land("half-done", 0, 1, 2)
-    outlook, _ = world.look("half-done", "02:00")
+    outlook, _ = world.tick("half-done", "02:00")
     run = world.create(outlook.runs[0], "02:00")
     world.start(run)
     for number in (0, 1):
         world.say(run, hour(number), InstanceState.SUCCEEDED, "02:01")
     world.land("half-done", 3, 4)
-    assert world.look("half-done", "02:02")[1].first_open == 2
-    outlook, _ = world.look("half-done", "04:00")
+    assert world.tick("half-done", "02:02")[1].first_open == 2
+    outlook, _ = world.tick("half-done", "04:00")
     assert [(hours(one.launch.nominals), one.launch.slots) for one in outlook.runs] == [([3, 4], 2)]
 
 
@@ -278,7 +278,7 @@ def test_a_failure_is_retried_after_its_delay_and_not_forever(world: World) -> N
     world.write("failing", 0, 1)
     world.write("failing", 1, 9999)
     world.write("failing", 2, 3)
-    outlook, _ = world.look("failing", "02:30")
+    outlook, _ = world.tick("failing", "02:30")
     # The process runs one at a time, and one that fails does not keep the next from its turn.
     assert [hours(run.launch.nominals) for run in outlook.runs] == [[0, 1, 2]]
     assert not world.execute(outlook.runs[0], "02:30").success
@@ -287,23 +287,23 @@ def test_a_failure_is_retried_after_its_delay_and_not_forever(world: World) -> N
     assert "nobody waits that long" in rows[1]["reason"]
     assert (rows[1]["attempt"], rows[1]["failures"], rows[1]["ended"]) == (1, 1, world.at("02:30").now())
     assert ("2013-01-01T01:00Z", "FAILED", rows[1]["reason"]) in world.observed("failing")
-    outlook, decision = world.look("failing", "02:39")
+    outlook, decision = world.tick("failing", "02:39")
     assert outlook.runs == ()
     assert said(decision.waiting) == {hour(1): "is tried again at 2013-01-01T02:40Z (attempt 1 failed)"}
     assert decision.wake_at == parse_instant("2013-01-01T02:40Z")
-    outlook, _ = world.look("failing", "02:40")
+    outlook, _ = world.tick("failing", "02:40")
     assert [run.run_key for run in outlook.runs] == ["failing on primary, 2013-01-01T01:00Z, attempt 2"]
     assert not world.execute(outlook.runs[0], "02:40").success
-    outlook, decision = world.look("failing", "23:00")
+    outlook, decision = world.tick("failing", "23:00")
     assert (outlook.runs, dict(decision.waiting), decision.first_open, decision.wake_at) == ((), {}, 3, None)
     row = world.rows("failing")[1]
     assert (row["state"], row["attempt"], row["failures"]) == ("FAILED", 2, 2)
 
 
 def test_an_instance_whose_inputs_do_not_come_times_out(world: World) -> None:
-    assert world.look("late", "00:10")[1].wake_at == parse_instant("2013-01-01T00:40Z")
-    assert world.look("late", "00:39")[1].timed_out == ()
-    outlook, decision = world.look("late", "00:40")
+    assert world.tick("late", "00:10")[1].wake_at == parse_instant("2013-01-01T00:40Z")
+    assert world.tick("late", "00:39")[1].timed_out == ()
+    outlook, decision = world.tick("late", "00:40")
     reason = "missing after minutes(30): rows: in-late 2013-01-01T00:00Z"
     assert outlook.runs == ()
     assert said(decision.timed_out) == {hour(0): reason}
@@ -316,13 +316,13 @@ def test_an_instance_whose_inputs_do_not_come_times_out(world: World) -> None:
         {"input": "rows", "feed": "in-late", "instance": "2013-01-01T00:00Z"}
     ]
     world.land("late", 0)
-    assert world.look("late", "00:41")[0].runs == ()
+    assert world.tick("late", "00:41")[0].runs == ()
     assert len(world.observed("late")) == 1
 
 
 def test_last_only_skips_what_is_older(world: World) -> None:
     world.land("newest", 0, 1, 2)
-    outlook, decision = world.look("newest", "02:00")
+    outlook, decision = world.tick("newest", "02:00")
     assert [hours(run.launch.nominals) for run in outlook.runs] == [[2]]
     reason = "LAST_ONLY: 2013-01-01T02:00Z is newer"
     assert world.observed("newest") == [
@@ -332,30 +332,30 @@ def test_last_only_skips_what_is_older(world: World) -> None:
     assert world.states("newest") == {0: "SKIPPED", 1: "SKIPPED"}
     assert said(decision.skipped) == {hour(1): reason, hour(0): reason}
     world.create(outlook.runs[0], "02:00")
-    assert world.look("newest", "02:01")[0].runs == ()
+    assert world.tick("newest", "02:01")[0].runs == ()
 
 
 def test_what_is_not_scheduled_does_not_run(world: World) -> None:
     world.land("submitted", 0)
-    outlook, decision = world.look("submitted", "23:00")
+    outlook, decision = world.tick("submitted", "23:00")
     assert (outlook.runs, decision.timed_out, decision.wake_at) == ((), (), None)
     assert said(decision.waiting)[hour(0)] == "process is suspended"
 
 
 def test_what_was_suspended_catches_up_when_it_is_resumed(world: World) -> None:
     process = world.store.process("suspended")
-    assert said(world.look("suspended", "00:00")[1].waiting) == {
+    assert said(world.tick("suspended", "00:00")[1].waiting) == {
         hour(0): "waits for rows: in-suspended 2013-01-01T00:00Z"
     }
     world.land("suspended", 0, 1, 3)
     with world.ledger.engine.begin() as connection:
         command(connection, process, Status.SUSPENDED, world.at("00:30").now())
-    outlook, decision = world.look("suspended", "10:00")
+    outlook, decision = world.tick("suspended", "10:00")
     assert (outlook.runs, decision.timed_out) == ((), ())
     assert hours(decision.waiting) == [0, 1, 2, 3, 4]
     with world.ledger.engine.begin() as connection:
         command(connection, process, Status.RUNNING, world.at("10:00").now())
-    outlook, decision = world.look("suspended", "10:00")
+    outlook, decision = world.tick("suspended", "10:00")
     assert [hours(run.launch.nominals) for run in outlook.runs] == [[0, 1], [3]]
     # What lacks its inputs has its whole time from the moment of the resumption.
     assert decision.timed_out == ()
@@ -363,25 +363,25 @@ def test_what_was_suspended_catches_up_when_it_is_resumed(world: World) -> None:
 
 
 def test_optional_inputs_are_not_waited_for(world: World) -> None:
-    outlook, _ = world.look("optional", "01:00")
+    outlook, _ = world.tick("optional", "01:00")
     assert [hours(run.launch.nominals) for run in outlook.runs] == [[0, 1]]
 
 
 def test_latest_waits_until_there_is_something(world: World) -> None:
-    assert said(world.look("latest", "02:00")[1].waiting)[hour(0)] == "waits for rows: in-latest latest(0) to latest(0)"
+    assert said(world.tick("latest", "02:00")[1].waiting)[hour(0)] == "waits for rows: in-latest latest(0) to latest(0)"
     world.land("latest", 1)
-    outlook, decision = world.look("latest", "02:00")
+    outlook, decision = world.tick("latest", "02:00")
     assert [hours(run.launch.nominals) for run in outlook.runs] == [[1, 2]]
     assert hours(decision.waiting) == [0]
 
 
 def test_a_window_up_to_the_latest_waits_for_one_and_for_those_before_it(world: World) -> None:
-    assert said(world.look("up-to", "02:00")[1].waiting)[hour(0)] == "waits for rows: in-up-to today(0,0) to latest(0)"
+    assert said(world.tick("up-to", "02:00")[1].waiting)[hour(0)] == "waits for rows: in-up-to today(0,0) to latest(0)"
     world.land("up-to", 1)
-    waiting = said(world.look("up-to", "02:00")[1].waiting)
+    waiting = said(world.tick("up-to", "02:00")[1].waiting)
     assert waiting[hour(2)] == "waits for rows: in-up-to 2013-01-01T00:00Z"
     world.land("up-to", 0)
-    outlook, decision = world.look("up-to", "02:00")
+    outlook, decision = world.tick("up-to", "02:00")
     assert ([hours(run.launch.nominals) for run in outlook.runs], decision.waiting) == ([[0, 1, 2]], {})
 
 
@@ -398,7 +398,7 @@ def test_a_window_up_to_the_latest_waits_for_one_and_for_those_before_it(world: 
 def test_without_inputs_only_time_matters(
     world: World, time: str, limits: dict[str, Any], started: list[list[int]]
 ) -> None:
-    assert [hours(run.launch.nominals) for run in world.look("alone", time, **limits)[0].runs] == started
+    assert [hours(run.launch.nominals) for run in world.tick("alone", time, **limits)[0].runs] == started
 
 
 def test_processes_share_the_budget(world: World) -> None:
@@ -412,12 +412,12 @@ def test_processes_share_the_budget(world: World) -> None:
 
 def test_a_run_that_breaks_off_fails_what_was_running_and_frees_the_rest(world: World) -> None:
     world.land("broken-off", 0, 1, 2)
-    outlook, _ = world.look("broken-off", "02:00")
+    outlook, _ = world.tick("broken-off", "02:00")
     run = world.create(outlook.runs[0], "02:00")
     world.start(run)
     world.say(run, hour(0), InstanceState.RUNNING, "02:00")
     assert world.states("broken-off") == {0: "RUNNING", 1: "WAITING", 2: "WAITING"}
-    assert world.look("broken-off", "02:01")[0].runs == ()
+    assert world.tick("broken-off", "02:01")[0].runs == ()
     world.instance.report_run_failed(run, message="the machine is gone")
     rows = world.rows("broken-off")
     assert {number: (row["state"], row["queued_run"]) for number, row in rows.items()} == {
@@ -427,7 +427,7 @@ def test_a_run_that_breaks_off_fails_what_was_running_and_frees_the_rest(world: 
     }
     assert rows[0]["reason"] == "the machine is gone"
     assert rows[0]["ended"] == hour(2), "on the clock of the run"
-    outlook, decision = world.look("broken-off", "02:02")
+    outlook, decision = world.tick("broken-off", "02:02")
     assert [one.run_key for one in outlook.runs] == [
         "broken-off on primary, 2013-01-01T01:00Z to 2013-01-01T02:00Z, attempt 2"
     ]
@@ -437,29 +437,29 @@ def test_a_run_that_breaks_off_fails_what_was_running_and_frees_the_rest(world: 
 def test_a_run_that_fails_before_it_starts_is_an_attempt(world: World) -> None:
     # Dagster starts no second run with the key of the first one.
     world.land("created", 1)
-    outlook, _ = world.look("created", "01:00")
+    outlook, _ = world.tick("created", "01:00")
     run = world.create(outlook.runs[0], "01:00")
     event = dg.DagsterEvent(dg.DagsterEventType.RUN_STARTING.value, run.job_name, message="starting")
     world.instance.report_dagster_event(event, run.run_id)
     world.instance.report_run_failed(run, message="no worker")
     row = world.rows("created")[1]
     assert (row["state"], row["reason"], row["attempt"], row["failures"]) == ("FAILED", "no worker", 1, 1)
-    assert world.look("created", "01:09")[0].runs == ()
-    (again,) = world.look("created", "01:10")[0].runs
+    assert world.tick("created", "01:09")[0].runs == ()
+    (again,) = world.tick("created", "01:10")[0].runs
     assert again.launch == outlook.runs[0].launch
     assert again.run_key == "created on primary, 2013-01-01T01:00Z, attempt 2"
 
 
 def test_what_a_person_kills_stays_so(world: World) -> None:
     world.land("killed", 0, 1, 2)
-    outlook, _ = world.look("killed", "02:00")
+    outlook, _ = world.tick("killed", "02:00")
     run = world.create(outlook.runs[0], "02:00")
     world.start(run)
     world.say(run, hour(0), InstanceState.SUCCEEDED, "02:00")
     world.say(run, hour(1), InstanceState.RUNNING, "02:00")
     world.instance.report_run_canceled(run)
     assert world.states("killed") == {0: "SUCCEEDED", 1: "KILLED", 2: "KILLED"}
-    outlook, decision = world.look("killed", "02:30")
+    outlook, decision = world.tick("killed", "02:30")
     assert (outlook.runs, decision.first_open) == ((), 3)
 
 
@@ -480,7 +480,7 @@ def test_the_sensor_requests_runs_unless_somebody_else_holds_the_pipeline(world:
     assert request.run_key == "held on primary, 2013-01-01T00:00Z to 2013-01-01T01:00Z, attempt 1"
     assert request.job_name == "primary__held_job"
     assert request.tags[run_tags.NOMINAL_TIMES] == "2013-01-01T00:00Z 2013-01-01T01:00Z"
-    outlook, _ = world.look("held", "01:30")
+    outlook, _ = world.tick("held", "01:30")
     world.create(outlook.runs[0], "01:30")
     assert tick().skip_message == "nothing is ready; 2 instances are in runs, 0 wait"
 
@@ -500,7 +500,7 @@ def test_the_ledger_is_what_a_rebuild_makes_of_history(world: World) -> None:
     assert world.ledger.rebuild() > 50
     assert everything() == before
     assert world.ledger.catch_up() == 0
-    assert world.look("neighbours", "04:32")[0].runs[0].launch.nominals == (hour(4),)
+    assert world.tick("neighbours", "04:32")[0].runs[0].launch.nominals == (hour(4),)
 
 
 def test_no_run_is_started_while_the_definitions_on_disk_have_problems(world: World) -> None:

@@ -218,7 +218,7 @@ def test_a_change_inside_the_cut_off_runs_the_instance_once_more(world: World) -
     assert world.state("simple", 0) == ("SUCCEEDED", 2, 0)
 
 
-def test_what_was_seen_in_time_is_due_however_late_somebody_looks(world: World) -> None:
+def test_what_was_seen_in_time_is_due_however_late_a_tick_comes(world: World) -> None:
     world.write("asleep-in", 0, 1)
     assert len(world.step("00:10", "asleep")) == 1
     world.write("asleep-in", 0, 1, 1)
@@ -226,7 +226,7 @@ def test_what_was_seen_in_time_is_due_however_late_somebody_looks(world: World) 
     assert world.step("23:00", "asleep") == ["asleep on primary, 2013-01-01T00:00Z, attempt 2"]
 
 
-def test_a_check_that_nobody_could_make_is_made_at_the_next_look(world: World) -> None:
+def test_a_check_that_nobody_could_make_is_made_at_the_next_tick(world: World) -> None:
     for number in (0, 1):
         world.write("away-in", number, 1)
     assert len(world.step("01:10", "away")) == 1
@@ -425,7 +425,7 @@ def test_a_rerun_names_what_came_since_it_was_asked_for(world: World) -> None:
     assert world.step("20:00", *both) == []
 
 
-def test_a_sensor_looks_for_late_data_of_each_pipeline(world: World) -> None:
+def test_a_sensor_searches_for_late_data_of_each_pipeline(world: World) -> None:
     world.write("waits-in", 0, 1)
     assert len(world.step("00:10", "waits")) == 1
     world.write("waits-in", 0, 1, 1)

@@ -68,12 +68,12 @@ def world(
     return OldWorld(store, settings, instance, open_ledger(settings, instance))
 
 
-def test_what_lands_in_the_past_after_the_first_look_is_recorded_in_full(world: OldWorld) -> None:
+def test_what_lands_in_the_past_after_the_first_tick_is_recorded_in_full(world: OldWorld) -> None:
     world.land("late", "landing", "2012-03-01T00")
-    assert world.look("late").recorded == 1
+    assert world.tick("late").recorded == 1
     assert world.go_on("late").recorded == 0
     world.land("late", "landing", "2012-03-01T01", "2012-07-04T12")
-    assert world.look("late").recorded == 0  # that looks at the young ones only
+    assert world.tick("late").recorded == 0  # that looks at the young ones only
     assert world.go_on("late").recorded == 2
     assert world.recorded("late", "landing") == ["2012-03-01T00", "2012-03-01T01", "2012-07-04T12"]
     first, _, last = (read_record(FeedInstanceAvailable, event) for event in world.events("late", "landing"))
@@ -85,7 +85,7 @@ def test_what_lands_in_the_past_after_the_first_look_is_recorded_in_full(world: 
 
 
 def test_a_flag_that_comes_late_is_seen_although_its_folder_is_unchanged(world: OldWorld) -> None:
-    world.look("flags")
+    world.tick("flags")
     assert world.go_on("flags").recorded == 0
     world.land("flags", "flagged", "2012-03-01T00", "2012-03-01T01", complete=False)
     assert world.go_on("flags").recorded == 0
@@ -100,18 +100,18 @@ def test_a_flag_that_comes_late_is_seen_although_its_folder_is_unchanged(world: 
 
 def test_a_young_one_that_grows_old_without_its_flag_is_watched_on(world: OldWorld) -> None:
     world.land("flags", "flagged", "2012-12-31T20", complete=False)
-    assert world.look("flags", "00:30").recorded == 0
+    assert world.tick("flags", "00:30").recorded == 0
     assert world.incomplete("flagged") == ["2012-12-31T20"]
-    assert world.look("flags", "23:30").recorded == 0  # too old by now
+    assert world.tick("flags", "23:30").recorded == 0  # too old by now
     (world.folder("flags", "flagged", "2012-12-31T20") / "_SUCCESS").touch()
-    assert world.look("flags", "23:31").recorded == 0
+    assert world.tick("flags", "23:31").recorded == 0
     world.passing["flags"].collector = world.collector("flags", "23:31")
     assert world.go_on("flags").recorded == 1
     assert world.incomplete("flagged") == []
 
 
 def test_feeds_take_turns_and_a_pass_goes_on_where_it_was(world: OldWorld) -> None:
-    world.look("busy")
+    world.tick("busy")
     for feed in FEEDS["busy"]:
         world.land("busy", feed, *(f"2012-03-{day:02}T00" for day in range(1, 11)))
     found = [world.go_on("busy", requests=4).recorded for _ in range(12)]
@@ -132,7 +132,7 @@ def test_another_process_goes_on_where_one_was_stopped(world: OldWorld) -> None:
 
 
 def test_many_at_once_are_recorded_little_by_little(world: OldWorld) -> None:
-    world.look("large")
+    world.tick("large")
     world.land("large", "wide", *(hour[:13] for hour in hours("2012-03-01T00:00Z", 24)))
     assert world.go_on("large", seconds=0).recorded == 1  # one at least, or it would never come to an end
     for _ in range(40):
@@ -141,7 +141,7 @@ def test_many_at_once_are_recorded_little_by_little(world: OldWorld) -> None:
 
 
 def test_what_landed_while_a_disk_was_not_mounted_is_found_when_it_is_back(world: OldWorld) -> None:
-    world.look("unmounted")
+    world.tick("unmounted")
     world.land("unmounted", "shared", "2012-03-01T00")
     assert world.go_on("unmounted").recorded == 1
     root, elsewhere = (world.settings.home / f"data/{name}" for name in ("unmounted", "elsewhere"))
@@ -157,18 +157,18 @@ def test_what_landed_while_a_disk_was_not_mounted_is_found_when_it_is_back(world
 
 def test_a_disk_that_is_not_mounted_is_said(world: OldWorld) -> None:
     world.land("unmounted", "shared", "2012-12-31T20")
-    assert world.look("unmounted").recorded == 1
+    assert world.tick("unmounted").recorded == 1
     root, elsewhere = (world.settings.home / f"data/{name}" for name in ("unmounted", "elsewhere"))
     root.rename(elsewhere)
-    assert world.look("unmounted").problems == {
+    assert world.tick("unmounted").problems == {
         "shared": f"cluster 'unmounted': {root} is not there: is its disk mounted?"
     }
     elsewhere.rename(root)
-    assert world.look("unmounted") == Collection(0, 0, {})
+    assert world.tick("unmounted") == Collection(0, 0, {})
 
 
 def test_a_folder_that_cannot_be_listed_is_said_and_the_others_go_on(world: OldWorld) -> None:
-    world.look("loops")
+    world.tick("loops")
     for feed in FEEDS["loops"]:
         world.land("loops", feed, "2012-03-01T00", "2012-03-02T00", "2012-03-03T00")
     bad = world.folder("loops", "closed", "2012-03-02T00").parent
@@ -197,8 +197,8 @@ def test_the_sensor_finds_it_too(world: OldWorld) -> None:
     assert tick() == "0 instances landed"
 
 
-def test_what_is_waited_for_is_looked_for_at_once_however_old_it_is(world: OldWorld) -> None:
-    world.look("waited")
+def test_what_is_waited_for_is_searched_for_at_once_however_old_it_is(world: OldWorld) -> None:
+    world.tick("waited")
     for feed in FEEDS["waited"]:
         world.land("waited", feed, "2012-03-01T00", "2012-06-01T00")
     collector = world.collector("waited")
@@ -209,7 +209,7 @@ def test_what_is_waited_for_is_looked_for_at_once_however_old_it_is(world: OldWo
     assert collector.collect(world.ledger, 60, {"asked": span}).recorded == 0
 
 
-def test_falcon_run_looks_for_all_that_its_processes_wait_for(world: OldWorld) -> None:
+def test_falcon_run_searches_for_all_that_its_processes_wait_for(world: OldWorld) -> None:
     landed: list[int] = []
     display = Display(landed.append, *[lambda *said: None] * 4)
 

@@ -40,7 +40,7 @@ def world(
     text = CLUSTER.format(cluster="pushed") + "".join(FEED.format(name=name, cluster="pushed") for name in FEEDS)
     store = load_entities(write_entities({"all.yaml": text + PRODUCED, "all.sql": "SELECT * FROM rows"}))
     made = OldWorld(store, settings, instance, open_ledger(settings, instance))
-    made.look("pushed")
+    made.tick("pushed")
     return made
 
 
@@ -58,12 +58,12 @@ def answers(world: OldWorld, feed: str) -> list[tuple[str | None, str]]:
     return [(event.partition, read_record(PushRefused, event).reason) for event in observed]
 
 
-def test_a_push_is_no_record_until_it_was_looked_at(world: OldWorld) -> None:
+def test_a_push_is_no_record_until_it_was_checked(world: OldWorld) -> None:
     world.land("pushed", "landing", "2012-03-01T00")
     push(world, "landing", "2012-03-01T00:00Z", metadata={"rows": 12})
     assert world.known("landing") == []
     assert world.waiting("landing") == ["2012-03-01T00:00Z"]
-    assert world.look("pushed").recorded == 1
+    assert world.tick("pushed").recorded == 1
     (event,) = world.events("pushed", "landing")
     assert event.partition == "2012-03-01T00:00Z"
     there = read_record(FeedInstanceAvailable, event)
@@ -71,14 +71,14 @@ def test_a_push_is_no_record_until_it_was_looked_at(world: OldWorld) -> None:
     assert event.tags == {DATA_VERSION_TAG: there.version}
     assert world.known("landing") == ["2012-03-01T00:00Z"]
     assert world.waiting("landing") == []
-    assert world.look("pushed").recorded == 0
+    assert world.tick("pushed").recorded == 0
 
 
 def test_a_push_of_what_is_known_records_it_anew(world: OldWorld) -> None:
     """The push is its latest materialization: without an answer its version would be nowhere to be seen."""
     (world.folder("pushed", "landing", "2012-03-01T00") / "part.csv").write_text("a,2\nb,3\n")
     push(world, "landing", "2012-03-01T00:00Z")
-    assert world.look("pushed").recorded == 1
+    assert world.tick("pushed").recorded == 1
     first, second = (read_record(FeedInstanceAvailable, event) for event in world.events("pushed", "landing"))
     assert second.bytes == 8
     with world.ledger.engine.connect() as connection:
@@ -90,14 +90,14 @@ def test_a_push_of_what_is_known_records_it_anew(world: OldWorld) -> None:
 def test_what_is_not_there_is_said_once_and_found_when_it_comes(world: OldWorld) -> None:
     world.land("pushed", "again", "2012-03-01T01", complete=False)
     push(world, "again", "2012-03-01T00:00Z", "2012-03-01T01:00Z")
-    assert world.look("pushed").recorded == 0
+    assert world.tick("pushed").recorded == 0
     nothing, no_flag = (world.folder("pushed", "again", f"2012-03-01T0{hour}") for hour in (0, 1))
     assert answers(world, "again") == [
         ("2012-03-01T00:00Z", f"there is nothing at {nothing}"),
         ("2012-03-01T01:00Z", f"there is no _SUCCESS in {no_flag}"),
     ]
     assert world.waiting("again") == []
-    assert world.look("pushed").recorded == 0
+    assert world.tick("pushed").recorded == 0
     assert len(answers(world, "again")) == 2
     (no_flag / "_SUCCESS").touch()
     assert world.go_on("pushed").recorded == 1
@@ -109,7 +109,7 @@ def test_strange_pushes_are_refused_with_a_reason(world: OldWorld) -> None:
     push(world, "made", "2012-03-01T00:00Z")
     push(world, "nobody declares this", "2012-03-01T00:00Z")
     push(world, "strange", "2012-03-01T02:00Z", metadata={"instance": "i-0abc", "bytes": "12 MB", "at": "now"})
-    assert world.look("pushed").recorded == 0
+    assert world.tick("pushed").recorded == 0
     nothing = world.folder("pushed", "strange", "2012-03-01T02")
     assert answers(world, "strange") == [
         (None, "say which partition landed; its partitions are like 2012-01-01T00:00Z"),
@@ -151,7 +151,7 @@ def test_what_others_write_does_not_stop_the_ledger(world: OldWorld, metadata: d
         more = {**metadata, key: value}
         world.instance.report_runless_asset_event(dg.AssetObservation(["pushed", "strange"], metadata=more))
     before = len(answers_about(world))
-    assert world.look("pushed").recorded == 0
+    assert world.tick("pushed").recorded == 0
     assert len(answers_about(world)) == before + 1
     assert world.waiting("strange") == []
 
@@ -169,7 +169,7 @@ def test_many_pushes_are_answered_in_order_as_the_budget_allows(
     pushed = list(hours("2012-05-01T00:00Z", 12))
     world.land("pushed", "many", *(hour[:13] for hour in pushed))
     push(world, "many", *pushed)
-    assert [world.look("pushed").recorded for _ in range(4)] == [5, 5, 2, 0]
+    assert [world.tick("pushed").recorded for _ in range(4)] == [5, 5, 2, 0]
     assert world.recorded("pushed", "many") == [hour[:13] for hour in pushed]
 
 
@@ -178,7 +178,7 @@ def test_what_cannot_be_read_is_refused_with_the_reason(world: OldWorld) -> None
     bad.parent.mkdir(parents=True)
     bad.symlink_to(bad)
     push(world, "closed", "2012-03-01T00:00Z")
-    world.look("pushed")
+    world.tick("pushed")
     ((partition, why),) = answers(world, "closed")
     assert partition == "2012-03-01T00:00Z"
     assert "there is nothing at" in why or "links" in why

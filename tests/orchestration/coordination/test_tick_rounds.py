@@ -12,13 +12,13 @@ NOW = datetime.now(timezone.utc)
 REAL, FROZEN, RUNNING = Clock(), Clock.parse("2013-01-01T00:00Z", NOW), Clock.parse("2013-01-01T00:00Z@60x", NOW)
 
 
-def test_a_tick_looks_until_just_before_the_next_one() -> None:
+def test_a_tick_has_rounds_until_just_before_the_next_one() -> None:
     began = time.monotonic()
     assert 5 <= len(list(rounds(REAL))) <= 10
     assert 3.5 < time.monotonic() - began < 5
 
 
-def test_a_look_that_takes_long_is_not_repeated() -> None:
+def test_a_round_that_takes_long_is_not_repeated() -> None:
     seen = 0
     for _ in rounds(REAL):
         seen += 1
@@ -26,7 +26,7 @@ def test_a_look_that_takes_long_is_not_repeated() -> None:
     assert seen == 1
 
 
-def test_a_tick_looks_once_while_the_clock_stands_still() -> None:
+def test_a_tick_has_rounds_once_while_the_clock_stands_still() -> None:
     assert len(list(rounds(FROZEN))) == 1
 
 

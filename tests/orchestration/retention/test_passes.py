@@ -573,7 +573,7 @@ def test_a_pass_that_has_not_ended_is_waited_for(world: World) -> None:
     ]
 
 
-def test_feeds_that_become_scheduled_are_looked_at_at_once(world: World) -> None:
+def test_feeds_that_become_scheduled_are_checked_at_once(world: World) -> None:
     with world.ledger.engine.begin() as connection:
         connection.execute(delete(ENTITY_STATUS))
         command(connection, world.store.feed("idle"), Status.SUBMITTED, hour(1))
@@ -588,7 +588,7 @@ def test_feeds_that_become_scheduled_are_looked_at_at_once(world: World) -> None
     assert later == ["primary__retention_hours_6 since 2013-01-01T07:00:00+00:00"]
 
 
-def test_feeds_that_become_scheduled_after_the_clock_was_set_back_are_looked_at_too(world: World) -> None:
+def test_feeds_that_become_scheduled_after_the_clock_was_set_back_are_checked_too(world: World) -> None:
     with world.ledger.engine.begin() as connection:
         connection.execute(delete(ENTITY_STATUS))
         command(connection, world.store.feed("idle"), Status.SUBMITTED, hour(1))

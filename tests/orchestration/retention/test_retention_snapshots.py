@@ -1,4 +1,4 @@
-"""One look at the ledger, and at what is staged, is enough to plan retention for many feeds of a cluster."""
+"""A snapshot of the ledger, and of what is staged, is enough to plan retention for many feeds of a cluster."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def entities() -> Iterator[str]:
 class World(ReplicationWorld):
     """Feeds of eight hours."""
 
-    def look(self, cluster: str, feeds: Sequence[str]) -> RetentionSnapshot:
+    def snapshot(self, cluster: str, feeds: Sequence[str]) -> RetentionSnapshot:
         with self.ledger.engine.connect() as connection:
             declared = [self.store.feed(name) for name in feeds]
             return RetentionSnapshot(connection, self.store, self.stores(cluster), declared, hour(10))
@@ -130,12 +130,12 @@ def test_the_number_of_statements_does_not_grow_with_the_feeds(world: World, clu
     assert every == [plan for name in NAMES for plan in world.plans(cluster, [name])]
 
 
-def test_a_look_reads_once_what_is_staged_and_planning_asks_the_ledger_nothing(world: World) -> None:
-    look = world.look("backup", NAMES)
+def test_a_snapshot_reads_once_what_is_staged_and_planning_asks_the_ledger_nothing(world: World) -> None:
+    snapshot = world.snapshot("backup", NAMES)
     marks = Path(unfinished_folder(ClusterStore(world.store.cluster("backup"), world.settings.home, {})))
     marks.rename(marks.with_name("hidden"))
     with world.statements() as asked:
-        plans = [look.plan(world.store.feed(name)) for name in NAMES]
+        plans = [snapshot.plan(world.store.feed(name)) for name in NAMES]
     marks.with_name("hidden").rename(marks)
     assert asked == []
     reasons = {plan.feed.name: [copy.verdict.reason for copy in plan.copies] for plan in plans}

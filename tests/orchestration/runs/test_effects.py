@@ -88,7 +88,7 @@ class World(LedgerWorld):
         (folder / "part.json").write_text(json.dumps({"n": n}))
         (folder / "_SUCCESS").touch()
 
-    def look(self, time: str, *processes: str) -> list[str]:
+    def tick(self, time: str, *processes: str) -> list[str]:
         """Collects, looks for late data, and executes what is launched; the keys of the runs."""
         chosen = self.store.workloads_of(*processes)
         collector = Collector(self.store, self.store.cluster("primary"), self.at(time))
@@ -155,7 +155,7 @@ def test_the_effect_is_an_asset_of_its_own(world: World) -> None:
 def test_instances_succeed_and_fail_on_their_own(world: World) -> None:
     world.land(0, 5)
     world.land(1, 0)
-    assert world.look("01:30", "check-orders") == [
+    assert world.tick("01:30", "check-orders") == [
         "check-orders on primary, 2013-01-01T00:00Z to 2013-01-01T01:00Z, attempt 1"
     ]
     states = world.states("check-orders")
@@ -175,8 +175,8 @@ def test_instances_succeed_and_fail_on_their_own(world: World) -> None:
 
 def test_late_data_runs_it_again(world: World) -> None:
     world.land(0, 7)
-    world.look("01:40", "check-orders")
-    assert world.look("02:00", "check-orders") == ["check-orders on primary, 2013-01-01T00:00Z, attempt 2"]
+    world.tick("01:40", "check-orders")
+    assert world.tick("02:00", "check-orders") == ["check-orders on primary, 2013-01-01T00:00Z, attempt 2"]
     assert world.said == "check-orders 00:00\n"
     (_, again) = world.published()
     assert again.partition_key == "2013-01-01T00:00Z"
@@ -185,9 +185,9 @@ def test_late_data_runs_it_again(world: World) -> None:
 
 
 def test_what_comes_too_late_is_said_there(world: World) -> None:
-    world.look("04:00", "check-orders")
+    world.tick("04:00", "check-orders")
     world.land(0, 8)
-    world.look("05:00", "check-orders")
+    world.tick("05:00", "check-orders")
     records = world.instance.fetch_observations(OWN, limit=100).records
     observed = [one.event_log_entry.asset_observation for one in records]
     assert "orders 2013-01-01T00:00Z changed 1:00:00 after its cut-off: check-orders 2013-01-01T00:00Z is not run" in {
@@ -203,7 +203,7 @@ def test_it_times_out(world: World) -> None:
 
 
 def test_a_process_without_inputs_and_outputs_runs_at_its_time(world: World) -> None:
-    runs = world.look("10:00", "heart-beat")
+    runs = world.tick("10:00", "heart-beat")
     assert runs == ["heart-beat on primary, 2013-01-01T00:00Z to 2013-01-01T10:00Z, attempt 1"]
     assert world.said.splitlines()[1:] == [f"heart-beat {hour}:00" for hour in ("00", "05", "10")]
     assert {state for state, _ in world.states("heart-beat").values()} == {"SUCCEEDED"}
@@ -221,7 +221,7 @@ def test_an_instance_of_a_deleted_run_waits_again(world: World) -> None:
     assert free_instances_of_deleted_runs(world.ledger, settings.now(), chosen) == 1
     world.ledger.catch_up()
     assert world.states("heart-beat")[15] == ("WAITING", "its run was deleted")
-    assert world.look("15:00", "heart-beat") == ["heart-beat on primary, 2013-01-01T15:00Z, attempt 2"]
+    assert world.tick("15:00", "heart-beat") == ["heart-beat on primary, 2013-01-01T15:00Z, attempt 2"]
 
 
 def test_the_ledger_is_what_a_rebuild_makes_of_it(world: World) -> None:

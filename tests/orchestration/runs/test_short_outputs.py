@@ -65,7 +65,7 @@ def entities() -> str:
 
 
 class World(LedgerWorld):
-    def look(self, time: str) -> Outlook:
+    def tick(self, time: str) -> Outlook:
         found = Coordinator(self.store, self.at(time), self.store.workloads).decide(self.ledger)
         assert found.problems == {}
         return found
@@ -93,7 +93,7 @@ EXPECTED = {
 
 
 def test_what_can_be_written_is_launched_in_partitions_that_exist(world: World) -> None:
-    outlook = world.look("12:00")
+    outlook = world.tick("12:00")
     definitions = definitions_of(world.store, world.at("12:00"))
     launched: dict[str, list[str]] = {}
     for run in outlook.runs:
@@ -113,7 +113,7 @@ def test_what_can_be_written_is_launched_in_partitions_that_exist(world: World) 
 
 def test_they_run_to_their_end(world: World) -> None:
     definitions = definitions_of(world.store, world.at("12:00"))
-    for run in world.look("12:00").runs:
+    for run in world.tick("12:00").runs:
         if run.workload.name in ("one-to-one", "day"):
             job = definitions.resolve_job_def(run.job_name)
             job.execute_in_process(instance=world.instance, tags=dict(run.tags))
@@ -123,7 +123,7 @@ def test_they_run_to_their_end(world: World) -> None:
         rows = connection.execute(PROCESS_INSTANCES.select().order_by(table.process, table.nominal)).all()
     done = [(row.process, format_instant(row.nominal)) for row in rows if row.state == "SUCCEEDED"]
     assert done == [(name, time) for name in ("day", "one-to-one") for time in EXPECTED[name]]
-    decisions = world.look("12:00").decisions
+    decisions = world.tick("12:00").decisions
     assert [decisions[name, "primary"].first_open for name in ("one-to-one", "day")] == [2, 3]
 
 

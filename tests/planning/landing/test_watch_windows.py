@@ -70,7 +70,7 @@ def test_the_ends_of_the_calendar() -> None:
 
 @given(data=st.data(), timeline=timelines, horizon=horizons)
 @examples(200)
-def test_what_is_young_at_a_look_or_came_up_since_the_last_one_is_looked_for(
+def test_what_is_young_at_a_tick_or_came_up_since_the_last_one_is_searched_for(
     data: st.DataObject, timeline: Timeline, horizon: timedelta
 ) -> None:
     now = START + timedelta(minutes=data.draw(st.integers(0, 2_000_000)))

@@ -397,7 +397,7 @@ def test_retries_beyond_a_long_backlog_are_waited_for_and_tried():
     ],
     ids=["nothing there", "every other there", "every other there, in vain", "latest", "windows of the calendar"],
 )
-def test_a_look_at_a_long_backlog_takes_a_moment(declared, available):
+def test_a_decision_about_a_long_backlog_takes_a_moment(declared, available):
     years = [{"name": "primary", "validity": {"start": START, "end": START + 40_000 * HOUR}}]
     zone, order = "Europe/Berlin" if declared["start"] == "today(0,0)" else "UTC", "LIFO"
     long = backlog(

@@ -79,7 +79,7 @@ def test_what_is_missing_is_there_as_data() -> None:
     }
 
 
-def test_every_reason_that_is_found_by_looking_is_in_its_list() -> None:
+def test_every_reason_that_is_found_by_deciding_is_in_its_list() -> None:
     """One that is in none would never be given."""
     assert {*TAKEN, *NOT_READY} == set(Waiting.__subclasses__())
     assert set(GIVEN_UP) == set(GivenUp.__subclasses__())

@@ -25,9 +25,7 @@ EXPRESSIONS += ["currentMonth(0,0,0)", "lastMonth(14,0,0)", "currentWeek(MON,0,0
     st.tuples(*[st.datetimes(parse_instant("2012-12-01T00:00Z").replace(tzinfo=None)).map(lambda at: at.hour)] * 2),
     st.sampled_from(EXPRESSIONS),
 )
-def test_it_is_what_a_look_at_each_instance_says(
-    frequency: str, zone: str, hours: tuple[int, int], expression: str
-) -> None:
+def test_it_is_what_each_instance_says(frequency: str, zone: str, hours: tuple[int, int], expression: str) -> None:
     start, other = (parse_instant("2013-03-01T00:00Z") + timedelta(hours=hour) for hour in hours)
     end = start + timedelta(days=400)
     nominal = Timeline(start, end, Frequency.parse(frequency), zone)

@@ -132,7 +132,7 @@ def test_a_link_to_a_folder_is_followed_each_time(store: ClusterStore) -> None:
     assert "/raw/flights/2013/01/01/05" in found(passed(store, long_ago))
 
 
-def test_a_template_without_folders_costs_one_look(store: ClusterStore) -> None:
+def test_a_template_without_folders_costs_one_listing(store: ClusterStore) -> None:
     feed = make_feed(locations={"data": "/raw/${YEAR}-${MONTH}-${DAY}-${HOUR}/data"})
     for hour in range(24):
         land(store, f"/raw/2013-01-01-{hour:02}/data")
