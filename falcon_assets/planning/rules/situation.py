@@ -35,6 +35,9 @@ class Situation:
         requests: The requests to rerun instances that are alive, by nominal time.
         pending_reruns: What reruns of other workloads are about to replace: instances that read it wait for them.
         evicted: By the name of the feed: its instances that retention took away, and when; nobody waits for them.
+        workload: The workload.
+        timeline: Its instances.
+        at_once: How many of them may run at once.
     """
 
     readiness: Readiness
@@ -49,21 +52,15 @@ class Situation:
     requests: Mapping[datetime, RerunRequest] = field(default_factory=dict)
     pending_reruns: PendingReruns = field(default_factory=PendingReruns)
     evicted: Mapping[str, Mapping[datetime, datetime]] = field(default_factory=dict)
+    workload: Workload = field(init=False, repr=False)
+    timeline: Timeline = field(init=False, repr=False)
+    at_once: int = field(init=False)
 
-    @cached_property
-    def workload(self) -> Workload:
-        """The workload."""
-        return self.readiness.workload
-
-    @cached_property
-    def timeline(self) -> Timeline:
-        """Its instances."""
-        return self.workload.timeline
-
-    @cached_property
-    def at_once(self) -> int:
-        """How many of them may run at once."""
-        return self.workload.partitions.at_once
+    def __post_init__(self) -> None:
+        """Asked of the workload once, as these are read for every instance."""
+        workload = self.readiness.workload
+        known = {"workload": workload, "timeline": workload.timeline, "at_once": workload.partitions.at_once}
+        self.__dict__.update(known)  # frozen
 
     @cached_property
     def chain(self) -> OwnChain | None:
