@@ -11,9 +11,9 @@ from sqlalchemy.dialects.postgresql import insert
 
 from falcon_assets.ledger.tables import FEED_INSTANCES, INCOMPLETE, PASSES, PUSHED
 from falcon_assets.ledger.upsert import parts, upsert
-from falcon_assets.planning.landing.old_folders import Patrol
+from falcon_assets.planning.landing.old_folders import FolderPass
 
-_PATROL = [one.name for one in fields(Patrol)]
+_PASS_COLUMNS = [one.name for one in fields(FolderPass)]
 
 
 @dataclass(frozen=True)
@@ -31,18 +31,20 @@ class Push:
     event_id: int
 
 
-def passes(connection: Connection, cluster: str) -> dict[str, Patrol]:
+def passes(connection: Connection, cluster: str) -> dict[str, FolderPass]:
     """Feed -> how far the passes over its old instances are."""
     table = PASSES.c
-    found = connection.execute(select(table.feed, *(table[name] for name in _PATROL)).where(table.cluster == cluster))
-    return {row.feed: Patrol(**{name: row._mapping[name] for name in _PATROL}) for row in found}
+    found = connection.execute(
+        select(table.feed, *(table[name] for name in _PASS_COLUMNS)).where(table.cluster == cluster)
+    )
+    return {row.feed: FolderPass(**{name: row._mapping[name] for name in _PASS_COLUMNS}) for row in found}
 
 
-def set_passes(connection: Connection, cluster: str, patrols: Mapping[str, Patrol]) -> None:
+def set_passes(connection: Connection, cluster: str, folder_passes: Mapping[str, FolderPass]) -> None:
     """Remembers it."""
     rows = [
-        {"cluster": cluster, "feed": feed, **{name: getattr(one, name) for name in _PATROL}}
-        for feed, one in patrols.items()
+        {"cluster": cluster, "feed": feed, **{name: getattr(one, name) for name in _PASS_COLUMNS}}
+        for feed, one in folder_passes.items()
     ]
     upsert(connection, PASSES, rows)
 

@@ -17,7 +17,7 @@ from falcon_assets.orchestration.coordination.collector import Collection, Colle
 from falcon_assets.orchestration.coordination.landing_events import Landings
 from falcon_assets.orchestration.platform.open_ledger import Ledger
 from falcon_assets.planning.instances.instance_paths import InstancePaths
-from falcon_assets.planning.landing.old_folders import Patrol
+from falcon_assets.planning.landing.old_folders import FolderPass
 from falcon_assets.storage.errors import is_about_path
 from falcon_assets.storage.instances.old_folders import AFTER_ALL
 from falcon_assets.storage.kinds.kind_of import kind_of
@@ -60,13 +60,13 @@ class OldInstances:
         ledger.catch_up()  # what the collector has just recorded is not found once more
         round_ = _Round(self.collector, ledger, time.monotonic() + seconds, requests)
         with ledger.engine.connect() as connection:
-            patrols = passes(connection, round_.cluster)
+            stored = passes(connection, round_.cluster)
             round_.incomplete = incomplete(connection, round_.cluster)
             round_.landings = Landings(
                 self.collector.settings.clock, round_.time, last_collected(connection, round_.cluster)
             )
             self._ask_again(round_, connection)
-            moved = self._go_on(round_, connection, patrols)
+            moved = self._go_on(round_, connection, stored)
         with ledger.engine.begin() as connection:
             set_passes(connection, round_.cluster, moved)
             set_incomplete(connection, round_.cluster, round_.came, round_.went)
@@ -86,9 +86,9 @@ class OldInstances:
             self._asked = (self._asked + 1) % len(waiting)
             round_.ask_for(*waiting[self._asked], connection)
 
-    def _go_on(self, round_: _Round, connection: Connection, patrols: dict[str, Patrol]) -> dict[str, Patrol]:
-        moved: dict[str, Patrol] = {}
-        for feed in sorted(self.collector.feeds.values(), key=lambda feed: self._turn(feed, patrols.get(feed.name))):
+    def _go_on(self, round_: _Round, connection: Connection, stored: dict[str, FolderPass]) -> dict[str, FolderPass]:
+        moved: dict[str, FolderPass] = {}
+        for feed in sorted(self.collector.feeds.values(), key=lambda feed: self._turn(feed, stored.get(feed.name))):
             try:
                 paths, store = InstancePaths(feed, self.collector.cluster), self.collector.files_of(feed)
                 template, tells = f"{paths.root or ''}{paths.template.text}", kind_of(store).tells_changes
@@ -98,23 +98,23 @@ class OldInstances:
             if why := self.collector.breakers.open_for(store.endpoint):
                 round_.left_out[why] = round_.left_out.get(why, 0) + 1
                 continue
-            before = patrols.get(feed.name)
-            before = before if before and before.template == template else Patrol(template)
-            patrol = before.next(datetime.now(timezone.utc), tells_changes=tells)
-            if patrol is None:
+            before = stored.get(feed.name)
+            before = before if before and before.template == template else FolderPass(template)
+            current = before.next(datetime.now(timezone.utc), tells_changes=tells)
+            if current is None:
                 continue
             self._turns[feed.name] = self._rounds
-            after = round_.go_on(connection, feed, patrol)
+            after = round_.go_on(connection, feed, current)
             if after != before:
                 moved[feed.name] = after
             if round_.is_over:
                 break
         return moved
 
-    def _turn(self, feed: Feed, patrol: Patrol | None) -> tuple[int, bool, datetime]:
+    def _turn(self, feed: Feed, current: FolderPass | None) -> tuple[int, bool, datetime]:
         """Who had no turn for longest comes first; at first, whose pass is under way, then who had none for longest."""
         never = datetime.min.replace(tzinfo=timezone.utc)
-        had = (patrol.began is None, patrol.before or never) if patrol else (True, never)
+        had = (current.began is None, current.before or never) if current else (True, never)
         return self._turns.get(feed.name, 0), *had
 
 
@@ -164,27 +164,27 @@ class _Round:
         except FalconError as error:
             self.problems[name] = str(error)
 
-    def go_on(self, connection: Connection, feed: Feed, patrol: Patrol) -> Patrol:
+    def go_on(self, connection: Connection, feed: Feed, current: FolderPass) -> FolderPass:
         """Goes on with a pass; where it is afterwards."""
-        files, is_empty = self.collector.files_of(feed), not patrol.folder
+        files, is_empty = self.collector.files_of(feed), not current.folder
         try:
             with self.collector.breakers.watching(files.endpoint):
-                for visit in kind_of(files).visits(feed, self.time, patrol):
+                for visit in kind_of(files).visits(feed, self.time, current):
                     self.requests -= visit.asked
                     if visit.problem:
                         self.problems.setdefault(feed.name, str(visit.problem))
                     if not self._record(feed, self._unknown(connection, feed, visit.found)):
-                        return patrol
+                        return current
                     if visit.folder is None:
                         continue  # a round that ended here would begin at the same place the next time
                     is_empty &= visit.folder.endswith(AFTER_ALL)
-                    patrol = patrol.through(visit.folder)
+                    current = current.through(visit.folder)
                     if self.is_over:
-                        return patrol
+                        return current
         except FalconError as error:
             self.problems[feed.name] = str(error)
-            return patrol
-        return patrol.ended(is_empty=is_empty)
+            return current
+        return current.ended(is_empty=is_empty)
 
     def _unknown(
         self, connection: Connection, feed: Feed, found: Sequence[tuple[datetime, str]]

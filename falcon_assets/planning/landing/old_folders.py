@@ -20,7 +20,7 @@ SLACK = timedelta(minutes=5)
 
 
 @dataclass(frozen=True)
-class Patrol:
+class FolderPass:
     """How far the passes over a feed on a cluster are.
 
     Attributes:
@@ -39,7 +39,7 @@ class Patrol:
     before: datetime | None = None
     all_before: datetime | None = None
 
-    def next(self, now: datetime, *, tells_changes: bool) -> Patrol | None:
+    def next(self, now: datetime, *, tells_changes: bool) -> FolderPass | None:
         """The pass to go on with: the present one, or a new one where it is time for it; None: not now.
 
         Args:
@@ -58,11 +58,11 @@ class Patrol:
         """Whether the present pass has to list a folder that changed then; None: nobody knows when."""
         return self.lists_all or changed is None or self.before is None or changed >= self.before - SLACK
 
-    def through(self, folder: str) -> Patrol:
+    def through(self, folder: str) -> FolderPass:
         """After ``folder`` was listed, which comes after all that were."""
         return replace(self, folder=folder)
 
-    def ended(self, *, is_empty: bool = False) -> Patrol:
+    def ended(self, *, is_empty: bool = False) -> FolderPass:
         """After the last folder.
 
         Args:
@@ -70,7 +70,7 @@ class Patrol:
                 with folders that changed meanwhile: then all of them are listed.
         """
         all_before = None if is_empty else self.began if self.lists_all else self.all_before
-        return Patrol(self.template, before=self.began, all_before=all_before)
+        return FolderPass(self.template, before=self.began, all_before=all_before)
 
     def is_through(self, folder: str) -> bool:
         """Whether the present pass has listed ``folder``, or all that can lie in it."""

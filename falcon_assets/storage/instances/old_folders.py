@@ -11,7 +11,7 @@ from falcon_assets.model.feed import Feed
 from falcon_assets.model.path_template import PathTemplate
 from falcon_assets.planning.instances.folder_spans import FolderSpans
 from falcon_assets.planning.instances.instance_paths import InstancePaths
-from falcon_assets.planning.landing.old_folders import Patrol
+from falcon_assets.planning.landing.old_folders import FolderPass
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.errors import explained, is_about_path
 from falcon_assets.storage.instances.template_walk import Names, TemplateWalk, listed_names
@@ -33,7 +33,7 @@ class Visit(NamedTuple):
     """Whether it took a request to the store."""
 
 
-def visits(store: ClusterStore, feed: Feed, now: datetime, patrol: Patrol) -> Iterator[Visit]:
+def visits(store: ClusterStore, feed: Feed, now: datetime, folder_pass: FolderPass) -> Iterator[Visit]:
     """Goes through the folders of ``feed`` on ``store``: see ``StorageKind.visits``.
 
     A folder that holds instances is one of those in which the last time variable of the path is named.
@@ -41,12 +41,12 @@ def visits(store: ClusterStore, feed: Feed, now: datetime, patrol: Patrol) -> It
     paths = InstancePaths(feed, store.cluster)
     if paths.timeline.start > now:
         return
-    yield from _Pass(store, paths, now, patrol).visits()
+    yield from _Pass(store, paths, now, folder_pass).visits()
 
 
 class _Pass:
-    def __init__(self, store: ClusterStore, paths: InstancePaths, now: datetime, patrol: Patrol) -> None:
-        self._store, self._paths, self._now, self._patrol = store, paths, now, patrol
+    def __init__(self, store: ClusterStore, paths: InstancePaths, now: datetime, folder_pass: FolderPass) -> None:
+        self._store, self._paths, self._now, self._pass = store, paths, now, folder_pass
         self._walk = TemplateWalk(paths.template, self._names, self._may_hold)
         last = paths.timeline.last
         end = last if last is not None and last < now else now
@@ -62,13 +62,13 @@ class _Pass:
                 yield Visit(None)
 
     def _instances(self, folder: str, changed: datetime | None) -> Iterator[Visit]:
-        if self._patrol.is_through(folder):
+        if self._pass.is_through(folder):
             return
         try:
-            if changed is None and self._store.files.tells_changes and not self._patrol.lists_all:
+            if changed is None and self._store.files.tells_changes and not self._pass.lists_all:
                 changed = self._changed(folder)
                 yield Visit(None)
-            if not self._patrol.must_list(changed):
+            if not self._pass.must_list(changed):
                 yield Visit(folder, asked=False)
                 return
             found = [(self._paths.instance(path), path) for path in self._walk.paths_in(folder)]
@@ -87,7 +87,7 @@ class _Pass:
         return listed_names(self._store, folder, times=is_above and self._store.files.tells_changes)
 
     def _may_hold(self, level: PathTemplate, path: str) -> bool:
-        return not self._patrol.is_through(path) and self._spans.may_hold(level, path)
+        return not self._pass.is_through(path) and self._spans.may_hold(level, path)
 
     def _changed(self, folder: str) -> datetime | None:
         with explained(self._store.cluster.name, f"look at {folder}"):

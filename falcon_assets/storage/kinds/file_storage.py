@@ -10,7 +10,7 @@ from falcon_assets.errors import StorageError, UnreachableError
 from falcon_assets.model.feed import Feed
 from falcon_assets.planning.instances.folder_spans import FolderSpans
 from falcon_assets.planning.instances.instance_paths import InstancePaths
-from falcon_assets.planning.landing.old_folders import Patrol
+from falcon_assets.planning.landing.old_folders import FolderPass
 from falcon_assets.planning.retention.eviction import StoredInstance
 from falcon_assets.storage.errors import driver_explained, explained
 from falcon_assets.storage.instances.data_version import DataVersion, fingerprint
@@ -65,8 +65,8 @@ class FileStorage(StorageKind):
     def tells_changes(self) -> bool:
         return self.store.files.tells_changes
 
-    def visits(self, feed: Feed, now: datetime, patrol: Patrol) -> Iterator[Visit]:
-        return visits(self.store, feed, now, patrol)
+    def visits(self, feed: Feed, now: datetime, folder_pass: FolderPass) -> Iterator[Visit]:
+        return visits(self.store, feed, now, folder_pass)
 
     def is_available(self, feed: Feed, path: str) -> bool:
         """It is where its availability flag is a file in it; where the feed declares no flag, where the path exists.

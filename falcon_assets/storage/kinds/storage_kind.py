@@ -10,7 +10,7 @@ from enum import Enum
 from typing import ClassVar
 
 from falcon_assets.model.feed import Feed
-from falcon_assets.planning.landing.old_folders import Patrol
+from falcon_assets.planning.landing.old_folders import FolderPass
 from falcon_assets.planning.retention.eviction import StoredInstance, StoredLocation
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.instances.data_version import DataVersion
@@ -92,7 +92,7 @@ class StorageKind(ABC):
         """Whether the store tells when something came or went, so that not all of it has to be listed again."""
 
     @abstractmethod
-    def visits(self, feed: Feed, now: datetime, patrol: Patrol) -> Iterator[Visit]:
+    def visits(self, feed: Feed, now: datetime, folder_pass: FolderPass) -> Iterator[Visit]:
         """Goes through all places that can hold instances of ``feed``, in order, from where a pass is.
 
         Yields after each request to the store, and for each place that needs none because it did not change.
@@ -100,7 +100,7 @@ class StorageKind(ABC):
         Args:
             feed: The feed.
             now: Instances after it do not exist yet; on the falcon clock.
-            patrol: The present pass, as far as it is.
+            folder_pass: The present pass, as far as it is.
 
         Raises:
             StorageError: the store fails; what it refuses of one place is a problem of that visit instead.

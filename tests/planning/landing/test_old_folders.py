@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from falcon_assets.planning.landing.old_folders import ALL_EVERY, REST_LONG, REST_SHORT, SLACK, Patrol
+from falcon_assets.planning.landing.old_folders import ALL_EVERY, REST_LONG, REST_SHORT, SLACK, FolderPass
 from tests.properties import examples
 
 NOW = datetime(2026, 11, 1, tzinfo=timezone.utc)
@@ -18,20 +18,20 @@ T = "/raw/${YEAR}/${MONTH}/${DAY}"
 
 
 def test_the_first_pass_lists_everything() -> None:
-    patrol = Patrol(T).next(NOW, tells_changes=True)
-    assert patrol == Patrol(T, began=NOW, lists_all=True)
-    assert patrol.must_list(NOW - timedelta(days=9999))
+    folder_pass = FolderPass(T).next(NOW, tells_changes=True)
+    assert folder_pass == FolderPass(T, began=NOW, lists_all=True)
+    assert folder_pass.must_list(NOW - timedelta(days=9999))
 
 
 def test_it_goes_on_where_it_is() -> None:
-    patrol = Patrol(T, began=NOW, folder="/raw/2013/01/02")
-    assert patrol.next(NOW + timedelta(days=3), tells_changes=True) is patrol
+    folder_pass = FolderPass(T, began=NOW, folder="/raw/2013/01/02")
+    assert folder_pass.next(NOW + timedelta(days=3), tells_changes=True) is folder_pass
 
 
 @pytest.mark.parametrize(("tells", "rest"), [pytest.param(True, REST_SHORT), pytest.param(False, REST_LONG)])
 def test_the_next_one_begins_after_a_rest(tells: bool, rest: timedelta) -> None:
-    ended = Patrol(T, began=NOW, folder="/raw/2013").ended()
-    assert ended == Patrol(T, before=NOW, all_before=NOW)
+    ended = FolderPass(T, began=NOW, folder="/raw/2013").ended()
+    assert ended == FolderPass(T, before=NOW, all_before=NOW)
     assert ended.next(NOW + rest - SECOND, tells_changes=tells) is None
     following = ended.next(NOW + rest, tells_changes=tells)
     assert following is not None
@@ -39,29 +39,32 @@ def test_the_next_one_begins_after_a_rest(tells: bool, rest: timedelta) -> None:
 
 
 def test_a_pass_lists_what_changed_since_the_one_before() -> None:
-    patrol = Patrol(T, began=NOW + REST_SHORT, lists_all=False, before=NOW, all_before=NOW)
-    assert patrol.must_list(NOW - SLACK)
-    assert not patrol.must_list(NOW - SLACK - SECOND)
-    assert patrol.must_list(None)
+    folder_pass = FolderPass(T, began=NOW + REST_SHORT, lists_all=False, before=NOW, all_before=NOW)
+    assert folder_pass.must_list(NOW - SLACK)
+    assert not folder_pass.must_list(NOW - SLACK - SECOND)
+    assert folder_pass.must_list(None)
 
 
 def test_once_a_day_everything_is_listed() -> None:
-    ended = Patrol(T, before=NOW - REST_SHORT, all_before=NOW - ALL_EVERY)
-    patrol = ended.next(NOW, tells_changes=True)
-    assert patrol is not None
-    assert patrol.lists_all
-    assert patrol.ended().all_before == NOW
+    ended = FolderPass(T, before=NOW - REST_SHORT, all_before=NOW - ALL_EVERY)
+    folder_pass = ended.next(NOW, tells_changes=True)
+    assert folder_pass is not None
+    assert folder_pass.lists_all
+    assert folder_pass.ended().all_before == NOW
 
 
 def test_after_a_pass_that_found_no_folder_the_next_one_lists_all() -> None:
-    following = Patrol(T, began=NOW, all_before=NOW).ended(is_empty=True).next(NOW + REST_SHORT, tells_changes=True)
+    following = FolderPass(T, began=NOW, all_before=NOW).ended(is_empty=True).next(NOW + REST_SHORT, tells_changes=True)
     assert following is not None
     assert following.lists_all
 
 
 def test_a_clock_that_was_put_back_delays_nothing() -> None:
-    for patrol in (Patrol(T, before=NOW + ALL_EVERY, all_before=NOW + ALL_EVERY), Patrol(T, began=NOW + ALL_EVERY)):
-        anew = patrol.next(NOW, tells_changes=True)
+    for folder_pass in (
+        FolderPass(T, before=NOW + ALL_EVERY, all_before=NOW + ALL_EVERY),
+        FolderPass(T, began=NOW + ALL_EVERY),
+    ):
+        anew = folder_pass.next(NOW, tells_changes=True)
         assert anew is not None
         assert (anew.began, anew.lists_all) == (NOW, True)
 
@@ -81,8 +84,8 @@ def test_a_clock_that_was_put_back_delays_nothing() -> None:
     ],
 )
 def test_what_it_is_through_with(folder: str, is_through: bool) -> None:
-    assert Patrol(T, began=NOW, folder="/raw/2013/01/02").is_through(folder) == is_through
-    assert not Patrol(T, began=NOW).is_through(folder)
+    assert FolderPass(T, began=NOW, folder="/raw/2013/01/02").is_through(folder) == is_through
+    assert not FolderPass(T, began=NOW).is_through(folder)
 
 
 @dataclass
@@ -115,7 +118,7 @@ def test_everything_is_found_by_the_pass_after_the_one_under_way(
     steps: list[tuple[list[tuple[str, int]], int, float]], tells: bool, skew: int
 ) -> None:
     """The clock of the file server is off by ``skew`` seconds, by no more than the slack where it is slow."""
-    there, found, patrol, now = Folders(), set[tuple[str, int]](), Patrol(T), NOW
+    there, found, folder_pass, now = Folders(), set[tuple[str, int]](), FolderPass(T), NOW
     pending: dict[tuple[str, int], int] = {}
     passes = 0
     for lands, time, pause in [*steps, *[([], 4, 60.0)] * 40]:
@@ -123,20 +126,20 @@ def test_everything_is_found_by_the_pass_after_the_one_under_way(
             there.land(folder, number, now + skew * SECOND)
             if (folder, number) not in found:
                 pending.setdefault((folder, number), passes)
-        following, budget = patrol.next(now, tells_changes=tells), time
+        following, budget = folder_pass.next(now, tells_changes=tells), time
         if following:
-            patrol = following
+            folder_pass = following
             for folder in sorted(there.landed):
                 if not budget:
                     break
-                if patrol.is_through(folder):
+                if folder_pass.is_through(folder):
                     continue
-                if patrol.must_list(there.changed[folder] if tells else None):
+                if folder_pass.must_list(there.changed[folder] if tells else None):
                     found |= {(folder, number) for number in there.landed[folder]}
                     budget -= 1
-                patrol = patrol.through(folder)
+                folder_pass = folder_pass.through(folder)
             else:
-                patrol, passes = patrol.ended(), passes + 1
+                folder_pass, passes = folder_pass.ended(), passes + 1
         # Of the passes that end after it landed, the first may have been beyond its folder: no more than that one.
         assert all(passes < landed_in + 2 for one, landed_in in pending.items() if one not in found)
         now += pause * SECOND
@@ -145,7 +148,7 @@ def test_everything_is_found_by_the_pass_after_the_one_under_way(
 
 def test_after_the_clock_was_set_back_everything_is_listed_once() -> None:
     """What changed since then seems to have changed before the last pass."""
-    ended = Patrol(T, before=NOW, all_before=NOW - ALL_EVERY / 2)
+    ended = FolderPass(T, before=NOW, all_before=NOW - ALL_EVERY / 2)
     following = ended.next(NOW - timedelta(hours=1), tells_changes=True)
     assert following is not None
     assert following.must_list(NOW - timedelta(minutes=50))

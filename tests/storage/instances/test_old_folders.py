@@ -15,7 +15,7 @@ from fsspec.implementations.local import LocalFileSystem
 
 from falcon_assets.errors import StorageError
 from falcon_assets.model.feed import Feed
-from falcon_assets.planning.landing.old_folders import SLACK, Patrol
+from falcon_assets.planning.landing.old_folders import SLACK, FolderPass
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.instances.old_folders import AFTER_ALL, Visit, visits
 from falcon_assets.storage.kinds.kind_of import kind_of
@@ -26,7 +26,7 @@ CLUSTER = make_cluster()
 FEED = make_feed(locations={"data": "/raw/flights/${YEAR}/${MONTH}/${DAY}/${HOUR}"})
 NOW = datetime(2013, 12, 1, tzinfo=timezone.utc)
 PAST = datetime(2020, 1, 1, tzinfo=timezone.utc)
-FIRST = Patrol("", began=datetime.now(timezone.utc))
+FIRST = FolderPass("", began=datetime.now(timezone.utc))
 
 
 class ObservedFiles(LocalFileSystem):  # type: ignore[misc]
@@ -57,14 +57,14 @@ def land(store: ClusterStore, path: str) -> Path:
     return folder
 
 
-def aged(store: ClusterStore) -> Patrol:
+def aged(store: ClusterStore) -> FolderPass:
     """A pass that began an hour after everything that is there now was made."""
     began = datetime.now(timezone.utc) + SLACK + timedelta(hours=1)
-    return Patrol("", began=began, lists_all=False, before=began)
+    return FolderPass("", began=began, lists_all=False, before=began)
 
 
-def passed(store: ClusterStore, patrol: Patrol, feed: Feed = FEED) -> list[Visit]:
-    return list(visits(store, feed, NOW, patrol))
+def passed(store: ClusterStore, folder_pass: FolderPass, feed: Feed = FEED) -> list[Visit]:
+    return list(visits(store, feed, NOW, folder_pass))
 
 
 def found(visited: list[Visit]) -> list[str]:
@@ -91,16 +91,16 @@ def test_a_first_pass_finds_everything_in_order(store: ClusterStore) -> None:
 def test_only_folders_that_changed_are_listed_again(store: ClusterStore) -> None:
     for day in days(56):
         land(store, f"{day}/00")
-    patrol = aged(store)
+    folder_pass = aged(store)
     assert isinstance(store.fs, ObservedFiles)
     store.fs.asked.clear()
-    visited = passed(store, patrol)
+    visited = passed(store, folder_pass)
     assert found(visited) == []
     assert [visit.folder for visit in visited if visit.folder and AFTER_ALL not in visit.folder] == days(56)
     assert sum(visit.asked for visit in visited) == store.fs.asked["ls"] == 4  # flights, the year, two months
     folder = land(store, f"{days(56)[30]}/07").parent
     changed = datetime.fromtimestamp(folder.stat().st_ctime, timezone.utc)
-    anew = found(passed(store, replace(patrol, before=changed + SLACK)))
+    anew = found(passed(store, replace(folder_pass, before=changed + SLACK)))
     assert [path for path in anew if path.startswith(days(56)[30])] == [
         f"{days(56)[30]}/{hour}" for hour in ("00", "07")
     ]
@@ -118,8 +118,8 @@ def test_a_time_that_was_set_back_hides_nothing_on_a_mounted_store(store: Cluste
 def test_it_goes_on_behind_a_folder(store: ClusterStore) -> None:
     for day in days(40):
         land(store, f"{day}/00")
-    patrol = replace(FIRST, folder=days(40)[29])
-    visited = passed(store, patrol)
+    folder_pass = replace(FIRST, folder=days(40)[29])
+    visited = passed(store, folder_pass)
     assert found(visited) == [f"{day}/00" for day in days(40)[30:]]
     assert sum(visit.asked for visit in visited) == 3 + 10  # the year, its folder, February; January is behind it
 
