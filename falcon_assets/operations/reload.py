@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
-import urllib.error
 import urllib.request
+from http.client import HTTPException
 from typing import Any
+
+from falcon_assets.errors import printable
 
 _CONNECT_SECONDS = 10
 _RELOAD_SECONDS = 120
@@ -36,8 +38,8 @@ def reload_code_locations(webserver: str | None) -> str:
         workspace = _ask(webserver, _LOCATIONS, _CONNECT_SECONDS)["workspaceOrError"]
         names = [entry["name"] for entry in workspace.get("locationEntries", ()) if _is_ours(entry)]
         problems = {name: problem for name in names if (problem := _reload(webserver, name))}
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        why = getattr(error, "reason", None) or error
+    except (OSError, HTTPException, ValueError, LookupError, TypeError, AttributeError) as error:
+        why = printable(str(getattr(error, "reason", None) or error or type(error).__name__).strip())
         return f"Dagster's webserver at {webserver} could not be asked to take up the change ({why}): {later}"
     if problems:
         return "; ".join(f"the code location {name} was not reloaded: {why}" for name, why in problems.items())

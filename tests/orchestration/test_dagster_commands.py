@@ -99,16 +99,22 @@ def environment(**given: str) -> dict[str, str]:
 
 
 @pytest.fixture(scope="module")
-def graphql(project: Path) -> Iterator[Callable[[str], Any]]:
+def webserver() -> str:
+    """Where the webserver is."""
+    return f"http://127.0.0.1:{free_port()}"
+
+
+@pytest.fixture(scope="module")
+def graphql(project: Path, webserver: str) -> Iterator[Callable[[str], Any]]:
     """Asks the webserver."""
-    address = f"http://127.0.0.1:{(port := free_port())}"
+    port = int(webserver.rpartition(":")[2])
     command = [str(BIN / "dagster-webserver"), "-w", "workspace.yaml", "-h", "127.0.0.1", "-p", str(port)]
     with (project / "webserver.log").open("wb") as log:
         server = subprocess.Popen(command, cwd=project, env=environment(), stdout=log, stderr=log)
 
     def ask(query: str) -> Any:
         body = json.dumps({"query": query}).encode()
-        request = urllib.request.Request(f"{address}/graphql", body, {"Content-Type": "application/json"})
+        request = urllib.request.Request(f"{webserver}/graphql", body, {"Content-Type": "application/json"})
         with urllib.request.urlopen(request) as response:
             return json.load(response)["data"]
 
@@ -201,3 +207,26 @@ def test_the_webserver_shows_the_window(graphql: Callable[[str], Any]) -> None:
         "daily": ["Feed instances from today(0,0) to today(23,0)."],
         "five": ["Feed instances from now(-4,0) to now(0,0)."],
     }
+
+
+def test_what_is_submitted_is_there_without_a_restart(
+    project: Path, graphql: Callable[[str], Any], webserver: str, tmp_path: Path
+) -> None:
+    def assets() -> set[str]:
+        return {node["assetKey"]["path"][-1] for node in graphql("{ assetNodes { assetKey { path } } }")["assetNodes"]}
+
+    def falcon(*arguments: str) -> str:
+        result = run(project, "falcon", "entity", *arguments, FALCON_WEBSERVER_URL=webserver)
+        assert result.returncode == 0, result.stderr
+        return result.stdout
+
+    before = assets()
+    feed = next(part for part in ENTITIES.split("---\n") if "name: raw\n" in part)
+    (tmp_path / "new.yaml").write_text(feed.replace("name: raw\n", "name: brand-new\n").replace("/raw/", "/new/"))
+    try:
+        said = falcon("submit", str(tmp_path / "new.yaml"))
+        assert said.endswith("Dagster has reloaded the code location falcon\n")
+        assert assets() == before | {"brand-new"}
+    finally:
+        falcon("delete", "brand-new")
+    assert assets() == before

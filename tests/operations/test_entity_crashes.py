@@ -1,0 +1,196 @@
+"""Commands to definitions that are killed at any step, and many at once: the tree is the old one or the new one."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from itertools import count
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from falcon_assets.catalog.journal import FOLDER, locked_tree
+from falcon_assets.catalog.store import load_entities
+from falcon_assets.errors import (
+    DefinitionStoreError,
+    FalconError,
+    InvalidDefinitionsError,
+    MissingDefinitionsError,
+)
+from falcon_assets.operations.entities.changing import delete_definitions, submit, update
+from tests.operations.trees import (
+    BACKUP,
+    DELAYS,
+    HOURLY,
+    PRIMARY,
+    RAW,
+    content,
+    installation_of,
+    request,
+    written,
+)
+from tests.processes import forked, killed_before
+
+STEPS = {"open", "os.mkdir", "os.rename", "os.remove", "os.rmdir", "os.chmod", "os.scandir", "os.listdir", "os.utime"}
+"""Audit events of everything that touches a file system. Each is raised just *before* the system call."""
+MEMORY = "/dev/shm" if Path("/dev/shm").is_dir() else None
+"""A kill does not care whether the file system is on a disk; thousands of fsyncs do."""
+
+
+@pytest.fixture
+def home() -> Iterator[Path]:
+    with TemporaryDirectory(dir=MEMORY) as folder:
+        yield Path(folder)
+
+
+def tree(folder: Path) -> Path:
+    """Entities in a file each, and two in one."""
+    root = written(folder / "defs", primary=PRIMARY, backup=BACKUP, feeds=f"{RAW}---\n{DELAYS}", hourly=HOURLY)
+    (root / "hourly.sql").write_text("SELECT 1")
+    return root
+
+
+def submission(folder: Path) -> None:
+    new = "---\n".join(part.replace("name: raw", "name: new").replace("/raw/", "/new/") for part in (RAW,))
+    third = PRIMARY.replace("name: primary", "name: third").replace("data/primary", "data/third")
+    submit(installation_of(folder), request(written(folder / "given", a=new, b=third)))
+
+
+def updating(folder: Path) -> None:
+    raw, delays = (text.replace("/${HOUR}", "/h${HOUR}") for text in (RAW, DELAYS))
+    process = HOURLY.replace("policy: final", "policy: backoff, delay: hours(1)")
+    update(installation_of(folder), request(written(folder / "given", a=raw, b=process, c=delays)))
+
+
+def deletion(folder: Path) -> None:
+    delete_definitions(installation_of(folder), request("hourly", "delays"))
+
+
+OPERATIONS = {"submit": submission, "update": updating, "delete": deletion}
+
+
+def left_over(root: Path) -> list[str]:
+    return [file.name for file in (root / FOLDER).glob("*") if file.name.startswith(("new-", "journal"))]
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("next_one", ["load", "command"])
+@pytest.mark.parametrize("operation", OPERATIONS.values(), ids=OPERATIONS)
+def test_killed_at_every_step(home: Path, operation: Callable[[Path], None], next_one: str) -> None:
+    before = content(tree(home / "before"))
+    operation(home / "before")
+    after = content(home / "before" / "defs")
+    found = set()
+    for step in count(1):
+        folder = home / str(step)
+        root = tree(folder)
+        was_killed = killed_before(step, STEPS, lambda folder=folder: operation(folder))
+        if next_one == "load":
+            load_entities(root)
+            assert content(root) in (before, after)
+            found.add(content(root) == after)
+        operation(folder)
+        assert content(root) == after
+        assert left_over(root) == []
+        if not was_killed:
+            break
+    assert step > 30
+    assert found == ({True, False} if next_one == "load" else set())
+
+
+@given(st.lists(st.tuples(st.sampled_from(sorted(OPERATIONS)), st.integers(1, 120)), max_size=5))
+@settings(max_examples=25)
+def test_killed_again_and_again(steps: list[tuple[str, int]]) -> None:
+    with TemporaryDirectory(dir=MEMORY) as name:
+        folder = Path(name)
+        root = tree(folder)
+
+        def attempt(operation: Callable[[Path], None]) -> None:
+            with suppress(FalconError):  # what it is about is gone
+                operation(folder)
+
+        for operation, step in steps:
+            killed_before(step, STEPS, lambda operation=operation: attempt(OPERATIONS[operation]))
+            load_entities(root)
+            assert "journal.json" not in left_over(root)
+
+
+def test_what_somebody_else_wrote_after_a_kill_stays(home: Path) -> None:
+    for step in count(1):
+        folder = home / str(step)
+        root = tree(folder)
+        assert killed_before(step, {"os.rename"}, lambda folder=folder: updating(folder))
+        if (root / FOLDER / "journal.json").exists():
+            break
+    mine = (root / "hourly.yaml").read_text() + "# mine\n"
+    (root / "hourly.yaml").write_text(mine)
+    store = load_entities(root)
+    assert (root / "hourly.yaml").read_text() == mine
+    assert "/h${HOUR}" in str(store.feeds["raw"].locations)
+
+
+def test_a_journal_that_leads_out_of_the_tree_is_refused(home: Path) -> None:
+    root = tree(home)
+    with locked_tree(root):
+        pass
+    (root / FOLDER / "new-0").write_text("x")
+    (root / FOLDER / "journal.json").write_text('{"files": [{"path": "../out", "before": null, "after": "y"}]}')
+    with pytest.raises(DefinitionStoreError, match=r"is not in .*: remove .*journal.json"):
+        load_entities(root)
+    assert not (home / "out").exists()
+    (root / FOLDER / "journal.json").write_text("{")
+    with pytest.raises(DefinitionStoreError, match=r"journal.json is damaged"):
+        load_entities(root)
+
+
+def submitted_alone(folder: Path, number: int, text: str) -> None:
+    try:
+        submit(installation_of(folder), request(written(folder / f"given{number}", a=text)))
+    except (InvalidDefinitionsError, MissingDefinitionsError):
+        os._exit(3)  # what it needs is not there yet
+
+
+def test_fifty_at_once_that_need_each_other(home: Path) -> None:
+    """A chain of processes over feeds on one cluster; whoever comes too early comes again."""
+    root = home / "defs"
+    root.mkdir()
+    (root / "hourly.sql").write_text("SELECT 1")
+    feed = DELAYS.replace("name: delays", "name: feed-{}").replace("/delays/", "/feed-{}/")
+    process = "".join(line for line in HOURLY.splitlines(keepends=True) if not line.startswith("late_process"))
+    texts = [PRIMARY, *(feed.replace("feed-{}", f"feed-{number}") for number in range(25))]
+    for number in range(24):
+        own = process.replace("name: hourly", f"name: process-{number}").replace("feed: raw", f"feed: feed-{number}")
+        texts.append(own.replace("feed: delays", f"feed: feed-{number + 1}"))
+    assert len(texts) == 50
+
+    def reading() -> None:
+        """Reads all the time, and never sees a part of a change."""
+        while True:
+            with suppress(MissingDefinitionsError):  # nothing yet
+                load_entities(root)
+
+    reader = forked(reading)
+    try:
+        pending, rounds = dict(enumerate(texts)), 0
+        while pending:
+            children = {forked(lambda one=one: submitted_alone(home, *one)): one[0] for one in pending.items()}
+            for child, number in children.items():
+                code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+                assert code in (0, 3)
+                if code == 0:
+                    del pending[number]
+            load_entities(root)
+            rounds += 1
+            assert rounds <= 3, f"after the cluster, the feeds, the processes there are left: {sorted(pending)}"
+        assert os.waitpid(reader, os.WNOHANG) == (0, 0), "the reader saw a tree with problems"
+    finally:
+        os.kill(reader, signal.SIGKILL)
+        os.waitpid(reader, 0)
+    store = load_entities(root)
+    assert (len(store.clusters), len(store.feeds), len(store.processes)) == (1, 25, 24)
+    assert left_over(root) == []
