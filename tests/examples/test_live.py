@@ -16,7 +16,7 @@ from tests.examples.sandbox import PROGRAM, example_environ
 from tests.processes import CHECKOUT
 from tests.waiting import wait_until
 
-PATIENCE = 120
+PATIENCE = 600
 FLIGHTS = "data/primary/raw/flights"
 WEATHER = "data/backup/raw/weather"
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -23,6 +22,7 @@ from falcon_assets.orchestration.dagster_internals.tags import PARENT_RUN
 from falcon_assets.orchestration.mapping import run_tags
 from falcon_assets.orchestration.platform.open_ledger import Ledger, open_ledger
 from falcon_assets.orchestration.platform.postgres import database_url
+from falcon_assets.orchestration.runs import dead_runs
 from falcon_assets.orchestration.runs.dead_runs import DeadRuns
 from falcon_assets.orchestration.runs.deleted_runs import free_instances_of_deleted_runs
 from falcon_assets.orchestration.runs.run_locks import RunLocks, run_lock
@@ -30,6 +30,8 @@ from falcon_assets.planning.instances.instance_record import InstanceRecord, Ins
 from falcon_assets.planning.time.clock import Clock
 from falcon_assets.settings import Settings
 from tests.builders import cluster_yaml
+from tests.own_time import OwnTime
+from tests.waiting import wait_until
 
 PROCESS = """---
 kind: feed
@@ -143,7 +145,7 @@ def test_a_started_run_that_nobody_holds_is_ended_and_its_instances_are_free(wor
     assert again.tags[run_tags.ATTEMPTS] == "2 2 2"
 
 
-def test_a_run_that_is_held_or_was_a_moment_ago_is_left_alone(world: World) -> None:
+def test_a_run_that_is_held_or_was_a_moment_ago_is_left_alone(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     run = world.started("silent")
     with world.hold("silent", run):
         assert world.dead("silent").end(world.ledger) == ()
@@ -152,10 +154,10 @@ def test_a_run_that_is_held_or_was_a_moment_ago_is_left_alone(world: World) -> N
     assert patient.end(world.ledger) == ()
     assert world.dead("killed").end(world.ledger) == ()  # somebody else's
     assert world.status(run) is dg.DagsterRunStatus.STARTED
-    short = world.dead("silent", patience=0.2)
-    began = time.monotonic()
-    assert short.end_all(world.ledger) == (run.run_id,)
-    assert time.monotonic() - began >= 0.2
+    own = OwnTime()
+    monkeypatch.setattr(dead_runs, "time", own)
+    assert world.dead("silent", patience=20).end_all(world.ledger) == (run.run_id,)
+    assert 20 <= own.now < 21
     assert world.dead("silent").end_all(world.ledger) == ()
 
 
@@ -220,10 +222,7 @@ def test_an_instance_that_somebody_computes_is_waited_for(world: World) -> None:
             assert hold.take(f"falcon instance busy primary {format_instant(nominal)}")
         running = threading.Thread(target=lambda: results.append(world.execute(planned)))
         running.start()
-        give_up = time.monotonic() + 60
-        while not (said := [line for run in world.others(person) for line in messages(world, run)]):
-            assert time.monotonic() < give_up
-            time.sleep(0.05)
+        said = wait_until(lambda: [line for run in world.others(person) for line in messages(world, run)])
         assert said[0].endswith(":00Z waits: another run computes it")
         for nominal in nominals:
             world.succeed(person, "busy", nominal)

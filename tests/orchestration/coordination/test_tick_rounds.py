@@ -2,27 +2,35 @@
 
 from __future__ import annotations
 
-import time
 from datetime import datetime, timezone
 
+import pytest
+
+from falcon_assets.orchestration.coordination import tick_rounds
 from falcon_assets.orchestration.coordination.tick_rounds import rounds
 from falcon_assets.planning.time.clock import Clock
+from tests.own_time import OwnTime
 
 NOW = datetime.now(timezone.utc)
 REAL, FROZEN, RUNNING = Clock(), Clock.parse("2013-01-01T00:00Z", NOW), Clock.parse("2013-01-01T00:00Z@60x", NOW)
 
 
-def test_a_tick_has_rounds_until_just_before_the_next_one() -> None:
-    began = time.monotonic()
-    assert 5 <= len(list(rounds(REAL))) <= 10
-    assert 3.5 < time.monotonic() - began < 5
+@pytest.fixture(autouse=True)
+def time(monkeypatch: pytest.MonkeyPatch) -> OwnTime:
+    own = OwnTime()
+    monkeypatch.setattr(tick_rounds, "time", own)
+    return own
 
 
-def test_a_round_that_takes_long_is_not_repeated() -> None:
+def test_a_tick_has_rounds_until_just_before_the_next_one(time: OwnTime) -> None:
+    assert [time.now for _ in rounds(REAL)] == [number / 2 for number in range(10)]
+
+
+def test_a_round_that_takes_long_is_not_repeated(time: OwnTime) -> None:
     seen = 0
     for _ in rounds(REAL):
         seen += 1
-        time.sleep(0.5)
+        time.now += 0.5
     assert seen == 1
 
 
