@@ -16,6 +16,8 @@ from tests.examples.sandbox import PROGRAM, copy_demo, example_environ
 from tests.processes import falcon_here, free_port, listens
 from tests.records import read_record
 
+pytestmark = pytest.mark.soak
+
 
 @pytest.fixture(scope="module")
 def port() -> int:

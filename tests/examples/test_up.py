@@ -71,6 +71,7 @@ def run_up(folder: Path, environ: dict[str, str], port: int) -> subprocess.Compl
     )
 
 
+@pytest.mark.soak
 def test_hours_land_and_are_computed_until_ctrl_c_and_nothing_is_left(tmp_path: Path) -> None:
     home, port = tmp_path / "home", free_port()
     for name in ("dagster.yaml", "workspace.yaml"):
