@@ -16,7 +16,7 @@ from falcon_assets.ledger import queries
 from falcon_assets.ledger.tables import PROCESS_INSTANCES
 from falcon_assets.orchestration.coordination.collector import Collector
 from falcon_assets.orchestration.coordination.coordinator import Coordinator, PlannedRun
-from falcon_assets.orchestration.coordination.late_arrival import LateArrivalHandler
+from falcon_assets.orchestration.coordination.late_arrival_sensor import LateArrivalHandler
 from falcon_assets.orchestration.mapping import run_tags
 from falcon_assets.orchestration.platform.open_ledger import Ledger, open_ledger
 from falcon_assets.planning.instances.instance_record import InstanceState

@@ -18,7 +18,7 @@ from falcon_assets.model.instant import format_instant, parse_instant
 from falcon_assets.orchestration.code_location import definitions_of
 from falcon_assets.orchestration.coordination.collector import Collector
 from falcon_assets.orchestration.coordination.coordinator import Coordinator, PlannedRun
-from falcon_assets.orchestration.coordination.late_arrival import LateArrivalHandler
+from falcon_assets.orchestration.coordination.late_arrival_sensor import LateArrivalHandler
 from falcon_assets.planning.workloads.workload import Workload
 from tests.orchestration.ledger_world import LedgerWorld
 from tests.records import R, read_record

@@ -10,8 +10,8 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 
 from falcon_assets.errors import WorkflowError
+from falcon_assets.spark.data.availability_flag import flag_options
 from falcon_assets.spark.data.dataset import InputData
-from falcon_assets.spark.data.flags import flag_options
 from falcon_assets.spark.data.paths import literal, path_of, path_of_file
 from falcon_assets.storage.instances.data_files import is_hidden, shown
 

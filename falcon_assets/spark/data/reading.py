@@ -10,8 +10,8 @@ from pyspark.sql.types import StructType
 
 from falcon_assets.errors import WorkflowError
 from falcon_assets.model.feed import Feed
+from falcon_assets.spark.data.availability_flag import flag_options
 from falcon_assets.spark.data.dataset import InputData
-from falcon_assets.spark.data.flags import flag_options
 from falcon_assets.spark.data.input_files import listed_by_spark, relative_names, require_counted
 from falcon_assets.spark.data.layout import layout_options
 from falcon_assets.spark.data.partitions import wanted_partitions, with_partitions

@@ -21,7 +21,7 @@ from falcon_assets.model.instant import format_instant, parse_instant
 from falcon_assets.orchestration.code_location import definitions_of
 from falcon_assets.orchestration.coordination.collector import Collector
 from falcon_assets.orchestration.coordination.coordinator import Coordinator, Outlook, PlannedRun
-from falcon_assets.orchestration.coordination.late_arrival import LateArrivalHandler, LateOutlook
+from falcon_assets.orchestration.coordination.late_arrival_sensor import LateArrivalHandler, LateOutlook
 from falcon_assets.orchestration.mapping import run_tags
 from falcon_assets.orchestration.platform.open_ledger import open_ledger
 from falcon_assets.planning.instances.instance_record import LateChange

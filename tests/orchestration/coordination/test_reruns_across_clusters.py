@@ -17,7 +17,7 @@ from falcon_assets.events.inputs import Consumption
 from falcon_assets.events.process_instances import InstanceChanged
 from falcon_assets.ledger.fold import fold
 from falcon_assets.orchestration.coordination.coordinator import Coordinator, Outlook
-from falcon_assets.orchestration.coordination.late_arrival import LateArrivalHandler
+from falcon_assets.orchestration.coordination.late_arrival_sensor import LateArrivalHandler
 from falcon_assets.orchestration.platform.open_ledger import open_ledger
 from falcon_assets.planning.instances.instance_record import InstanceState, LateChange
 from falcon_assets.settings import Settings

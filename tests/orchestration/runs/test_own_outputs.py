@@ -17,7 +17,7 @@ from falcon_assets.model.instant import parse_instant
 from falcon_assets.orchestration.code_location import definitions_of
 from falcon_assets.orchestration.coordination.collector import Collector
 from falcon_assets.orchestration.coordination.coordinator import Coordinator
-from falcon_assets.orchestration.coordination.late_arrival import LateArrivalHandler
+from falcon_assets.orchestration.coordination.late_arrival_sensor import LateArrivalHandler
 from falcon_assets.orchestration.platform.open_ledger import open_ledger
 from falcon_assets.settings import Settings
 from tests.builders import cluster_yaml
