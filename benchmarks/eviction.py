@@ -39,7 +39,7 @@ CLUSTER = Cluster.model_validate(
 
 
 def measure() -> list[Line]:
-    """Both actions are planned; deleting includes the look at the tree, the plan, and freeing the space."""
+    """Both actions are planned; deleting includes listing the tree, the plan, and freeing the space."""
     lines = [
         Line(f"plan retention of {PLANNED:,} instances, {action}", tuple(_plan(action) for _ in range(ROUNDS)), bar=bar)
         for action, bar in (("delete", PLAN_BAR_SECONDS), ("archive", PLAN_BAR_SECONDS))

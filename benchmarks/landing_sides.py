@@ -24,7 +24,7 @@ _CHECKOUT = Path(__file__).parents[1]
 _BIN = Path(sys.executable).parent
 _GIVE_UP_SECONDS = 300.0
 _STOP_SECONDS = 60.0
-_LOOK_SECONDS = 0.02
+_POLL_SECONDS = 0.02
 _STOCK = """\
 storage: {postgres: {postgres_url: {env: LANDING_DATABASE}}}
 telemetry: {enabled: false}
@@ -125,7 +125,7 @@ class Side(ABC):
             if time.monotonic() - landed > _GIVE_UP_SECONDS:
                 log = (self.folder / "dev.log").read_text(errors="replace")
                 raise SystemExit(f"{name_of(hour)} was not published:\n{log[-4000:]}")
-            time.sleep(_LOOK_SECONDS)
+            time.sleep(_POLL_SECONDS)
         return time.monotonic() - landed
 
     @contextmanager
@@ -171,7 +171,7 @@ class Stock(Side):
     """A sensor, an asset and a ``dagster-pyspark`` session, with Dagster's defaults but for the database."""
 
     location = ("-m", "benchmarks.landing_stock")
-    period = 35.0  # Dagster's default of 30, looked at every 5
+    period = 35.0  # Dagster's default of 30, checked every 5
 
     def __init__(self, folder: Path, first: datetime) -> None:
         """Writes a ``dagster.yaml`` that names the database."""

@@ -29,7 +29,7 @@ _WORDS = {
 
 @dataclass
 class News:
-    """Tells each end once, from look to look.
+    """Tells each end once, from call to call.
 
     Attributes:
         engine: The database with the ledger, which the sensors bring up to date.

@@ -39,7 +39,7 @@ _SPEED = "120x"
 _AT_ONCE = timedelta(days=1)
 """So much of the demo is there when it begins, so that there is something to see."""
 _BACK = timedelta(days=7)
-_LOOK_SECONDS = 1.0
+_POLL_SECONDS = 1.0
 _LAST_LINES = 20
 
 
@@ -177,7 +177,7 @@ class _Watch:
         """
         give_up = None if seconds is None else time.monotonic() + seconds
         while True:
-            left = _LOOK_SECONDS if give_up is None else min(_LOOK_SECONDS, max(give_up - time.monotonic(), 0))
+            left = _POLL_SECONDS if give_up is None else min(_POLL_SECONDS, max(give_up - time.monotonic(), 0))
             with suppress(subprocess.TimeoutExpired):
                 code = self.dagster.wait(left)
                 raise _EndedError(f"dagster dev ended by itself, with exit code {code}; {_said_last(self.log)}")

@@ -13,7 +13,7 @@ class WorkDone(Record):
     """What it took to make an instance.
 
     Attributes:
-        duration_seconds: From the first look at the inputs to the last published output.
+        duration_seconds: From planning the instance to the last published output.
         spark_application_id: Of the Spark application that computed it.
     """
 

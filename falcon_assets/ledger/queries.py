@@ -200,11 +200,9 @@ def last_collected(connection: Connection, cluster: str) -> dict[str, datetime]:
     return {row.feed: row.looked_at for row in connection.execute(statement)}
 
 
-def set_last_collected(connection: Connection, cluster: str, looked_at: Mapping[str, datetime]) -> None:
+def set_last_collected(connection: Connection, cluster: str, times: Mapping[str, datetime]) -> None:
     """Remembers it."""
-    upsert(
-        connection, COLLECTED, [{"cluster": cluster, "feed": feed, "looked_at": at} for feed, at in looked_at.items()]
-    )
+    upsert(connection, COLLECTED, [{"cluster": cluster, "feed": feed, "looked_at": at} for feed, at in times.items()])
 
 
 def _within_spans(

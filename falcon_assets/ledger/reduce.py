@@ -146,7 +146,7 @@ class Rows:
 
     def _answered(self, key: PushKey, pushed: int) -> None:
         last = self.pushed.get(key)
-        if last is not None and last <= pushed:  # what was pushed again meanwhile is looked at again
+        if last is not None and last <= pushed:  # what was pushed again meanwhile is checked again
             self.pushed[key] = None
 
     def _evicted(self, fact: FeedInstanceEvicted, event_id: int, run_id: str | None) -> None:

@@ -79,7 +79,7 @@ def explanation(cluster: str, doing: str, error: OSError) -> StorageError:
 
 
 def is_about_path(error: StorageError) -> bool:
-    """Whether a store refused something of one path, so that others on it may well be looked at.
+    """Whether a store refused something of one path, so that others on it may well be readable.
 
     An error without a cause is: it is what we say ourselves of a path. Anything else that a driver raised is not.
     """

@@ -23,7 +23,7 @@ class Collected(NamedTuple):
     version: DataVersion
     """What it holds."""
     signature: str
-    """Its listing when it was read: while that stays the same, the version needs no second look."""
+    """Its listing when it was read: while that stays the same, the version stays as well."""
     modified: datetime | None
     """The newest modification time of its files; None where the store tells none."""
 
@@ -39,8 +39,8 @@ def collect(
     """The complete instances of ``feed`` that are new or whose files changed, oldest first, read as they are asked for.
 
     Lists the parent folders that exist, each once. Beyond that, an instance that is missing or known from before the
-    cut-off costs nothing; a known one within it costs its listing; a new one one look at its flag, and where that is
-    there, its content. What changes or goes while it is read is left for the next look, and so is what has links out
+    cut-off costs nothing; a known one within it costs its listing; a new one a request for its flag, and where that is
+    there, its content. What changes or goes while it is read is left for the next time, and so is what has links out
     of the root.
 
     Args:
@@ -49,7 +49,7 @@ def collect(
         windows: Spans of nominal times, both ends included, in which to look (:func:`planning.watch.watch_windows`).
         known: The signatures of the instances that are recorded already; None where one is known but not its signature,
             so that it is read once more.
-        cut_off_from: Known instances from this nominal time on may still change; None: no known one is looked at.
+        cut_off_from: Known instances from this nominal time on may still change; None: no known instance is checked.
         incomplete: Told the instances that are listed, are not known, and cannot be recorded as they are.
 
     Raises:

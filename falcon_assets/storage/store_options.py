@@ -9,7 +9,7 @@ from falcon_assets.errors import StorageError
 from falcon_assets.model.cluster import EnvironmentValue, StorageOption
 
 OBJECT_STORES = ("s3", "s3a")
-"""Stores whose drivers would remember listings: others write there too, so each look has to be a fresh one."""
+"""Stores whose drivers would remember listings: others write there too, so each listing has to be fresh."""
 
 _PATIENCE = {"connect_timeout": 5, "read_timeout": 10, "retries": {"mode": "standard", "total_max_attempts": 2}}
 """Of one request: the driver itself would ask a server that never answers for six minutes."""

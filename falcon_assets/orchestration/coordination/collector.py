@@ -84,18 +84,18 @@ class Collector:
         ledger.catch_up()
         now = self.settings.now()
         with ledger.engine.connect() as connection:
-            looked_at = queries.last_collected(connection, self.cluster.name)
+            last_turns = queries.last_collected(connection, self.cluster.name)
             unfinished = incomplete(connection, self.cluster.name)
-        landings = Landings(self.settings.clock, now, looked_at)
+        landings = Landings(self.settings.clock, now, last_turns)
         recorded = self._pushes.answer(ledger, landings, give_up)
-        feeds = sorted(self.feeds.values(), key=lambda feed: self._turn(feed, looked_at))
-        windows = {feed.name: self._windows(feed, now, looked_at.get(feed.name)) for feed in feeds}
+        feeds = sorted(self.feeds.values(), key=lambda feed: self._turn(feed, last_turns))
+        windows = {feed.name: self._windows(feed, now, last_turns.get(feed.name)) for feed in feeds}
         with ledger.engine.connect() as connection:
             known = self._known(connection, windows, waited_for or {})
         done, problems, left_out = dict[str, datetime](), dict[str, str](), dict[str, int]()
         came, went = set[tuple[str, datetime]](), set[tuple[str, datetime]]()
         for feed in feeds:
-            before = looked_at.get(feed.name, now)
+            before = last_turns.get(feed.name, now)
             cut_off = feed.late_arrival.cut_off.length if feed.late_arrival else None
             seen, landed = set[datetime](), list[datetime]()
             try:
@@ -142,8 +142,8 @@ class Collector:
         left = len(feeds) - len(done) - len(problems) - sum(left_out.values())
         return Collection(recorded, left, problems, left_out)
 
-    def _turn(self, feed: Feed, looked_at: Mapping[str, datetime | None]) -> tuple[bool, bool, datetime | None]:
-        return feed.name in self._failed, feed.name in looked_at, looked_at.get(feed.name)
+    def _turn(self, feed: Feed, last_turns: Mapping[str, datetime | None]) -> tuple[bool, bool, datetime | None]:
+        return feed.name in self._failed, feed.name in last_turns, last_turns.get(feed.name)
 
     @cached_property
     def files_of(self) -> StoresOf:
@@ -170,9 +170,9 @@ class Collector:
                 timeouts.setdefault(one.feed, []).append(timeout_of(workload) + workload.delay)
         return {name: horizon_of(feed, timeouts[name]) for name, feed in self.feeds.items()}
 
-    def _windows(self, feed: Feed, now: datetime, looked_at: datetime | None) -> list[_Window]:
+    def _windows(self, feed: Feed, now: datetime, last_turn: datetime | None) -> list[_Window]:
         line = feed_timeline(feed, self.cluster.name)
-        window = watch_window(line, now, looked_at, self.horizons[feed.name])
+        window = watch_window(line, now, last_turn, self.horizons[feed.name])
         return [window] if window else []
 
     def _known(

@@ -25,17 +25,17 @@ from falcon_assets.storage.landing import Collected
 
 @dataclass(frozen=True)
 class Landings:
-    """Makes the events of the instances that one look finds.
+    """Makes the events of the instances that a tick finds.
 
     Attributes:
         clock: The falcon clock.
         now: The time of the tick, on that clock.
-        looked_at: Feed -> when a collector had checked before.
+        last_collected: Feed -> when a collector had checked before.
     """
 
     clock: Clock
     now: datetime
-    looked_at: Mapping[str, datetime]
+    last_collected: Mapping[str, datetime]
 
     def event(
         self, store: ClusterStore, feed: Feed, one: Collected, push: Push | None = None
@@ -58,7 +58,7 @@ class Landings:
             one.version.bytes,
             files=one.version.files,
             signature=one.signature,
-            looked_before=came_after(self.looked_at.get(feed.name), one.modified if is_real else None, self.now),
+            looked_before=came_after(self.last_collected.get(feed.name), one.modified if is_real else None, self.now),
             modified_at=one.modified,
             pushed=push.partition if push else None,
             push_event=push.event_id if push else None,

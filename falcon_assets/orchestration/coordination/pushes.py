@@ -27,7 +27,7 @@ from falcon_assets.storage.kinds.kind_of import kind_of
 from falcon_assets.storage.landing import read
 
 AT_ONCE = 500
-"""How many pushes one look answers at most."""
+"""How many pushes a tick answers at most."""
 
 
 @dataclass(frozen=True)

@@ -69,7 +69,7 @@ class InstanceResult:
         inputs: Per input, the instances of its window, oldest first.
         outputs: One per output of the process, in its order.
         application_id: Of the Spark application that computed it.
-        seconds: From the first look at the inputs to the last published output.
+        seconds: From planning the instance to the last published output.
         late: The changes of inputs for which it was run again, up to the versions that it read.
     """
 

@@ -81,7 +81,7 @@ class CopyPlan:
     """What is to be done to make the target's part like the source's.
 
     Attributes:
-        tasks: The files that tasks look at, divided so that all tasks have about as many bytes.
+        tasks: The files that tasks compare or copy, divided so that all tasks have about as many bytes.
         equal: Names of files that are the same already.
         delete: Names of the target's files that go.
         keep: Names of the target's other files: of other sources, or not deleted.
@@ -116,7 +116,7 @@ def plan_copy(
     """The plan.
 
     Args:
-        source: The files of the source's instance by name. Those that are not its part are not looked at.
+        source: The files of the source's instance by name. Those that are not its part are passed over.
         target: The files of the published target instance, by name; empty where there is none.
         recorded: What an earlier copy verified of the published target instance.
         staged: What an earlier attempt at this copy verified in staging.

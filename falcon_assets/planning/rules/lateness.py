@@ -98,16 +98,16 @@ def judge(
     return LateDataDecision(tuple(counting) if due_at <= now else (), due_at, ())
 
 
-def came_after(looked_at: datetime | None, modified: datetime | None, now: datetime) -> datetime | None:
+def came_after(last_checked: datetime | None, modified: datetime | None, now: datetime) -> datetime | None:
     """The earliest time at which what is seen now may have come; None: nobody knows.
 
     Args:
-        looked_at: When a collector had checked before.
+        last_checked: When a collector had checked before.
         modified: When the store says that it was written, on the same clock as the others; None: it does not say.
         now: The time.
     """
-    known = [min(moment, now) for moment in (looked_at, modified) if moment is not None]
-    return max(known) if looked_at is not None else None
+    known = [min(moment, now) for moment in (last_checked, modified) if moment is not None]
+    return max(known) if last_checked is not None else None
 
 
 def last_check(cut_offs: Mapping[str, timedelta], newest: Mapping[str, datetime]) -> datetime:

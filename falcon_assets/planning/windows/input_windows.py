@@ -70,7 +70,7 @@ def latest_instances(
 
     ``latest(0)`` is the most recent available instance at or before ``nominal``, ``latest(-1)`` the available one
     before that. ``future(0,limit)`` is the first available instance at or after ``nominal``, ``future(1,limit)`` the
-    available one after that; only the first ``limit`` existing instances are looked at. A window holds the available
+    available one after that; only the first ``limit`` existing instances are asked for. A window has the available
     ones between its ends; but one that starts at a time holds every existing instance from there on, available or
     not, and looks back for its end no further than there.
 

@@ -4,7 +4,7 @@ A mark says so, from before a copy writes anything to the end of its publication
 
     STAGING/copies/unfinished/KEY.SOURCE      the path of the instance, below the root
 
-So what is unfinished is found without a look at all that was ever replicated, and its instance is known although KEY is
+So what is unfinished is found without listing all that was ever replicated, and its instance is known although KEY is
 a hash.
 """
 

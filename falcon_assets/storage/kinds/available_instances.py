@@ -19,7 +19,7 @@ class AvailableInstances:
     """The available instances of ``feed`` in a store, for whoever wants the next few of them.
 
     The nearest ones that may be there are asked for one by one; after that folders are listed, in spans that grow. So
-    the next one is found soon where it is decades away, and nothing beyond it is looked at.
+    the next one is found soon where it is decades away, and nothing beyond it is asked for.
 
     Attributes:
         kind: Where the feed lies.

@@ -78,7 +78,7 @@ class FileStorage(StorageKind):
             place = self.store.path(path if flag is None else f"{path}/{flag}")
         except StorageError:
             return False
-        # Not fs.exists(): it says of what may not be looked at that it is not there.
+        # Not fs.exists(): it says of what may not be read that it is not there.
         with explained(self.store.cluster.name, f"look at {path}"):
             try:
                 found = self.store.fs.info(place)

@@ -29,7 +29,7 @@ from falcon_assets.storage.kinds.renaming.set_aside import BATCH_LOCK, evicted
 from falcon_assets.storage.staging import copies_folder, place_key
 
 _LINKS_OF_EMPTY = 2
-"""How many links a folder without folders in it has, where the file system counts them: a look at that takes a quarter
+"""How many links a folder without folders in it has, where the file system counts them: reading that takes a quarter
 of the time that it takes to be refused to remove it."""
 
 # Paths are texts here: a pass removes many thousands of small instances, and must be about as fast as rm -rf.
