@@ -90,13 +90,13 @@ class EntityStore:
 
     def replications_to(self, feed_name: str, cluster_name: str) -> tuple[ReplicationWorkload, ...]:
         """What fills the feed on that cluster, one per source; none where it is not replicated to it."""
-        return self._replications.get((feed_name, cluster_name), ())
+        return self.replications.get((feed_name, cluster_name), ())
 
     @cached_property
     def sources(self) -> dict[str, set[str]]:
         """Target cluster -> the clusters from which anything is replicated to it."""
         found: dict[str, set[str]] = {}
-        for (_, target), replications in self._replications.items():
+        for (_, target), replications in self.replications.items():
             found.setdefault(target, set()).update(one.reads_on for one in replications)
         return found
 
@@ -111,7 +111,7 @@ class EntityStore:
     @cached_property
     def workloads(self) -> tuple[Workload, ...]:
         """All that coordinators run on the clusters of this store."""
-        return (*self.process_workloads, *(one for found in self._replications.values() for one in found))
+        return (*self.process_workloads, *(one for found in self.replications.values() for one in found))
 
     def workloads_of(self, *processes: str) -> tuple[ProcessWorkload, ...]:
         """Those of some processes, in the order of the names.
@@ -144,7 +144,8 @@ class EntityStore:
         return found
 
     @cached_property
-    def _replications(self) -> dict[tuple[str, str], tuple[ReplicationWorkload, ...]]:
+    def replications(self) -> dict[tuple[str, str], tuple[ReplicationWorkload, ...]]:
+        """Feed and target -> what fills it there, one per source."""
         return {
             (feed.name, cluster.name): tuple(replications_to(feed, entry))
             for feed in self.feeds.values()

@@ -7,8 +7,6 @@ from collections.abc import Iterator
 import dagster as dg
 
 from falcon_assets.catalog.store import EntityStore
-from falcon_assets.model.cluster import Cluster
-from falcon_assets.model.feed import Feed, FeedCluster
 from falcon_assets.orchestration.assets.feed_specs import feed_spec
 from falcon_assets.orchestration.assets.process_assets import ProcessAssets
 from falcon_assets.orchestration.assets.replication_assets import ReplicationAssets
@@ -49,7 +47,7 @@ def definitions_of(store: EntityStore, settings: Settings, copying: Copying = _t
         assets=[
             *_external_feeds(store),
             *map(computed.build, store.process_workloads),
-            *(copied.build(*replicated) for replicated in _replicated_feeds(store)),
+            *map(copied.build, filter(None, store.replications.values())),
         ],
         jobs=[*jobs.values(), *retention.jobs],
         schedules=retention.schedules,
@@ -62,16 +60,9 @@ def definitions_of(store: EntityStore, settings: Settings, copying: Copying = _t
 def _external_feeds(store: EntityStore) -> Iterator[dg.AssetSpec]:
     """Feeds that nobody produces: their instances land from outside."""
     for feed in store.feeds.values():
-        for cluster, entry in store.feed_clusters(feed):
+        for cluster, _ in store.feed_clusters(feed):
             if not (store.producers(feed.name, cluster.name) or store.replications_to(feed.name, cluster.name)):
-                yield feed_spec(feed, cluster, entry, feed_timeline(feed, cluster.name))
-
-
-def _replicated_feeds(store: EntityStore) -> Iterator[tuple[Feed, Cluster, FeedCluster]]:
-    for feed in store.feeds.values():
-        for cluster, entry in store.feed_clusters(feed):
-            if store.replications_to(feed.name, cluster.name):
-                yield feed, cluster, entry
+                yield feed_spec(feed, cluster, feed_timeline(feed, cluster.name))
 
 
 def _job(workload: Workload) -> dg.UnresolvedAssetJobDefinition:

@@ -8,7 +8,7 @@ from typing import Any
 import dagster as dg
 
 from falcon_assets.model.cluster import Cluster
-from falcon_assets.model.feed import Feed, FeedCluster
+from falcon_assets.model.feed import Feed
 from falcon_assets.orchestration.mapping import asset_keys as names
 from falcon_assets.orchestration.mapping.partitions import partitions_of
 from falcon_assets.planning.time.timeline import Timeline
@@ -17,7 +17,6 @@ from falcon_assets.planning.time.timeline import Timeline
 def feed_spec(
     feed: Feed,
     cluster: Cluster,
-    entry: FeedCluster,
     timeline: Timeline,
     *,
     deps: Sequence[dg.AssetDep] = (),
@@ -35,16 +34,16 @@ def feed_spec(
         owners=names.owners(feed.acl),
         kinds={cluster.name, feed.format.lower(), *kinds},  # three at most, and the graph shows them on the node
         partitions_def=partitions_of(timeline),
-        metadata={**_metadata(feed, cluster, entry), **(metadata or {})},
+        metadata={**_metadata(feed, cluster), **(metadata or {})},
         deps=deps,
         skippable=skippable,
     )
 
 
-def _metadata(feed: Feed, cluster: Cluster, entry: FeedCluster) -> dict[str, Any]:
+def _metadata(feed: Feed, cluster: Cluster) -> dict[str, Any]:
     """The definition as people wrote it; whatever is not declared is left out."""
     locations, table = feed.locations_on(cluster.name), feed.table_on(cluster.name)
-    sla = feed.sla_on(cluster.name)
+    sla, entry = feed.sla_on(cluster.name), next(one for one in feed.clusters if one.name == cluster.name)
     retention = f"{entry.retention.action} after {entry.retention.limit}" if entry.retention else None
     shown = {
         "falcon/frequency": feed.frequency,

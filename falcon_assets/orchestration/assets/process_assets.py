@@ -88,28 +88,22 @@ class ProcessAssets:
         process, own, timeline = workload.entity, workload.own_feeds, workload.partitions.timeline
         deps = self._deps(workload)
         shown = [one for one in deps if one.asset_key.path[1] not in own]
-        kinds, metadata = (
-            process.workflow.kinds,
-            _metadata(process) | _not_shown(workload, deps),
-        )
+        kinds, metadata = process.workflow.kinds, _metadata(process) | _not_shown(workload, deps)
         tags = {**process.tags, "falcon/process": process.name, "falcon/pipeline": process.pipelines[0]}
         if not process.outputs:
             yield effect_spec(process, cluster, timeline, deps=shown, kinds=kinds, tags=tags, metadata=metadata)
         for output in process.outputs:
             feed = self.store.feeds[output.feed]
-            for entry in feed.clusters:
-                if entry.name == cluster.name:
-                    yield feed_spec(
-                        feed,
-                        cluster,
-                        entry,
-                        timeline,
-                        deps=[*shown, *(one for one in deps if one.asset_key.path[1] in own & {feed.name})],
-                        kinds=kinds,
-                        tags=tags,
-                        metadata=metadata,
-                        skippable=True,
-                    )
+            yield feed_spec(
+                feed,
+                cluster,
+                timeline,
+                deps=[*shown, *(one for one in deps if one.asset_key.path[1] in own & {feed.name})],
+                kinds=kinds,
+                tags=tags,
+                metadata=metadata,
+                skippable=True,
+            )
 
     def _deps(self, workload: ProcessWorkload) -> list[dg.AssetDep]:
         """A dependency per input feed.

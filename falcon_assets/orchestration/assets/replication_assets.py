@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -10,7 +10,7 @@ import dagster as dg
 
 from falcon_assets.catalog.store import EntityStore
 from falcon_assets.model.cluster import Cluster
-from falcon_assets.model.feed import Feed, FeedCluster
+from falcon_assets.model.feed import Feed
 from falcon_assets.orchestration.assets.feed_specs import feed_spec
 from falcon_assets.orchestration.assets.resources import resource_key
 from falcon_assets.orchestration.mapping import asset_keys as names
@@ -44,19 +44,19 @@ class ReplicationAssets:
     partitions: AssetPartitions
     copying: Copying
 
-    def build(self, feed: Feed, cluster: Cluster, entry: FeedCluster) -> dg.AssetsDefinition:
-        """The asset of ``feed`` on its target ``cluster``, with the op that copies it.
+    def build(self, replications: Sequence[ReplicationWorkload]) -> dg.AssetsDefinition:
+        """The asset of a feed on its target, with the op that copies it from all of its sources.
 
         A run that a coordinator made is for one source, any other one copies from all of them; each instance of each
         source is copied, recorded and fails on its own.
         """
-        replications = self.store.replications_to(feed.name, cluster.name)
+        feed, cluster = replications[0].entity, self.store.clusters[replications[0].cluster]
         executions = [self._execution(one, feed, cluster) for one in replications]
         spark = resource_key(cluster)
 
         @dg.multi_asset(
             name=replications[0].op_name,
-            specs=[self._spec(replications, feed, cluster, entry)],
+            specs=[self._spec(replications, feed, cluster)],
             description=f"Copies {feed.name} to {cluster.name}",
             backfill_policy=dg.BackfillPolicy.single_run(),
             op_tags=names.tags({"falcon/feed": feed.name, "falcon/cluster": cluster.name}),
@@ -78,15 +78,11 @@ class ReplicationAssets:
 
         return copy
 
-    def _spec(
-        self, replications: tuple[ReplicationWorkload, ...], feed: Feed, cluster: Cluster, entry: FeedCluster
-    ) -> dg.AssetSpec:
-        timeline = replications[0].partitions.timeline
+    def _spec(self, replications: Sequence[ReplicationWorkload], feed: Feed, cluster: Cluster) -> dg.AssetSpec:
         return feed_spec(
             feed,
             cluster,
-            entry,
-            timeline,
+            replications[0].partitions.timeline,
             deps=list(self._deps(replications)),
             kinds=("spark",),
             tags={"falcon/sources": ".".join(one.reads_on for one in replications)},
@@ -94,7 +90,7 @@ class ReplicationAssets:
             skippable=True,
         )
 
-    def _deps(self, replications: tuple[ReplicationWorkload, ...]) -> Iterator[dg.AssetDep]:
+    def _deps(self, replications: Sequence[ReplicationWorkload]) -> Iterator[dg.AssetDep]:
         for one in replications:
             upstream = self.partitions.of_feed(one.entity, one.reads_on)
             mapping = mapping_for(one.inputs[0], one.timezone, one.partitions, upstream)
