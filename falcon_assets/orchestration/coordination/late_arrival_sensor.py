@@ -161,7 +161,7 @@ def _named(found: reruns.Changed) -> str:
 def _once_each(
     too_late: Sequence[tuple[ProcessKey, LateChange, timedelta]],
 ) -> list[tuple[ProcessKey, LateChange, timedelta]]:
-    """Each feed instance and process instance once: several inputs may read the same."""
+    """Each feed instance once for each instance that read it: several inputs may read the same."""
     return list({(key, change.feed, change.instance): (key, change, after) for key, change, after in too_late}.values())
 
 
@@ -185,9 +185,9 @@ def _sensor(
         found = late_arrival.decide(ledger_of(context.instance))
         for said in found.too_late:
             context.log.warning(said)
-        for (process, cluster, nominal), changes in found.requested.items():
+        for (name, cluster, nominal), changes in found.requested.items():
             what = ", ".join(f"{one.feed} {format_instant(one.instance)}" for one in changes)
-            context.log.info(f"{process} on {cluster} {format_instant(nominal)} is to run again: {what} changed")
+            context.log.info(f"{name} on {cluster} {format_instant(nominal)} is to run again: {what} changed")
         return dg.SkipReason(_in_words(found))
 
     return evaluate
@@ -205,8 +205,8 @@ def _in_words(found: LateOutlook) -> str:
     if found.too_late:
         came = count_of(len(found.too_late), "change came after its cut-off", "changes came after their cut-off")
         lines.append(f"{came}: {found.too_late[0]}")
-    for (process, cluster, nominal), why in list(found.waiting.items())[:_SHOWN]:
-        lines.append(f"{process} on {cluster} {format_instant(nominal)} {why}")
+    for (name, cluster, nominal), why in list(found.waiting.items())[:_SHOWN]:
+        lines.append(f"{name} on {cluster} {format_instant(nominal)} {why}")
     if len(found.waiting) > _SHOWN:
         lines.append(f"... and {len(found.waiting) - _SHOWN} more instances wait for their check")
     return "\n".join(lines) or "nothing changed after it was read"

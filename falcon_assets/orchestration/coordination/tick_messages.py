@@ -13,13 +13,13 @@ from falcon_assets.planning.rules.situation import Decision, Launch
 from falcon_assets.planning.rules.waiting import InRun, ProcessSuspended
 
 _SHOWN = 5
-"""How many processes a tick names where it started nothing."""
+"""How many workloads a tick names where it started nothing."""
 _LOGGED = 20
-"""How many waiting instances of a process are in the log of a tick."""
+"""How many waiting instances of a workload are in the log of a tick."""
 
 
 def nothing_started(outlook: Outlook) -> str:
-    """Why a coordinator started nothing: for each process how many instances wait, and for what the first does."""
+    """Why a coordinator started nothing: for each workload how many instances wait, and for what the first does."""
     waiting = {key: list(decision.waiting.items()) for key, decision in outlook.decisions.items()}
     running = sum(isinstance(reason, InRun) for instances in waiting.values() for _, reason in instances)
     waiting = {key: [one for one in instances if not isinstance(one[1], InRun)] for key, instances in waiting.items()}
@@ -28,12 +28,12 @@ def nothing_started(outlook: Outlook) -> str:
     total = sum(map(len, waiting.values())) + sum(further.values())
     in_runs = count_of(running, "instance is in a run", "instances are in runs")
     lines = [f"nothing is ready; {in_runs}, {count_of(total, 'waits', 'wait')}"]
-    lines += [f"{process} on {cluster}: {why}" for (process, cluster), why in list(outlook.problems.items())[:_SHOWN]]
-    for (process, cluster), instances in list(waiting.items())[:_SHOWN]:
+    lines += [f"{name} on {cluster}: {why}" for (name, cluster), why in list(outlook.problems.items())[:_SHOWN]]
+    for (name, cluster), instances in list(waiting.items())[:_SHOWN]:
         nominal, reason = instances[0]
-        others = len(instances) - 1 + further[process, cluster]
+        others = len(instances) - 1 + further[name, cluster]
         more = f", and {count_of(others, 'more waits', 'more wait')}" if others else ""
-        lines.append(f"{process} on {cluster} {format_instant(nominal)} {_said(reason)}{more}")
+        lines.append(f"{name} on {cluster} {format_instant(nominal)} {_said(reason)}{more}")
     if len(waiting) > _SHOWN:
         more = count_of(len(waiting) - _SHOWN, "more process", "more processes")
         lines.append(f"... and instances of {more}: see the log of earlier ticks")
@@ -45,17 +45,17 @@ def done(outlook: Outlook) -> Iterator[str]:
     for run in outlook.runs:
         late = "late rerun of " if run.launch.late else ""
         yield f"starts {late}{run.workload.name} on {run.workload.cluster} {_times(run.launch)}"
-    for (process, cluster), decision in outlook.decisions.items():
+    for (name, cluster), decision in outlook.decisions.items():
         for word, instances in (("timed out", decision.timed_out), ("is skipped", decision.skipped)):
             for nominal, reason in instances[:_LOGGED]:
-                yield f"{process} on {cluster} {format_instant(nominal)} {word}: {reason}"
+                yield f"{name} on {cluster} {format_instant(nominal)} {word}: {reason}"
             if len(instances) > _LOGGED:
-                yield f"... and {count_of(len(instances) - _LOGGED, 'more instance')} of {process} on {cluster}"
+                yield f"... and {count_of(len(instances) - _LOGGED, 'more instance')} of {name} on {cluster}"
 
 
-def further_wait(others: int, process: str, cluster: str) -> str:
-    """That so many more instances of a process wait."""
-    where = f"{process} on {cluster}"
+def further_wait(others: int, name: str, cluster: str) -> str:
+    """That so many more instances of a workload wait."""
+    where = f"{name} on {cluster}"
     return f"... and {count_of(others, f'more instance of {where} waits', f'more instances of {where} wait')}"
 
 
@@ -74,16 +74,16 @@ class WaitingNews:
 
 
 def _waiting(decisions: Mapping[tuple[str, str], Decision]) -> Iterator[str]:
-    for (process, cluster), decision in decisions.items():
+    for (name, cluster), decision in decisions.items():
         for nominal, reason in list(decision.waiting.items())[:_LOGGED]:
-            yield f"{process} on {cluster} {format_instant(nominal)} {_said(reason)}"
+            yield f"{name} on {cluster} {format_instant(nominal)} {_said(reason)}"
         others = max(len(decision.waiting) - _LOGGED, 0) + decision.further
         if others:
-            yield further_wait(others, process, cluster)
+            yield further_wait(others, name, cluster)
 
 
 def _said(reason: Reason) -> str:
-    """Reasons are predicates, but for that of a process as a whole."""
+    """Reasons are predicates, but for that of a workload as a whole."""
     return f"waits: {reason}" if isinstance(reason, ProcessSuspended) else str(reason)
 
 

@@ -23,7 +23,7 @@ from falcon_assets.planning.windows.window_offsets import window_offsets
 def mapping_for(
     declared: Input, timezone: str, downstream: WorkloadPartitions, upstream: FeedAsset
 ) -> dg.PartitionMapping:
-    """The mapping from partitions of a process's assets to the partitions of an input's asset.
+    """The mapping from partitions of a workload's assets to the partitions of an input's asset.
 
     ``latest`` and ``future`` depend on what is available: any instance may be the one, which is what Dagster's
     AllPartitionMapping says; from a time to ``latest``, any from there to the nominal time.
@@ -71,13 +71,13 @@ def _offsets(declared: Input, downstream: WorkloadPartitions, upstream: FeedAsse
     return offsets if plain or (same and offsets == (0, 0)) else None
 
 
-def _starts_windows(feed: Timeline, process: Timeline) -> bool:
-    """Whether every step of the process is a step of the feed: Dagster counts a window that is only touched as read."""
-    if feed.instance(feed.index_at_or_before(process.start)) != process.start:
+def _starts_windows(feed: Timeline, nominal: Timeline) -> bool:
+    """Whether every step of it is a step of the feed: Dagster counts a window that is only touched as read."""
+    if feed.instance(feed.index_at_or_before(nominal.start)) != nominal.start:
         return False
-    if feed.frequency.is_absolute and process.frequency.is_absolute:
-        return not process.frequency.length % feed.frequency.length
-    return feed.frequency.length <= process.frequency.length
+    if feed.frequency.is_absolute and nominal.frequency.is_absolute:
+        return not nominal.frequency.length % feed.frequency.length
+    return feed.frequency.length <= nominal.frequency.length
 
 
 def _lag(downstream: WorkloadPartitions) -> int | None:

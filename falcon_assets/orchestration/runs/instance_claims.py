@@ -26,7 +26,7 @@ class InstanceClaims:
     was started for, as soon as nobody else does.
 
     Attributes:
-        process: The process.
+        workload: The name of the workload.
         cluster: Where it is computed.
         run_id: The run.
         attempts: Which attempt the run is, by instance; none where a person started it.
@@ -35,7 +35,7 @@ class InstanceClaims:
         say: Told about what is waited for.
     """
 
-    process: str
+    workload: str
     cluster: str
     run_id: str
     attempts: Mapping[datetime, int]
@@ -52,7 +52,7 @@ class InstanceClaims:
         sessions = self.locks.sessions
         self.ledger.catch_up()
         with self.ledger.engine.connect() as connection:
-            records = queries.some_records(connection, self.process, self.cluster, asked)
+            records = queries.some_records(connection, self.workload, self.cluster, asked)
         self._sessions.update(dict.fromkeys(asked, sessions))
         return {
             nominal: why
@@ -69,7 +69,7 @@ class InstanceClaims:
         name = self._lock(nominal)
         waited = not self.locks.take(name)
         if waited:
-            self.say(f"{self.process} {format_instant(nominal)} waits: another run computes it")
+            self.say(f"{self.workload} {format_instant(nominal)} waits: another run computes it")
             self.locks.wait_for(name)
         # Nobody else can have come to it since the ledger was asked, unless it was waited for, or the locks were
         # nobody's for a moment: this run may have been taken for dead then.
@@ -85,7 +85,7 @@ class InstanceClaims:
         self.locks.release(self._lock(nominal))
 
     def _lock(self, nominal: datetime) -> str:
-        return instance_lock(self.process, self.cluster, nominal)
+        return instance_lock(self.workload, self.cluster, nominal)
 
 
 def _why_not(record: InstanceRecord, run_id: str, attempt: int) -> str | None:
@@ -103,11 +103,11 @@ def _why_not(record: InstanceRecord, run_id: str, attempt: int) -> str | None:
 
 @contextmanager
 def instance_claims(
-    context: dg.AssetExecutionContext, ledger: Ledger, process: str, cluster: str
+    context: dg.AssetExecutionContext, ledger: Ledger, workload: str, cluster: str
 ) -> Iterator[InstanceClaims]:
     """The claims of a run, which has the run's lock meanwhile."""
     run = context.run
     attempts = dict(zip(run_tags.nominals_of(run.tags), run_tags.attempts_of(run.tags), strict=False))
-    name = run_lock(run.run_id, process, cluster)
+    name = run_lock(run.run_id, workload, cluster)
     with RunLocks(ledger.url, name, f"falcon run {run.run_id}") as locks:
-        yield InstanceClaims(process, cluster, run.run_id, attempts, ledger, locks, context.log.info)
+        yield InstanceClaims(workload, cluster, run.run_id, attempts, ledger, locks, context.log.info)

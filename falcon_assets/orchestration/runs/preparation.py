@@ -50,7 +50,7 @@ class NotItsTurnError(FalconError):
 
 @dataclass
 class _Turns:
-    """The work of a process that reads its own outputs, and the first instance that failed."""
+    """The work of a workload that reads its own outputs, and the first instance that failed."""
 
     work: InstanceWork
     failed: datetime | None = field(default=None, init=False)

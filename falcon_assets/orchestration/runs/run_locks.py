@@ -27,14 +27,14 @@ _PATIENCE_SECONDS = 300.0
 """So long a lock is asked for while the database is away."""
 
 
-def run_lock(run_id: str, process: str, cluster: str) -> str:
-    """The name of the lock that a run has while it computes instances of the process on the cluster."""
-    return f"falcon run {run_id} {process} {cluster}"
+def run_lock(run_id: str, workload: str, cluster: str) -> str:
+    """The name of the lock that a run has while it computes instances of the workload on the cluster."""
+    return f"falcon run {run_id} {workload} {cluster}"
 
 
-def instance_lock(process: str, cluster: str, nominal: datetime) -> str:
+def instance_lock(workload: str, cluster: str, nominal: datetime) -> str:
     """The name of the lock that a run has from before it computes an instance until that is recorded."""
-    return f"falcon instance {process} {cluster} {format_instant(nominal)}"
+    return f"falcon instance {workload} {cluster} {format_instant(nominal)}"
 
 
 class LockWaitError(FalconError):

@@ -76,7 +76,7 @@ def horizon_of(feed: Feed, consumers_timeouts: Iterable[timedelta]) -> timedelta
 
     Args:
         feed: The feed.
-        consumers_timeouts: How long each process that reads the feed waits for it.
+        consumers_timeouts: How long each workload that reads the feed waits for it.
     """
     cut_off = feed.late_arrival.cut_off.length if feed.late_arrival else timedelta()
     return max(cut_off, _AT_LEAST, _INSTANCES_AT_LEAST * feed.frequency.length, *consumers_timeouts)

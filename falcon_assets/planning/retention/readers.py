@@ -1,4 +1,4 @@
-"""Which feed instances must stay because a process instance that runs, waits or is to run again reads them."""
+"""Which feed instances must stay because an instance that runs, waits or is to run again reads them."""
 
 from __future__ import annotations
 
@@ -158,7 +158,7 @@ def _need_windows(needed: _Needed, declared: Input, feed: Timeline) -> None:
 def _window(
     instances: Sequence[datetime], declared: Input, feed: Timeline, nominal: datetime, zone: str
 ) -> tuple[int, int]:
-    """Which of some instances the window of a process instance needs: the first, and where they stop."""
+    """Which of some instances the window of an instance needs: the first, and where they stop."""
     start = evaluate_time(declared.start.call, nominal, zone)
     end = evaluate_time(declared.end.call, nominal, zone)
     if start > end:

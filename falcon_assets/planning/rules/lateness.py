@@ -2,7 +2,7 @@
 
 An input instance that was read has *changed* when another version of it is there now, or a first version. It
 *counts* when it came before the cut-off of its feed, or when a late rerun published it: then what set that off came in
-time. What counts is acted on at the next check time of the process; everything else came too late.
+time. What counts is acted on at the next check time of the workload; everything else came too late.
 
 A check that passed while no collector ran is made up for by the next: nobody knows when something came meanwhile, so
 it is acted on at once, and counts where the check, had it been made, would have found it before the cut-off.
@@ -69,10 +69,10 @@ def judge(
     arrivals: Iterable[Arrival],
     now: datetime,
 ) -> LateDataDecision:
-    """Judges the changes of the late inputs of a succeeded process instance.
+    """Judges the changes of the late inputs of a succeeded instance.
 
     Args:
-        late: What its process declares.
+        late: What its workload declares.
         nominal: Its nominal time.
         cut_offs: The cut-off of the feed of each late input, by the name of the input.
         newest: The latest instance of the window of each late input, by the name of the input.
@@ -145,10 +145,10 @@ def late_workflow(process: Process, changes: Collection[LateChange]) -> Workflow
     return process.workflow
 
 
-def too_late_text(process: str, nominal: datetime, change: LateChange, after: timedelta) -> str:
+def too_late_text(workload: str, nominal: datetime, change: LateChange, after: timedelta) -> str:
     """That a change came too late, in words."""
     said = timedelta(seconds=int(after.total_seconds()))
     return (
         f"{change.feed} {format_instant(change.instance)} changed {said} after its cut-off: "
-        f"{process} {format_instant(nominal)} is not run again"
+        f"{workload} {format_instant(nominal)} is not run again"
     )

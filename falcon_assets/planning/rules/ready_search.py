@@ -30,12 +30,12 @@ _BEYOND = (-(1 << 62), 1 << 62)
 
 @dataclass(frozen=True)
 class ReadySearch:
-    """Searches the instances of a process for those to which one input is complete; make it once, ask it often.
+    """Searches the instances of a workload for those to which one input is complete; make it once, ask it often.
 
     Attributes:
         declared: The input.
-        timezone: Zone of the process.
-        nominal: The timeline of the process.
+        timezone: Zone of the workload.
+        nominal: The timeline of the workload.
         feed: The timeline of the input's feed.
     """
 
@@ -67,7 +67,7 @@ class ReadySearch:
         return window_offsets(self.nominal, self.feed, self.declared.start.call, self.declared.end.call)
 
     def _complete(self, offsets: tuple[int, int], available: InstanceSet) -> Iterator[range]:
-        """All complete instances, where windows are whole steps of the process; see :func:`window_offsets`."""
+        """All complete instances, where windows are whole steps of the workload; see :func:`window_offsets`."""
         everything = range(self.nominal.count)
         for after, before in self._stretches(available):
             first, stop = everything.start, everything.stop

@@ -1,4 +1,4 @@
-"""Why a process instance waits, and why it waits no longer: a class for each reason, in the order in which they count.
+"""Why an instance waits, and why it waits no longer: a class for each reason, in the order in which they count.
 
 A new rule is a new class in one of the lists.
 """
@@ -70,7 +70,7 @@ class InstanceSuspended(Waiting):
 
 @dataclass(frozen=True)
 class ProcessSuspended(Waiting):
-    """No instance of its process runs."""
+    """No instance of its workload runs."""
 
     @classmethod
     def find(cls, at: Situation, nominal: datetime, record: InstanceRecord | None) -> ProcessSuspended | None:
@@ -78,7 +78,7 @@ class ProcessSuspended(Waiting):
         return cls() if at.since is None else None
 
     def __str__(self) -> str:
-        """A sentence: it is about the process as a whole."""
+        """A sentence: it is about the workload as a whole."""
         return "process is suspended"
 
 
@@ -110,7 +110,7 @@ class InputsMissing(Waiting):
     Attributes:
         inputs: The first of what it lacks.
         more: How much more it lacks.
-        until: When it gives up; None: never, for other instances of its process are to make that first.
+        until: When it gives up; None: never, for other instances of its workload are to make that first.
     """
 
     inputs: tuple[MissingInput, ...]
@@ -141,7 +141,7 @@ class InputsMissing(Waiting):
 
 @dataclass(frozen=True)
 class RerunPending(Waiting):
-    """What it reads is about to be replaced by a rerun of another process."""
+    """What it reads is about to be replaced by a rerun of another workload."""
 
     process: str
     instance: datetime
@@ -191,7 +191,7 @@ class TurnPending(Reason):
 
 @dataclass(frozen=True)
 class NewerIsReady(Reason):
-    """Why an instance is skipped: the process only runs the newest."""
+    """Why an instance is skipped: the workload only runs the newest."""
 
     newest: datetime
 
@@ -235,7 +235,7 @@ class InputEvicted(GivenUp):
 
 @dataclass(frozen=True)
 class InputsTimedOut(GivenUp):
-    """It has waited for as long as the process says."""
+    """It has waited for as long as the workload says."""
 
     timeout: str
     missing: InputsMissing
@@ -256,7 +256,7 @@ GIVEN_UP: tuple[type[GivenUp], ...] = (InputEvicted, InputsTimedOut)
 
 
 def gives_up(at: Situation, nominal: datetime, record: InstanceRecord | None) -> datetime:
-    """When an instance has waited for its inputs for as long as the process says."""
+    """When an instance has waited for its inputs for as long as the workload says."""
     asked = at.requests[nominal].requested_at if nominal in at.requests else nominal
     due = later(nominal, at.workload.delay)
     return gives_up_at(max(due, at.since or nominal, _opens(at, record) or nominal, asked), at.workload)
