@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -175,6 +176,62 @@ def test_an_entity_is_scheduled_suspended_and_resumed(
         result = call(command, "raw")
         assert (result.exit_code, result.output) == (0, said)
     assert call("status", "raw").output == "feed raw is RUNNING, since 2013-01-03T10:00:00Z, commanded\n"
+
+
+def test_a_command_applies_to_all_or_none(call: Callable[..., Result]) -> None:
+    assert call("schedule", "raw", "--dry-run").output == "feed raw would be RUNNING, it is SUBMITTED\n"
+    result = call("suspend", "raw", "both", "--kind", "feed")
+    assert (result.exit_code, str(result.exception)) == (1, "feed 'both': what is SUBMITTED cannot be suspended")
+    result = call("schedule", "both", "raw", "--kind", "feed", "--json", "--reason", "it is time")
+    found = json.loads(result.output)
+    assert (found["operation"], found["reason"], found["changed"]) == ("schedule", "it is time", True)
+    assert found["statuses"] == [
+        {"kind": "feed", "name": name, "before": "SUBMITTED", "status": "RUNNING"} for name in ("both", "raw")
+    ]
+    assert call("suspend", "raw", "nobody").exit_code == 1
+    assert call("status", "raw").output.startswith("feed raw is RUNNING")
+
+
+NEW = """# mine
+kind: feed
+name: new
+frequency: hours(1)
+locations: {data: "/new/${YEAR}-${MONTH}-${DAY}/${HOUR}"}
+clusters: [{name: primary, validity: {start: 2013-01-01T00:00Z, end: 2014-01-01T00:00Z}}]
+"""
+
+
+def test_an_entity_comes_is_scheduled_changes_and_goes(
+    call: Callable[..., Result], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("FALCON_WEBSERVER_URL", "")
+    file = tmp_path / "new.yaml"
+    file.write_text(NEW)
+    asked = "Dagster was not asked to reload the code location: FALCON_WEBSERVER_URL is empty\n"
+
+    def told(*arguments: str) -> str:
+        result = call(*arguments)
+        assert result.exit_code == 0, result.output
+        return re.sub(r"\(\S*entity_defs/", "(", result.output)
+
+    submitted = f"feed new is submitted (feeds/new.yaml)\n{{}}{asked}"
+    assert told("submit-and-schedule", str(file)) == submitted.format("feed new is RUNNING now, it was SUBMITTED\n")
+    again = told("submit-and-schedule", str(file))
+    assert again.startswith(
+        "feed new is so already (feeds/new.yaml): nothing to do\nfeed new is RUNNING already (since "
+    )
+    file.write_text("".join(NEW.splitlines(keepends=True)[1:]).replace("hours(1)", "hours(2)"))
+    shown = told("update", str(file), "--dry-run")
+    assert "-frequency: hours(1)\n+frequency: hours(2)\n" in shown
+    assert shown.endswith("feed new would be updated (feeds/new.yaml)\n")
+    assert told("update", str(file)) == f"feed new is updated (feeds/new.yaml)\n{asked}"
+    assert told("show", "new") == NEW.replace("hours(1)", "hours(2)")
+    assert told("delete", "new") == f"feed new is deleted (feeds/new.yaml)\n{asked}"
+    assert told("delete", "new") == "entity new is not there: nothing to do\n"
+    # Its status has gone with it.
+    assert told("submit", str(file)) == submitted.format("")
+    assert told("status", "new") == "feed new is SUBMITTED, since 2013-01-03T06:00:00Z, declared\n"
+    assert json.loads(told("delete", "new", "--json"))["entities"][0]["action"] == "deleted"
 
 
 def test_of_two_commands_at_once_one_finds_it_done_and_an_error_exits_with_1(

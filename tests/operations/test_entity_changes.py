@@ -17,7 +17,8 @@ from falcon_assets.errors import (
     InvalidDefinitionsError,
     UnknownEntityError,
 )
-from falcon_assets.operations.entities.changing import OperationResult, delete_definitions, submit, update
+from falcon_assets.operations.entities.changing import delete_definitions, submit, update
+from falcon_assets.operations.entities.results import OperationResult
 from falcon_assets.operations.installation import Installation
 from tests.catalog.mutations import mutations
 from tests.operations.trees import (

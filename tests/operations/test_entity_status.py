@@ -10,7 +10,8 @@ from sqlalchemy import delete
 from falcon_assets.errors import FalconError
 from falcon_assets.ledger.tables import ENTITY_STATUS
 from falcon_assets.model.instant import parse_instant
-from falcon_assets.operations.entities.status import EntityState, entity_states, resume, schedule, suspend
+from falcon_assets.operations.entities.results import EntityState
+from falcon_assets.operations.entities.status import entity_states, resume, schedule, suspend
 from falcon_assets.operations.installation import Installation
 from tests.operations.conftest import OpenAt
 

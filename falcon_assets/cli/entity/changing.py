@@ -10,15 +10,13 @@ from falcon_assets.cli.entity.scheduling import say
 from falcon_assets.cli.entity.words import KIND
 from falcon_assets.cli.listing import print_json
 from falcon_assets.errors import listed_problems
-from falcon_assets.operations.entities.changes import EntityChange
 from falcon_assets.operations.entities.changing import (
-    OperationResult,
-    Request,
     delete,
     submit,
     submit_and_schedule,
     update,
 )
+from falcon_assets.operations.entities.results import EntityChange, OperationResult, Request
 from falcon_assets.operations.installation import Installation, open_installation
 
 
@@ -49,7 +47,7 @@ def _say(result: OperationResult) -> None:
         click.echo(line)
     for one in result.entities:
         click.echo(_sentence(one, result))
-    for before, after in result.scheduled:
+    for before, after in result.statuses:
         say(before, after)
     if result.reload:
         click.echo(result.reload)

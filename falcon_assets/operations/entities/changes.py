@@ -8,7 +8,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import unified_diff
 from pathlib import Path
-from typing import Literal, TypeAlias
 
 from falcon_assets.catalog.additions import free_path, problems_of
 from falcon_assets.catalog.declared import KINDS, parse_documents
@@ -28,29 +27,12 @@ from falcon_assets.errors import (
 )
 from falcon_assets.model.expression import nearest
 from falcon_assets.operations.entities.dependencies import needs_of
+from falcon_assets.operations.entities.results import EntityChange
 from falcon_assets.operations.entities.stored import Key, Stored, key_of, masked, text_of
 
-Action: TypeAlias = Literal["submitted", "updated", "deleted", "unchanged"]
 _STARS = re.compile(r"\*+")
 ANY_KIND = "entity"
 """Of what is not there, and was named without its kind."""
-
-
-@dataclass(frozen=True)
-class EntityChange:
-    """What becomes of an entity.
-
-    Attributes:
-        kind: Of what kind.
-        name: Its name.
-        action: What is done with it; ``unchanged``: it is so already.
-        file: Where its definition is, or was; empty where there is none.
-    """
-
-    kind: str
-    name: str
-    action: Action
-    file: str
 
 
 @dataclass(frozen=True)

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
-from datetime import datetime
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from falcon_assets.catalog.additions import require_changeable
 from falcon_assets.catalog.declared import KINDS
@@ -14,93 +12,22 @@ from falcon_assets.catalog.definition_files import UnfitFileError, definition_fi
 from falcon_assets.catalog.documents import Files, read_file, shown_path
 from falcon_assets.catalog.journal import apply_changes, locked_tree
 from falcon_assets.errors import Position, Problem, UnknownEntityError
+from falcon_assets.ledger.commands import Command
 from falcon_assets.ledger.status import forget
 from falcon_assets.model.expression import nearest
 from falcon_assets.operations.entities.changes import (
     ANY_KIND,
-    EntityChange,
     Plan,
     plan_delete,
     plan_submit,
     plan_update,
     require_definitions,
 )
-from falcon_assets.operations.entities.status import EntityState, schedule
+from falcon_assets.operations.entities.results import EntityChange, OperationResult, Request
+from falcon_assets.operations.entities.status import change_statuses
 from falcon_assets.operations.entities.stored import Key, Stored, key_of, read_tree
 from falcon_assets.operations.installation import Installation
 from falcon_assets.operations.reload import reload_code_locations
-
-
-@dataclass(frozen=True)
-class Request:
-    """What a command to entities is told.
-
-    Attributes:
-        given: Files, folders or names of entities.
-        kind: Of what kind those are that are named; None: the name says it.
-        actor: Who asks.
-        reason: Why, in the words of who asks.
-        dry_run: Whether only to say what would change.
-    """
-
-    given: tuple[str, ...]
-    kind: str | None = None
-    actor: str | None = None
-    reason: str = ""
-    dry_run: bool = False
-
-
-@dataclass(frozen=True)
-class OperationResult:
-    """What came of a command to entities; fit to be recorded.
-
-    Attributes:
-        operation: Its name.
-        actor: Who asked.
-        reason: Why.
-        at: When, on the falcon clock.
-        dry_run: Whether nothing was done.
-        entities: What became of each entity.
-        diff: What changed in the files.
-        warnings: What works and surprises in the new definitions.
-        scheduled: The status of each entity before and after, where it was to be scheduled.
-        reload: Whether Dagster has taken up the change, in words; empty where there was none.
-    """
-
-    operation: str
-    actor: str
-    reason: str
-    at: datetime
-    dry_run: bool
-    entities: tuple[EntityChange, ...]
-    diff: str
-    warnings: tuple[Problem, ...] = ()
-    scheduled: tuple[tuple[EntityState, EntityState], ...] = ()
-    reload: str = ""
-
-    @property
-    def changed(self) -> bool:
-        """Whether anything did, or would."""
-        return bool(self.diff) or any(before != after for before, after in self.scheduled)
-
-    def as_data(self) -> dict[str, Any]:
-        """What ``--json`` prints."""
-        return {
-            "operation": self.operation,
-            "actor": self.actor,
-            "reason": self.reason,
-            "at": self.at.isoformat(),
-            "dry_run": self.dry_run,
-            "changed": self.changed,
-            "entities": [asdict(one) for one in self.entities],
-            "diff": self.diff,
-            "warnings": [str(one) for one in self.warnings],
-            "scheduled": [
-                {"kind": after.kind, "name": after.name, "before": before.status, "status": after.status}
-                for before, after in self.scheduled
-            ],
-            "reload": self.reload,
-        }
 
 
 def submit(installation: Installation, request: Request) -> OperationResult:
@@ -153,9 +80,8 @@ def submit_and_schedule(installation: Installation, request: Request) -> Operati
     result = _change(installation, "submit-and-schedule", request, _submission)
     if request.dry_run:
         return result
-    found = [one for one in result.entities if one.kind != "cluster"]
-    states = tuple(schedule(installation, one.name, one.kind) for one in found)
-    return OperationResult(**{**vars(result), "scheduled": states})
+    found = [(one.kind, one.name) for one in result.entities if one.kind != "cluster"]
+    return replace(result, statuses=change_statuses(installation, Command.SCHEDULE, found))
 
 
 def _submission(stored: Stored, request: Request) -> Plan:

@@ -14,7 +14,8 @@ from falcon_assets.model.expression import nearest
 from falcon_assets.model.feed import Feed
 from falcon_assets.model.process import Process
 from falcon_assets.operations.entities.hidden import hidden
-from falcon_assets.operations.entities.status import EntityState, entity_states
+from falcon_assets.operations.entities.results import EntityState
+from falcon_assets.operations.entities.status import entity_states
 from falcon_assets.operations.installation import Installation
 from falcon_assets.operations.paging import Fields, Page, Query, select
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from datetime import datetime
+from collections.abc import Iterable
 
 from falcon_assets.catalog.store import EntityStore
 from falcon_assets.errors import UnknownEntityError
@@ -12,26 +11,8 @@ from falcon_assets.ledger.status import EntityStatus, statuses
 from falcon_assets.model.expression import nearest
 from falcon_assets.model.feed import Feed
 from falcon_assets.model.process import Process
+from falcon_assets.operations.entities.results import EntityState, OperationResult, Request
 from falcon_assets.operations.installation import Installation
-
-
-@dataclass(frozen=True)
-class EntityState:
-    """Whether an entity runs by itself.
-
-    Attributes:
-        kind: ``feed`` or ``process``.
-        name: Its name.
-        status: SUBMITTED, RUNNING or SUSPENDED.
-        since: When it came to that, on the falcon clock.
-        commanded: Whether by a command; else by ``schedule:`` in the definition.
-    """
-
-    kind: str
-    name: str
-    status: str
-    since: datetime
-    commanded: bool
 
 
 def entity_states(installation: Installation, kind: str | None = None) -> list[EntityState]:
@@ -70,11 +51,59 @@ def resume(installation: Installation, name: str, kind: str | None = None) -> tu
     return _tell(Command.RESUME, installation, name, kind)
 
 
+def schedule_entities(installation: Installation, request: Request) -> OperationResult:
+    """:func:`schedule` for several, all of them or none; raises as that."""
+    return _command(Command.SCHEDULE, installation, request)
+
+
+def suspend_entities(installation: Installation, request: Request) -> OperationResult:
+    """:func:`suspend` for several, all of them or none; raises as that."""
+    return _command(Command.SUSPEND, installation, request)
+
+
+def resume_entities(installation: Installation, request: Request) -> OperationResult:
+    """:func:`resume` for several, all of them or none; raises as that."""
+    return _command(Command.RESUME, installation, request)
+
+
+def change_statuses(
+    installation: Installation, asked: Command, keys: Iterable[tuple[str | None, str]], *, dry_run: bool = False
+) -> tuple[tuple[EntityState, EntityState], ...]:
+    """The status of each entity before and after the command; it applies to all of them, or to none.
+
+    Args:
+        installation: Where.
+        asked: The command.
+        keys: Kind and name of the entities; kind None: the name says it.
+        dry_run: Whether only to say what would change.
+
+    Raises:
+        UnknownEntityError: there is none of a name, or there are two and the kind is not given.
+        EntityStatusError: a status does not fit; nothing is changed.
+    """
+    found = {
+        (one.kind, one.name): one for kind, name in keys if (one := named_entity(installation.entities, name, kind))
+    }
+    states = {}
+    with installation.ledger.engine.connect() as connection:
+        for key in sorted(found):  # in one order: two commands must not wait for each other
+            outcome = apply_command(connection, found[key], asked, installation.settings.now())
+            states[key] = (_state(*key, outcome.before), _state(*key, outcome.after))
+        if not dry_run:
+            connection.commit()
+    return tuple(states[key] for key in found)
+
+
 def _tell(asked: Command, installation: Installation, name: str, kind: str | None) -> tuple[EntityState, EntityState]:
-    entity = named_entity(installation.entities, name, kind)
-    with installation.ledger.engine.begin() as connection:
-        outcome = apply_command(connection, entity, asked, installation.settings.now())
-    return _state(entity.kind, name, outcome.before), _state(entity.kind, name, outcome.after)
+    return change_statuses(installation, asked, [(kind, name)])[0]
+
+
+def _command(asked: Command, installation: Installation, request: Request) -> OperationResult:
+    settings = installation.settings
+    keys = [(request.kind, name) for name in request.given]
+    states = change_statuses(installation, asked, keys, dry_run=request.dry_run)
+    told = (asked.value, request.actor or settings.user, request.reason, settings.now(), request.dry_run)
+    return OperationResult(*told, statuses=states)
 
 
 def named_entity(entities: EntityStore, name: str, kind: str | None = None) -> Feed | Process:
