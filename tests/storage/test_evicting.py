@@ -69,8 +69,11 @@ def land_instance(store: ClusterStore, feed: Feed, instance: datetime) -> str:
     paths = InstancePaths(feed, store.cluster)
     data = paths.data(instance)
     land(store, data, {"part-0": "abc", "carrier=US/part-1": "de", "_SUCCESS": ""})
-    land(store, paths.stats(instance) or "", {"counts": "f"})
-    land(store, paths.meta(instance) or "")
+    beside = feed.locations_on(store.cluster.name)
+    if beside.stats is not None:
+        land(store, paths.render(beside.stats, instance), {"counts": "f"})
+    if beside.meta is not None:
+        land(store, paths.render(beside.meta, instance))
     return data
 
 

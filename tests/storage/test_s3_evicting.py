@@ -79,7 +79,8 @@ def land(store: ClusterStore, feed: Feed, *instances: datetime) -> None:
     for instance in instances:
         for name, content in {**DATA, "_SUCCESS": b""}.items():
             write(store, f"{paths.data(instance)}/{name}", content)
-        write(store, paths.stats(instance) or "", b"123")
+        for template in (template for kind, template in paths.templates() if kind == "stats"):
+            write(store, paths.render(template, instance), b"123")
 
 
 def land_data(store: ClusterStore, feed: Feed, files: dict[str, bytes]) -> None:
