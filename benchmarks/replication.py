@@ -26,9 +26,11 @@ from falcon_assets.spark.copying import copy_instance
 from falcon_assets.spark.session.sessions import session_for, stop_sessions
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.copying.copy_publication import publish_copies
+from falcon_assets.storage.copying.copy_target import CopyTarget
 from falcon_assets.storage.copying.instance_copy import InstanceCopy
 from falcon_assets.storage.files.local_files import SMALL
-from falcon_assets.storage.kinds.publishing import OutputTarget
+from falcon_assets.storage.kinds.kind_of import kind_of
+from falcon_assets.storage.output_target import OutputTarget
 
 BAR = 1 / 0.8
 ROUNDS = 5
@@ -81,10 +83,10 @@ class _Copies:
         started = time.perf_counter()
         _replicate(
             self._session,
-            InstanceCopy(self._source, self._path, self._target, output, self._part, ReplicationOptions()),
+            InstanceCopy(self._source, self._path, self._copy_target(output), self._part.holds, ReplicationOptions()),
         )
         copied = time.perf_counter()
-        publish_copies(self._target, "benchmark", output, ["primary"])
+        publish_copies("benchmark", [self._copy_target(output)])
         return {"copy": copied - started, "publish": time.perf_counter() - copied}
 
     def by(self, *command: str) -> Callable[[], Steps]:
@@ -109,6 +111,9 @@ class _Copies:
         bare_copy.copy(pool, self._from, self._others / str(next(self._numbers)))
         return {"copy": time.perf_counter() - started}
 
+    def _copy_target(self, output: OutputTarget) -> CopyTarget:
+        return kind_of(self._target).copy_target(output, "primary")
+
     def _warm_up(self) -> None:
         """Has Spark's session and both of its workers up, as in a run that copied some instances already."""
         _fill(Path(self._source.path("/warm")), 2, 96 << 20)
@@ -116,7 +121,7 @@ class _Copies:
             output = OutputTarget(f"/warm/{number}", "_SUCCESS")
             _replicate(
                 self._session,
-                InstanceCopy(self._source, "/warm", self._target, output, self._part, ReplicationOptions()),
+                InstanceCopy(self._source, "/warm", self._copy_target(output), self._part.holds, ReplicationOptions()),
             )
 
 

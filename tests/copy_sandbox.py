@@ -11,12 +11,13 @@ from typing import Any
 from falcon_assets.planning.replication.options import ReplicationOptions
 from falcon_assets.planning.replication.targets import Contribution, contributions
 from falcon_assets.storage.cluster_store import ClusterStore
-from falcon_assets.storage.copying.complete_copies import publish_if_complete
-from falcon_assets.storage.copying.copy_publication import publish_copies
+from falcon_assets.storage.copying.copy_publication import publish_copies, publish_if_complete
+from falcon_assets.storage.copying.copy_target import CopyTarget
 from falcon_assets.storage.copying.copy_task import FileReport, TaskSummary, run_task
 from falcon_assets.storage.copying.instance_copy import CopyResult, InstanceCopy
 from falcon_assets.storage.instances.data_version import DataVersion
-from falcon_assets.storage.kinds.publishing import OutputTarget
+from falcon_assets.storage.kinds.kind_of import kind_of
+from falcon_assets.storage.output_target import OutputTarget
 from tests.builders import VALIDITY, make_cluster, make_feed
 
 PATH = "/raw/2013/01/01/00"
@@ -67,8 +68,11 @@ class CopySandbox:
         self, options: ReplicationOptions | None = None, source: str = "primary", permission: str | None = None
     ) -> InstanceCopy:
         (part,) = (part for part in self.parts() if part.source == source)
-        output = self.output(permission)
-        return InstanceCopy(self.store(source), PATH, self.store(), output, part, options or ReplicationOptions())
+        target = self.copy_target(source, permission)
+        return InstanceCopy(self.store(source), PATH, target, part.holds, options or ReplicationOptions())
+
+    def copy_target(self, source: str, permission: str | None = None) -> CopyTarget:
+        return kind_of(self.store()).copy_target(self.output(permission), source)
 
     def copy(
         self, options: ReplicationOptions | None = None, source: str = "primary", permission: str | None = None
@@ -78,12 +82,13 @@ class CopySandbox:
             return copy.finish(TaskSummary.of(self.reports))
 
     def publish(self, sources: Iterable[str] = ("primary",), permission: str | None = None) -> DataVersion:
-        return publish_copies(self.store(), "raw-flights on backup", self.output(permission), tuple(sources))
+        return publish_copies("raw-flights on backup", [self.copy_target(source, permission) for source in sources])
 
     def bring(self, source: str, options: ReplicationOptions | None = None) -> DataVersion | None:
         """Copies from one of several sources, and publishes the instance if that completes it."""
         self.copy(options, source)
-        return publish_if_complete(self.store(), "raw-flights on backup", self.output(), source, tuple(self.sources))
+        sources = sorted(self.sources, key=source.__ne__)
+        return publish_if_complete("raw-flights on backup", list(map(self.copy_target, sources)))
 
     def replicate(self, options: ReplicationOptions | None = None) -> CopyResult:
         result = self.copy(options)

@@ -44,7 +44,7 @@ INSIDE = PACKAGE / "orchestration" / "dagster_internals"
 PARTS = {
     "engines": ["computing", ""],
     "spark": ["", "jvm", "endpoints", "connect_server", "session", "data"],
-    "storage": ["files", "", "instances", "kinds", "landing", "copying", "eviction"],
+    "storage": ["files", "", "instances", "copying", "kinds", "landing", "eviction"],
     "planning": ["time", "windows", "replication", "instances", "workloads", "rules", "landing", "retention"],
     "orchestration": ["dagster_internals", "mapping", "platform", "runs", "assets", "coordination", "retention", ""],
 }

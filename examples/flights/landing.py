@@ -29,7 +29,7 @@ from falcon_assets.planning.time.timeline import feed_timeline
 from falcon_assets.settings import Settings
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.kinds.kind_of import kind_of
-from falcon_assets.storage.kinds.publishing import OutputTarget
+from falcon_assets.storage.output_target import OutputTarget
 
 _FLIGHT_COLUMNS = [
     *("flight", "carrier", "tailnum", "origin", "dest"),

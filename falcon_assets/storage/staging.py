@@ -8,6 +8,9 @@ import re
 
 from falcon_assets.storage.cluster_store import ClusterStore
 
+TO_ARCHIVE = "@archived"
+"""Stands for the source of a copy to an archive: no cluster has such a name."""
+
 
 def place_key(path: str) -> str:
     """A file name for ``path``: readable at the end of the path, unique by a hash of all of it."""

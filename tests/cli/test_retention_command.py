@@ -17,7 +17,8 @@ from falcon_assets.cli.retention import retention
 from falcon_assets.ledger.upgrade import upgrade
 from falcon_assets.settings import Settings
 from falcon_assets.storage.cluster_store import ClusterStore
-from falcon_assets.storage.copying.copy_folders import CopyFolders
+from falcon_assets.storage.kinds.kind_of import kind_of
+from falcon_assets.storage.output_target import OutputTarget
 from tests.builders import make_cluster
 from tests.operations.entities import RETAINED as ENTITIES
 
@@ -77,8 +78,8 @@ def test_archiving_and_another_time(call: Callable[..., Result]) -> None:
 
 def test_what_is_staged_of_instances_that_never_came(call: Callable[..., Result], home: Path) -> None:
     store = ClusterStore(make_cluster(name="backup", interfaces=WRITE), home, {})
-    folders = CopyFolders(store, "/raw/2013-01-01/09", "primary")
-    folders.begin()
+    target = kind_of(store).copy_target(OutputTarget("/raw/2013-01-01/09", None), "primary")
+    target.begin()
     (plan,) = planned(call, "--feed", "raw", "--cluster", "backup", "--as-of", "2013-01-01T12:00Z")
     assert plan["unfinished_copies"] == [
         {
@@ -92,7 +93,7 @@ def test_what_is_staged_of_instances_that_never_came(call: Callable[..., Result]
     said = call("--feed", "raw", "--cluster", "backup").output
     lines = [[cell.strip() for cell in line.strip("│ ").split("│")] for line in said.splitlines()]
     assert ["keep copy", "1", "2013-01-01T09:00Z", "2013-01-01T09:00Z"] in [line[:4] for line in lines]
-    folders.end([])
+    target.end([])
     (plan,) = planned(call, "--feed", "raw", "--cluster", "backup")
     assert "unfinished_copies" not in plan
 

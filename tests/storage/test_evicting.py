@@ -14,15 +14,15 @@ from falcon_assets.model.instant import format_instant, parse_instant
 from falcon_assets.planning.instances.instance_paths import InstancePaths
 from falcon_assets.planning.retention.eviction import StoredInstance, StoredLocation, Verdict, plan_eviction
 from falcon_assets.storage.cluster_store import ClusterStore
+from falcon_assets.storage.copying.copy_target import ARCHIVING
 from falcon_assets.storage.eviction.evicting import Evicted, evict
-from falcon_assets.storage.eviction.unfinished_archive import UnfinishedArchive
 from falcon_assets.storage.files.path_lock import path_lock
 from falcon_assets.storage.instances.data_version import fingerprint
 from falcon_assets.storage.instances.stored_instances import stored_instances
 from falcon_assets.storage.kinds.kind_of import kind_of
-from falcon_assets.storage.kinds.publishing import OutputTarget
 from falcon_assets.storage.kinds.renaming import set_aside
-from falcon_assets.storage.staging import copies_folder, place_key
+from falcon_assets.storage.output_target import OutputTarget
+from falcon_assets.storage.staging import TO_ARCHIVE, copies_folder, place_key
 from tests.builders import VALIDITY, make_cluster, make_feed
 from tests.full_disk import on_a_full_disk
 from tests.own_time import OwnTime
@@ -404,12 +404,15 @@ def test_what_was_copied_of_an_instance_that_somebody_removed_goes(store: Cluste
     path = InstancePaths(feed, store.cluster).data(OLD)
     land(store, path)
     decided = verdicts_of(store, feed)
-    copied = Path(UnfinishedArchive(backup, "/old/2013/010205", "_SUCCESS").base)
-    copied.parent.mkdir(parents=True)
-    copied.touch()
+    target = kind_of(backup).copy_target(OutputTarget("/old/2013/010205", "_SUCCESS"), TO_ARCHIVE, ARCHIVING)
+    target.begin()
+    older = Path(backup.staging, "archived", place_key("/old/2013/010205"))  # as versions before this one copied
+    for copied in (Path(target.written), older):
+        copied.parent.mkdir(parents=True, exist_ok=True)
+        copied.touch()
     Path(store.path(path)).unlink()
     assert list(evict(store, decided, "_SUCCESS", backup)) == [Evicted(OLD, 0, 0)]
-    assert not copied.exists()
+    assert left(backup) == []
 
 
 def test_links_are_archived_as_what_they_lead_to(store: ClusterStore) -> None:

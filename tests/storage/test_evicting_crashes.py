@@ -90,7 +90,7 @@ class Feed:
 
     def copied(self) -> set[int]:
         """The inodes of what lies copied in the archive's staging location, as far as it is all there."""
-        staged = Path(self.backup.staging, "archived")
+        staged = Path(self.backup.staging, "copies")
         return {file.stat().st_ino for file in staged.rglob("part-*") if file.read_text() in DATA.values()}
 
     def archived(self) -> set[int]:

@@ -16,8 +16,8 @@ from falcon_assets.model.instant import parse_instant
 from falcon_assets.planning.instances.instance_paths import InstancePaths
 from falcon_assets.planning.retention.eviction import StoredInstance, Verdict, plan_eviction
 from falcon_assets.storage.cluster_store import ClusterStore
+from falcon_assets.storage.eviction.archiving import abandon_archive
 from falcon_assets.storage.eviction.evicting import Evicted, evict, is_untouched
-from falcon_assets.storage.eviction.unfinished_archive import UnfinishedArchive
 from falcon_assets.storage.instances.data_version import fingerprint
 from falcon_assets.storage.instances.stored_instances import stored_instances
 from falcon_assets.storage.kinds.kind_of import kind_of
@@ -225,7 +225,7 @@ def test_cut_off_before_every_request_and_nobody_goes_on(url: str, tmp_path: Pat
             lake.fs.s3.meta.events.unregister("before-send.s3", hook)
         made = frozenset(keys(lake) & OLD_KEYS)
         for place in OLD_PLACES:
-            UnfinishedArchive(lake, place, "_SUCCESS").remove()
+            abandon_archive(lake, place, "_SUCCESS")
         left = keys(lake) - set(others)
         is_ended = "old/2013/010205/_SUCCESS" in made
         assert left - {"old/2013/010205.stats"} == (OLD_KEYS - {"old/2013/010205.stats"} if is_ended else set())
@@ -244,7 +244,7 @@ def test_a_copy_that_was_cut_off_follows_its_original(store: ClusterStore, tmp_p
     land_data(source, feed, {"part-0": b"abc", "part-1": b"de", "part-2": b"f"})
     write(store, "old/2013/010205/part-2", b"f")
     decided = verdicts_of(source, feed)
-    hook = no_write_after(store, 3)  # the note and two files
+    hook = no_write_after(store, 5)  # the mark, the note, the plan and two files
     try:
         evict_one(source, decided, store)
     finally:

@@ -8,7 +8,7 @@ from falcon_assets.errors import FalconError
 from falcon_assets.ledger.evictions import Eviction
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.errors import driver_explained
-from falcon_assets.storage.eviction.unfinished_archive import UnfinishedArchive
+from falcon_assets.storage.eviction.archiving import abandon_archive
 
 
 def abandon_copies(
@@ -36,6 +36,6 @@ def abandon_copies(
             for cluster, root, path in sorted(one.archive_places - wanted):
                 if cluster in clusters:
                     with driver_explained(cluster, f"remove what was copied to {root}{path}"):
-                        UnfinishedArchive(store_of(cluster, root or None), path, one.flag).remove()
+                        abandon_archive(store_of(cluster, root or None), path, one.flag)
         except FalconError as error:
             yield one, error

@@ -35,8 +35,9 @@ from falcon_assets.storage.instances.data_version import DataVersion, count_file
 from falcon_assets.storage.instances.instance_files import InstanceFiles
 from falcon_assets.storage.kinds.available_instances import AvailableInstances
 from falcon_assets.storage.kinds.kind_of import kind_of
-from falcon_assets.storage.kinds.publishing import InstancePublication, OutputTarget
+from falcon_assets.storage.kinds.publishing import InstancePublication
 from falcon_assets.storage.kinds.storage_kind import Ability
+from falcon_assets.storage.output_target import OutputTarget
 
 Evicted: TypeAlias = Callable[[str, Sequence[datetime]], Mapping[datetime, datetime]]
 """Says which of the instances of a feed were evicted, and when."""

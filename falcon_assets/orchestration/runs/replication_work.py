@@ -29,13 +29,13 @@ from falcon_assets.planning.replication.targets import Contribution, sources_of
 from falcon_assets.planning.workloads.replication_workload import ReplicationWorkload, replication_name
 from falcon_assets.spark.copying import copy_instance
 from falcon_assets.storage.cluster_store import ClusterStore
-from falcon_assets.storage.copying.complete_copies import publish_if_complete
 from falcon_assets.storage.copying.copy_progress import CopyProgress
+from falcon_assets.storage.copying.copy_publication import publish_if_complete
 from falcon_assets.storage.copying.instance_copy import CopyResult, InstanceCopy
 from falcon_assets.storage.instances.data_version import DataVersion
 from falcon_assets.storage.kinds.kind_of import kind_of
-from falcon_assets.storage.kinds.publishing import OutputTarget
 from falcon_assets.storage.kinds.storage_kind import Ability
+from falcon_assets.storage.output_target import OutputTarget
 
 Copying: TypeAlias = Callable[[str, CopyProgress], object]
 """Told about once a second how far the copy of an instance is."""
@@ -118,16 +118,19 @@ class _Copy:
         route = self.work.route
         path, output = route.source_path(self.nominal), route.output(self.nominal)
         options = replication_options(route.feed.properties)
+        to, own = kind_of(route.target), route.part.source
         with self._alone():
             # What is replaced while it is copied is recorded with its old version, so it shows up as late data.
             read = kind_of(route.source).version(path, route.feed.availability_flag)
-            with InstanceCopy(route.source, path, route.target, output, route.part, options) as copy:
+            target = to.copy_target(output, own)
+            with InstanceCopy(route.source, path, target, route.part.holds, options) as copy:
                 result = copy_instance(session, copy, self._progress())
             key = f"{route.feed.name} on {route.replication.cluster} at {format_instant(self.nominal)}"
             sources = [part.source for part in sources_of(route.parts, self.nominal)]
-            version = publish_if_complete(route.target, key, output, route.part.source, sources)
+            parts = [to.copy_target(output, source) for source in sorted(sources, key=own.__ne__)]
+            version = publish_if_complete(key, parts)
         late = tuple(replace(one, after=read.version) for one in self.late)
-        versions = {**self._others(sources), route.part.source: read.version}
+        versions = {**self._others(sources), own: read.version}
         return _Copied(route, self.nominal, read, versions, result, version, late)
 
     def _others(self, sources: Sequence[str]) -> dict[str, str | None]:

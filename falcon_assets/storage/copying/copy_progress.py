@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 from falcon_assets.storage.copying.copy_records import from_lines
 from falcon_assets.storage.copying.copy_task import CopyJob
-from falcon_assets.storage.file_reading import is_local
 
 
 @dataclass(frozen=True)
@@ -71,7 +70,7 @@ class ProgressReader:
             start = self._read.get(log, 0)
             if size > start:
                 text: bytes = self._fs.cat_file(log, start=start, end=size)
-                whole = text[: text.rfind(b"\n") + 1] if is_local(self._fs) else text
+                whole = text[: text.rfind(b"\n") + 1]  # the rest of a line is still being written
                 self._read[log] = start + len(whole)
                 names.update(record.name for record in from_lines(whole))
         return names

@@ -2,143 +2,86 @@
 
 from __future__ import annotations
 
-import os
-import shutil
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
-from pathlib import Path
 
 from falcon_assets.errors import StorageError
-from falcon_assets.planning.replication.copy_plan import CopyRecord, ListedFile
-from falcon_assets.storage.cluster_store import ClusterStore
-from falcon_assets.storage.copying.bulk_sync import sync_all
-from falcon_assets.storage.copying.copy_folders import CopyFolders
+from falcon_assets.planning.replication.copy_plan import ListedFile
 from falcon_assets.storage.copying.copy_records import true_records
-from falcon_assets.storage.copying.file_marks import list_files
-from falcon_assets.storage.copying.instance_copy import part_lock
+from falcon_assets.storage.copying.copy_target import CopiedPart, CopyTarget, part_lock
 from falcon_assets.storage.errors import driver_explained
-from falcon_assets.storage.instances.data_version import DataVersion, fingerprint, version_of
-from falcon_assets.storage.kinds.publishing import OutputTarget
-from falcon_assets.storage.kinds.renaming.publication import RenamePublication
-
-_OUTPUT = "copy"
+from falcon_assets.storage.instances.data_version import DataVersion, fingerprint
 
 
-@dataclass(frozen=True)
-class _Part:
-    """What one source brought."""
+def publish_if_complete(key: str, targets: Sequence[CopyTarget]) -> DataVersion | None:
+    """Publishes what was copied since the last publication; None where a source has not brought its part yet.
 
-    folders: CopyFolders
-    delete: frozenset[str]
-    copied: Mapping[str, CopyRecord]
-    files: Mapping[str, ListedFile]
-    """Where it wrote: in its staging, or in the instance itself on object stores."""
-    known: Mapping[str, CopyRecord]
-    """What was verified of the instance as it is published until now."""
-
-
-def publish_copies(store: ClusterStore, key: str, output: OutputTarget, sources: Sequence[str]) -> DataVersion:
-    """Publishes the parts of ``sources``, each copied and finished; the files of other sources stay as they are.
+    Where nothing was, or somebody else has published it meanwhile, what is there is the answer.
 
     Args:
-        store: The target's.
         key: The target instance, for messages.
-        output: Where it goes.
-        sources: Names of the source clusters whose parts were copied since the last publication: all of them where
-            there is no published instance yet. A crash may lose the part of the first one: it is copied again then.
+        targets: One for each source of the instance: first the one that was copied just now, and will be again after a
+            crash.
+
+    Raises:
+        StorageError: as :func:`publish_copies`.
+    """
+    any_of = targets[0]
+    any_of.recover(key)
+    ready = [target for target in targets if target.finished() is not None]
+    if not any_of.is_published and not all(target.has_come() for target in targets):
+        return None
+    if ready:
+        try:
+            return publish_copies(key, ready)
+        except StorageError:
+            # Two sources that finish in one moment both find the instance complete: one of them is first.
+            if any(target.fresh().finished() is not None for target in ready) or not any_of.is_published:
+                raise
+    return fingerprint(any_of.store, any_of.output.path, any_of.output.flag)
+
+
+def publish_copies(key: str, targets: Sequence[CopyTarget]) -> DataVersion:
+    """Publishes the parts of an instance, each copied and finished; the files of other sources stay as they are.
+
+    Args:
+        key: The target instance, for messages.
+        targets: Whose parts were copied since the last publication: all of them where there is no published instance
+            yet. A crash may lose the part of the first one: it is copied again then.
 
     Raises:
         StorageError: a part is not finished, its files changed since they were verified, or the store refuses. The
             published instance, if there was one, is as it was (on object stores: not available until this succeeds).
     """
-    with ExitStack() as held, driver_explained(store.cluster.name, f"publish {output.path}"):
-        published = list_files(store, output.path, output.flag)
-        for source in sorted(sources) if store.is_local else ():  # two that publish at once must not block each other
-            held.enter_context(part_lock(CopyFolders(store, output.path, source), f"{key}: source {source!r}"))
-        parts = [_finished(CopyFolders(store, output.path, source), key, source, published) for source in sources]
-        version = _swap(store, key, output, parts, published) if store.is_local else _switch(store, output, parts)
+    first = targets[0]
+    with driver_explained(first.store.cluster.name, f"publish {first.output.path}"):
+        return publish_parts(key, targets) or fingerprint(first.store, first.output.path, first.output.flag)
+
+
+def publish_parts(key: str, targets: Sequence[CopyTarget], flag: bytes = b"") -> DataVersion | None:
+    """As :func:`publish_copies`, with a flag of that content; None where the version is not known without reading."""
+    first = targets[0]
+    with ExitStack() as held, driver_explained(first.store.cluster.name, f"publish {first.output.path}"):
+        for target in sorted(targets, key=lambda target: target.source):  # two at once must not block each other
+            held.enter_context(part_lock(target, f"{key}: source {target.source!r}"))
+        published = first.published_files()
+        parts = [_finished(target, key, published) for target in targets]
+        version = first.publish(key, parts, published, flag)
         for part in parts:
             now = {**part.known, **part.copied}
-            part.folders.end(record for name, record in now.items() if name not in part.delete)
+            part.target.end(record for name, record in now.items() if name not in part.delete)
     return version
 
 
-def _finished(folders: CopyFolders, key: str, source: str, published: Mapping[str, ListedFile]) -> _Part:
+def _finished(target: CopyTarget, key: str, published: Mapping[str, ListedFile]) -> CopiedPart:
     """The part of a source, whose files have to be as they were verified."""
-    finished = folders.finished()
+    finished = target.finished()
     if finished is None:
-        raise StorageError(f"{key}: the part of source {source!r} is not copied yet")
+        raise StorageError(f"{key}: the part of source {target.source!r} is not copied yet")
     copied, delete = finished
-    files = folders.staged_files() if folders.has_data else published
-    staged = folders.staged_records()
-    records = true_records(staged, files)
+    staged = target.staged_records()
+    records = true_records(staged, {**published, **target.staged_files()})
     if changed := [name for name in copied if name not in records]:
-        raise StorageError(f"{key}: {changed[0]} changed since it was copied from {source!r}: copy it again")
-    known = true_records([*folders.published_records(), *staged], published)
-    return _Part(folders, frozenset(delete), {name: records[name] for name in copied}, files, known)
-
-
-def _swap(
-    store: ClusterStore,
-    key: str,
-    output: OutputTarget,
-    parts: Sequence[_Part],
-    published: Mapping[str, ListedFile],
-) -> DataVersion:
-    """Assembles the new instance beside the old one and swaps it in."""
-    deleted = frozenset().union(*(part.delete for part in parts))
-    copied = {name: record for part in parts for name, record in part.copied.items()}
-    carried = [name for name in published if name not in deleted and name not in copied]
-    first, final = parts[0].folders.data, store.path(output.path)
-    if "" not in copied:
-        Path(first).mkdir(parents=True, exist_ok=True)
-    for name in parts[0].files.keys() - parts[0].copied.keys():
-        Path(first, name).unlink()  # not verified, or of an earlier attempt at another plan
-    for part in parts[1:]:
-        _link(part.folders.data, first, part.copied)
-    _link(final, first, carried)
-    sync_all(parts[0].folders.folder)
-    known = {name: record for part in parts for name, record in part.known.items()}
-    checksums = {**{name: known.get(name) for name in carried}, **copied}
-    version = None
-    if all(checksums.values()):
-        version = version_of(
-            (os.fsencode(name), record.size, bytes.fromhex(record.checksum))
-            for name, record in checksums.items()
-            if record
-        )
-    with RenamePublication(store, key, {_OUTPUT: output}) as publication:
-        written = publication.staging(_OUTPUT)
-        Path(first).rename(written)
-        try:
-            return publication.commit(_OUTPUT, version)
-        finally:
-            if os.path.lexists(written):  # not published: what was copied is not to be copied again
-                Path(written).rename(first)
-
-
-def _switch(store: ClusterStore, output: OutputTarget, parts: Sequence[_Part]) -> DataVersion:
-    """On an object store, where the files are in their place: removes what is to go, and sets the flag."""
-    final = store.path(output.path)
-    gone = sorted({f"{final}/{name}" for part in parts for name in part.delete})
-    store.files.remove(gone)
-    store.fs.pipe_file(f"{final}/{output.flag}", b"")
-    store.fs.invalidate_cache()
-    return fingerprint(store, output.path, output.flag)
-
-
-def _link(source: str, target: str, names: Iterable[str]) -> None:
-    """Puts files of one folder into another: as links, which cost nothing, or as copies where there are none."""
-    folders: set[str] = set()
-    for name in names:
-        here, there = (f"{base}/{name}" if name else base for base in (source, target))
-        folder = there.rpartition("/")[0]
-        if folder not in folders:
-            Path(folder).mkdir(parents=True, exist_ok=True)
-            folders.add(folder)
-        Path(there).unlink(missing_ok=True)
-        try:
-            os.link(here, there)
-        except OSError:
-            shutil.copy2(here, there)
+        raise StorageError(f"{key}: {changed[0]} changed since it was copied from {target.source!r}: copy it again")
+    known = true_records([*target.published_records(), *staged], published)
+    return CopiedPart(target, frozenset(delete), {name: records[name] for name in copied}, known)

@@ -3,70 +3,37 @@
 from __future__ import annotations
 
 import json
-import os
-import threading
-import time
-import uuid
+from abc import abstractmethod
 from collections.abc import Iterable, Mapping
+from contextlib import AbstractContextManager
 from json.encoder import encode_basestring_ascii as _quoted
-from types import TracebackType
 
 from fsspec import AbstractFileSystem
 
 from falcon_assets.planning.replication.copy_plan import CopyRecord, ListedFile
-from falcon_assets.storage.file_reading import is_local
-
-_FLUSH_SECONDS = 2.0
-"""Object stores cannot append, so what was verified in so many seconds becomes one object."""
 
 
-class RecordLog:
-    """Appends records, safely from several threads; each one outlives the process at once, or soon on object stores.
+class RecordLog(AbstractContextManager["RecordLog"]):
+    """Adds records to a folder, safely from several threads; all of them outlive the process when it is left.
 
     Args:
         fs: Where the folder is.
-        folder: Gets a file of this log's own.
+        folder: Gets files of this log's own.
+
+    Raises:
+        OSError: as the store says.
     """
 
-    def __init__(self, fs: AbstractFileSystem, folder: str) -> None:
-        self._fs, self._folder = fs, folder
-        self._lock, self._waiting, self._flushed = threading.Lock(), list[bytes](), time.monotonic()
-        self._descriptor: int | None = None
-        if is_local(fs):
-            flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
-            self._descriptor = os.open(f"{folder}/{uuid.uuid4().hex}.jsonl", flags, 0o666)
+    @abstractmethod
+    def __init__(self, fs: AbstractFileSystem, folder: str) -> None: ...
 
-    def __enter__(self) -> RecordLog:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        if self._descriptor is not None:
-            os.close(self._descriptor)
-        else:
-            with self._lock:
-                self._flush()
-
+    @abstractmethod
     def add(self, record: CopyRecord) -> None:
-        """Appends one.
+        """Adds one.
 
         Raises:
             OSError: as the store says.
         """
-        line = to_lines([record])
-        if self._descriptor is not None:
-            os.write(self._descriptor, line)
-            return
-        with self._lock:
-            self._waiting.append(line)
-            if time.monotonic() - self._flushed > _FLUSH_SECONDS:
-                self._flush()
-
-    def _flush(self) -> None:
-        if self._waiting:
-            self._fs.pipe_file(f"{self._folder}/{uuid.uuid4().hex}.jsonl", b"".join(self._waiting))
-        self._waiting, self._flushed = [], time.monotonic()
 
 
 def to_lines(records: Iterable[CopyRecord]) -> bytes:

@@ -6,7 +6,7 @@ import json
 import os
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from itertools import chain
@@ -19,11 +19,7 @@ from falcon_assets.planning.replication.copy_plan import CopyRecord, FileStep, S
 from falcon_assets.storage.copying.copy_records import RecordLog
 from falcon_assets.storage.copying.file_copy import Attributes, FileCopy
 from falcon_assets.storage.copying.throttle import Throttle
-from falcon_assets.storage.file_reading import is_local
 from falcon_assets.storage.files.files_on import files_on
-
-_REQUESTS = 16
-"""How many requests to an object store are under way at once in a task; local files gain nothing from threads."""
 
 
 class FileReport(NamedTuple):
@@ -104,6 +100,12 @@ class CopyJob:
     """Where files are written: in staging, or the published instance itself on object stores."""
     folder: str
     """Has the plan of each task, and gets the records."""
+    file_copy: type[FileCopy]
+    """Copies one file."""
+    record_log: type[RecordLog]
+    """Keeps what was verified."""
+    requests: int = 1
+    """How many files are under way at once in a task: with one of another host, more gain time."""
     rate: float | None = None
     """Mebibytes per second of each task."""
     by_size: bool = False
@@ -128,12 +130,16 @@ def run_task(job: CopyJob, number: int) -> Iterator[FileReport]:
     """
     rows = json.loads(job.target.cat_file(job.plan_path(number)))
     steps = [FileStep(Step(step), *rest) for step, *rest in rows]
-    with RecordLog(job.target, f"{job.folder}/records") as log:
+    with job.record_log(job.target, f"{job.folder}/records") as log:
         do = _Worker(job, log).do
-        if is_local(job.source) and is_local(job.target):
+        if job.requests == 1:
             yield from _until_failure(map(do, steps), job.to_the_end)
         else:
-            yield from _in_threads(do, steps, job.to_the_end)
+            with ThreadPoolExecutor(min(job.requests, len(steps) or 1)) as pool:
+                try:
+                    yield from _until_failure(pool.map(do, steps), job.to_the_end)
+                finally:
+                    pool.shutdown(cancel_futures=True)
 
 
 def _until_failure(reports: Iterator[FileReport], to_the_end: bool) -> Iterator[FileReport]:
@@ -143,19 +149,10 @@ def _until_failure(reports: Iterator[FileReport], to_the_end: bool) -> Iterator[
             return
 
 
-def _in_threads(do: Callable[[FileStep], FileReport], steps: list[FileStep], to_the_end: bool) -> Iterator[FileReport]:
-    with ThreadPoolExecutor(min(_REQUESTS, len(steps) or 1)) as pool:
-        try:
-            yield from _until_failure(pool.map(do, steps), to_the_end)
-        finally:
-            pool.shutdown(cancel_futures=True)
-
-
 class _Worker:
     def __init__(self, job: CopyJob, log: RecordLog) -> None:
         self._job, self._log = job, log
-        self._throttle = Throttle(job.rate)
-        self._files = FileCopy(job.source, job.target, self._throttle, job.attributes, job.by_size)
+        self._files = job.file_copy(job.source, job.target, Throttle(job.rate), job.attributes, job.by_size)
 
     def do(self, step: FileStep) -> FileReport:
         """Does one step and records what was verified."""
@@ -169,12 +166,12 @@ class _Worker:
     def _done(self, step: FileStep) -> tuple[str, str, str]:
         """Outcome, checksum, and how it was verified."""
         job = self._job
-        source, written = _join(job.source_base, step.name), _join(job.written_base, step.name)
+        source, written = join(job.source_base, step.name), join(job.written_base, step.name)
         if step.step is Step.CHECK and self._holds(written, step.size, step.checksum):
             return "resumed", step.checksum, "checksum"
         outcome, copied = "equal", None
         if step.step is Step.COMPARE:
-            copied = self._files.compare(source, _join(job.target_base, step.name), step.size)
+            copied = self._files.compare(source, join(job.target_base, step.name), step.size)
         if copied is None:
             outcome, copied = "copied", self._files.copy(source, written, step.size)
         self._log.add(CopyRecord(step.name, step.size, step.mark, copied.mark, copied.checksum))
@@ -187,7 +184,8 @@ class _Worker:
             return False
 
 
-def _join(base: str, name: str) -> str:
+def join(base: str, name: str) -> str:
+    """The path of a file of the instance at ``base``; one that is a single file has the name ""."""
     return f"{base}/{name}" if name else base
 
 

@@ -5,27 +5,22 @@ from __future__ import annotations
 import os
 import time
 from collections import Counter
-from contextlib import ExitStack
+from collections.abc import Callable, Collection, Mapping
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
-from pathlib import Path
 from types import TracebackType
 
 from falcon_assets.errors import StorageError
-from falcon_assets.planning.replication.copy_plan import CopyPlan, ListedFile, plan_copy
+from falcon_assets.planning.replication.copy_plan import CopyPlan, CopyRecord, ListedFile, plan_copy
 from falcon_assets.planning.replication.options import ReplicationOptions
-from falcon_assets.planning.replication.targets import Contribution
 from falcon_assets.storage.cluster_store import ClusterStore
-from falcon_assets.storage.copying.copy_folders import CopyFolders
 from falcon_assets.storage.copying.copy_records import true_records
-from falcon_assets.storage.copying.copy_task import CopyJob, TaskSummary, run_task
+from falcon_assets.storage.copying.copy_target import CopyTarget, part_lock
+from falcon_assets.storage.copying.copy_task import CopyJob, TaskSummary, join, run_task
 from falcon_assets.storage.copying.file_copy import Attributes
-from falcon_assets.storage.copying.file_marks import list_files
+from falcon_assets.storage.copying.listed_files import list_files
 from falcon_assets.storage.errors import driver_explained
-from falcon_assets.storage.files.path_lock import path_lock
-from falcon_assets.storage.kinds.kind_of import kind_of
-from falcon_assets.storage.kinds.publishing import OutputTarget
 
-_LOCK_SECONDS = 3.0
 _SHOWN_FAILURES = 5
 
 
@@ -57,28 +52,25 @@ class InstanceCopy:
     Args:
         source: The store of the source cluster, its ``readonly`` endpoint.
         path: The source's instance, below its root.
-        target: The store of the target cluster.
-        output: The target's instance.
-        part: What this source brings.
+        target: Where it goes.
+        holds: Whether the source brings the file of that name.
         options: The feed's.
 
     Raises:
-        StorageError: on entering: another run copies the same, or the stores refuse, or have nothing of what is to be
-            preserved.
+        StorageError: on entering: another run copies the same, something else is at the target and may not be replaced,
+            or the stores refuse, or have nothing of what is to be preserved.
     """
 
     def __init__(
         self,
         source: ClusterStore,
         path: str,
-        target: ClusterStore,
-        output: OutputTarget,
-        part: Contribution,
+        target: CopyTarget,
+        holds: Callable[[str], bool],
         options: ReplicationOptions,
     ) -> None:
-        self._source, self._path, self._target, self._output = source, path, target, output
-        self._part, self._options = part, options
-        self._folders = CopyFolders(target, output.path, part.source)
+        self._source, self._path, self._target = source, path, target
+        self._holds, self._options = holds, options
         self._held = ExitStack()
         self._listed: dict[str, ListedFile] = {}
         self.plan = CopyPlan((), (), (), ())
@@ -90,19 +82,18 @@ class InstanceCopy:
     """When it was entered, on the monotonic clock."""
 
     def __enter__(self) -> InstanceCopy:
-        with ExitStack() as held, driver_explained(self._target.cluster.name, f"copy {self._output.path}"):
+        with ExitStack() as held, self._explained():
             self._check_stores()
-            if self._target.is_local:
-                held.enter_context(part_lock(self._folders, self._where))
-            kind_of(self._target).recover(self._where, self._output)
-            self._folders.begin()
+            held.enter_context(part_lock(self._target, self._where))
+            self._target.recover(self._where)
+            self._target.begin()
             self.started = time.monotonic()
             self._listed = self._source_files()
             self.plan = self._planned()
             for number, steps in enumerate(self.plan.tasks):
-                self._folders.write_plan(number, steps)
-            if not self._target.is_local and not self.plan.is_done:
-                self._remove_flag()
+                self._target.write_plan(number, steps)
+            if not self.plan.is_done:
+                self._target.hide()
             self._held = held.pop_all()
         return self
 
@@ -114,16 +105,17 @@ class InstanceCopy:
     @property
     def job(self) -> CopyJob:
         """What the tasks need; there is one for each of ``plan.tasks``."""
-        local = self._target.is_local
-        published = self._target.path(self._output.path)
-        options = self._options
+        source, target, options = self._source, self._target, self._options
         return CopyJob(
-            source=self._source.fs,
-            source_base=self._source.path(self._path),
-            target=self._target.fs,
-            target_base=published,
-            written_base=self._folders.data if local else published,
-            folder=self._folders.attempt,
+            source=source.fs,
+            source_base=source.path(self._path),
+            target=target.fs,
+            target_base=target.place,
+            written_base=target.written,
+            folder=target.attempt,
+            file_copy=target.file_copy,
+            record_log=target.record_log,
+            requests=max(source.files.requests, target.store.files.requests),
             rate=options.map_bandwidth,
             by_size=options.skip_checksum,
             attributes=Attributes(
@@ -138,7 +130,7 @@ class InstanceCopy:
         Raises:
             StorageError: the stores refuse; that a file could not be copied is in the summary.
         """
-        with driver_explained(self._target.cluster.name, f"copy {self._output.path}"):
+        with self._explained():
             job = self.job
             return TaskSummary.together([TaskSummary.of(run_task(job, one)) for one in range(len(self.plan.tasks))])
 
@@ -152,7 +144,7 @@ class InstanceCopy:
             StorageError: a file could not be copied and the options do not say that this is to be ignored, or the
                 source changed meanwhile. What was copied is not copied again by the next attempt.
         """
-        with driver_explained(self._target.cluster.name, f"copy {self._output.path}"):
+        with self._explained():
             return self._finished(done)
 
     def _finished(self, done: TaskSummary) -> CopyResult:
@@ -167,15 +159,15 @@ class InstanceCopy:
                 f"{self._where}: {self._path} on cluster {self._source.cluster.name!r} changed while it was copied; "
                 "the next attempt copies what changed"
             )
-        to_publish = self._changes(outcomes) or not is_published(self._target, self._output)
+        changed = outcomes["copied"] + outcomes["resumed"] + len(self.plan.delete)
+        to_publish = changed > 0 or not self._target.is_published
         if to_publish:
             rest = {*done.equal, *(name for name, _ in done.failed)}
             copied = [step.name for steps in self.plan.tasks for step in steps if step.name not in rest]
-            self._folders.finish(copied, self.plan.delete)
+            self._target.finish(copied, self.plan.delete)
         else:
-            records = [*self._folders.published_records(), *self._folders.staged_records()]
-            published = list_files(self._target, self._output.path, self._output.flag)
-            self._folders.end(true_records(records, published).values())
+            records = [*self._target.published_records(), *self._target.staged_records()]
+            self._target.end(true_records(records, self._target.published_files()).values())
         return CopyResult(
             files_copied=outcomes["copied"],
             files_skipped=len(self.plan.equal) + outcomes["equal"] + outcomes["resumed"],
@@ -187,65 +179,61 @@ class InstanceCopy:
             to_publish=to_publish,
         )
 
-    def _changes(self, outcomes: Counter[str]) -> bool:
-        """Whether the target's instance is to be another one; on object stores it may be so already."""
-        copied = outcomes["copied"] + outcomes["resumed"] if self._target.is_local else len(self.plan.tasks)
-        return bool(copied or self.plan.delete)
-
     def _planned(self) -> CopyPlan:
-        published = list_files(self._target, self._output.path, self._output.flag)
-        records = self._folders.staged_records()
-        recorded = true_records([*self._folders.published_records(), *records], published)
-        staged = {}
-        if self._target.is_local and records:
-            staged = true_records(records, self._folders.staged_files())
-        self._folders.keep_records([*true_records(records, published).values(), *staged.values()])
-        at_once = self._target.cluster.interfaces.execute.tasks_at_once(os.cpu_count() or 1)
-        return plan_copy(self._listed, published, recorded, staged, self._part.holds, self._options, at_once)
+        target, holds = self._target, self._holds
+        published, records = target.published_files(), target.staged_records()
+        recorded = true_records([*target.published_records(), *records], published)
+        staged = true_records(records, target.staged_files()) if records else {}
+        target.keep_records([*true_records(records, published).values(), *staged.values()])
+        if not target.rules.replaces:
+            made = frozenset[str]() if target.is_whole() else target.made()
+            recorded |= self._compared(published, made | recorded.keys())
+            made |= self._listed.keys() - published.keys()
+            target.note_made(made)
+            holds = (made | self._listed.keys()).__contains__
+        at_once = target.store.cluster.interfaces.execute.tasks_at_once(os.cpu_count() or 1)
+        return plan_copy(self._listed, published, recorded, staged, holds, self._options, at_once)
+
+    def _compared(self, published: Mapping[str, ListedFile], made: Collection[str]) -> dict[str, CopyRecord]:
+        """Records of the files that are there and not of this copy, all of which have to be the same."""
+        records = {}
+        base, source, target = self._source.path(self._path), self._source, self._target
+        for name, (size, mark) in self._listed.items():
+            if name not in published:
+                if target.is_whole():
+                    raise StorageError(f"{self._where}: what is there already differs, without {name}: move it away")
+            elif name not in made:
+                content = source.files.content(join(base, name), size)
+                if target.store.files.content(join(target.place, name), published[name].size) != content:
+                    there = join(target.output.path, name)
+                    raise StorageError(f"{self._where}: {there} is there already, and differs: move it away")
+                records[name] = CopyRecord(name, size, mark, published[name].mark, content[1])
+        return records
 
     def _source_files(self) -> dict[str, ListedFile]:
-        path, flag = self._path, self._output.flag
+        path, flag = self._path, self._target.output.flag
         marker = self._source.path(f"{path}/{flag}" if flag else path)
         if not self._source.fs.exists(marker):
             raise StorageError(
                 f"{self._where}: {path} on cluster {self._source.cluster.name!r} is not there, or not complete"
             )
-        listed = list_files(self._source, path, flag)
-        return {name: file for name, file in listed.items() if self._part.holds(name)}
-
-    def _remove_flag(self) -> None:
-        flag = self._target.path(f"{self._output.path}/{self._output.flag}")
-        if self._target.fs.exists(flag):
-            self._target.fs.rm_file(flag)
+        listed = list_files(self._source, path, flag, self._target.rules.left_out)
+        return {name: file for name, file in listed.items() if self._holds(name)}
 
     def _check_stores(self) -> None:
-        if not self._target.is_local and self._output.flag is None:
-            raise StorageError(
-                f"{self._where}: an object store publishes by setting the flag: declare availability_flag"
-            )
+        if problem := self._target.problem():
+            raise StorageError(f"{self._where}: {problem}")
         preserved = self._options.preserved
-        if preserved and not (self._source.is_local and self._target.is_local):
+        if preserved and not (self._source.files.has_attributes and self._target.store.files.has_attributes):
             raise StorageError(f"{self._where}: object stores have nothing of {', '.join(preserved)}: remove it")
+
+    def _explained(self) -> AbstractContextManager[None]:
+        return driver_explained(self._target.store.cluster.name, self._doing)
+
+    @property
+    def _doing(self) -> str:
+        return f"{self._target.rules.verb} {self._target.output.path}"
 
     @property
     def _where(self) -> str:
-        return f"cluster {self._target.cluster.name!r}: cannot copy {self._output.path} from {self._part.source!r}"
-
-
-def is_published(store: ClusterStore, output: OutputTarget) -> bool:
-    """Whether there is a complete instance, by its flag, or by its path where it has none."""
-    return bool(store.fs.exists(store.path(f"{output.path}/{output.flag}" if output.flag else output.path)))
-
-
-def part_lock(folders: CopyFolders, where: str) -> ExitStack:
-    """Holds the lock of one source's part, on a local store.
-
-    Raises:
-        StorageError: another run has it.
-        OSError: the file system offers no locks.
-    """
-    Path(folders.folder).mkdir(parents=True, exist_ok=True)
-    with ExitStack() as held:
-        if not held.enter_context(path_lock(Path(f"{folders.folder}.lock"), _LOCK_SECONDS)):
-            raise StorageError(f"{where}: another run is copying it: let it end, or end it, and run this again")
-        return held.pop_all()
+        return f"cluster {self._target.store.cluster.name!r}: cannot {self._doing} from {self._source.cluster.name!r}"

@@ -13,17 +13,14 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import ExitStack, suppress
-from pathlib import Path
 from typing import NamedTuple
 
 from falcon_assets.errors import StorageError
 from falcon_assets.storage.cluster_store import ClusterStore
-from falcon_assets.storage.copying.copy_folders import CopyFolders
 from falcon_assets.storage.errors import driver_explained
-from falcon_assets.storage.files.path_lock import path_lock
 from falcon_assets.storage.kinds.kind_of import kind_of
-from falcon_assets.storage.kinds.publishing import OutputTarget
-from falcon_assets.storage.staging import unfinished_folder, unfinished_mark
+from falcon_assets.storage.output_target import OutputTarget
+from falcon_assets.storage.staging import TO_ARCHIVE, unfinished_folder, unfinished_mark
 
 
 class UnfinishedCopy(NamedTuple):
@@ -38,6 +35,8 @@ class UnfinishedCopy(NamedTuple):
 def unfinished_copies(store: ClusterStore) -> list[UnfinishedCopy]:
     """All of a target, in order: those that are under way too, and late changes of instances that are published.
 
+    Copies to archives are not among them: the decisions on evictions tell of those.
+
     Raises:
         StorageError: the store cannot be read.
     """
@@ -45,7 +44,7 @@ def unfinished_copies(store: ClusterStore) -> list[UnfinishedCopy]:
     with driver_explained(store.cluster.name, "list what is staged"):
         for mark, path in _marks(store):
             source = mark.rpartition(".")[2]
-            if unfinished_mark(store, path, source) == mark:  # nothing but what a copy wrote
+            if source != TO_ARCHIVE and unfinished_mark(store, path, source) == mark:  # nothing but what a copy wrote
                 found.setdefault(path, []).append(source)
     return [UnfinishedCopy(path, tuple(sorted(found[path]))) for path in sorted(found)]
 
@@ -64,52 +63,27 @@ def remove_unfinished(store: ClusterStore, copy: UnfinishedCopy, flag: str | Non
     Raises:
         StorageError: a run is copying or publishing it, or the store refuses.
     """
-    with driver_explained(store.cluster.name, f"remove what was staged of {copy.path}"):
-        return _removed_aside(store, copy, flag) if store.is_local else _removed(store, copy)
+    where = f"cluster {store.cluster.name!r}: cannot remove what was staged of {copy.path}"
+    kind, output = kind_of(store), OutputTarget(copy.path, flag)
+    parts = [kind.copy_target(output, source) for source in copy.sources]
+    with driver_explained(store.cluster.name, f"remove what was staged of {copy.path}"), ExitStack() as held:
+        for part in parts:
+            if not held.enter_context(part.held(where, 0)):
+                raise StorageError(f"{where}: it is being copied by a run; it goes when that has ended")
+        parts[0].recover(where)
+        store.files.refresh()
+        if store.fs.lexists(store.path(copy.path)):
+            return False
+        removal = kind.removal(flag)
+        for part in parts:
+            part.discard(removal.set_aside)
+    return True
 
 
 def _marks(store: ClusterStore) -> Iterator[tuple[str, str]]:
     """The absolute path of each mark, and what it says."""
-    if not store.is_local:
-        store.fs.invalidate_cache()
+    store.files.refresh()
     with suppress(FileNotFoundError):
         for mark in sorted(map(str, store.fs.ls(unfinished_folder(store), detail=False))):
             with suppress(FileNotFoundError):  # the copy has just ended
                 yield mark, os.fsdecode(store.fs.cat_file(mark))
-
-
-def _removed_aside(store: ClusterStore, copy: UnfinishedCopy, flag: str | None) -> bool:
-    where = f"cluster {store.cluster.name!r}: cannot remove what was staged of {copy.path}"
-    parts = [Path(CopyFolders(store, copy.path, source).folder) for source in copy.sources]
-    copies, key = os.path.realpath(parts[0].parent.parent), parts[0].parent.name
-    if os.path.realpath(parts[0].parent) != f"{copies}/{key}":
-        raise StorageError(f"{where}: {parts[0].parent} is a symbolic link, and those are not followed: move it away")
-    kind = kind_of(store)
-    removal = kind.removal(flag)
-    with ExitStack() as held:
-        for part in parts:
-            part.mkdir(parents=True, exist_ok=True)  # the lock of a part that went already lies beside it
-            if not held.enter_context(path_lock(f"{part}.lock", 0)):
-                raise StorageError(f"{where}: it is being copied by a run; it goes when that has ended")
-        kind.recover(where, OutputTarget(copy.path, flag))
-        if os.path.lexists(store.path(copy.path)):
-            return False
-        for source, part in zip(copy.sources, parts, strict=True):
-            removal.set_aside(str(part))
-            Path(unfinished_mark(store, copy.path, source)).unlink(missing_ok=True)
-    with suppress(OSError):  # another source has begun
-        parts[0].parent.rmdir()
-    return True
-
-
-def _removed(store: ClusterStore, copy: UnfinishedCopy) -> bool:
-    """On other stores files are copied to their place: where there are some, they go as an instance does."""
-    store.fs.invalidate_cache()
-    if store.fs.exists(store.path(copy.path)):
-        return False
-    for source in copy.sources:
-        with suppress(FileNotFoundError):
-            store.files.remove_tree(CopyFolders(store, copy.path, source).folder)
-        with suppress(FileNotFoundError):
-            store.fs.rm_file(unfinished_mark(store, copy.path, source))
-    return True

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime
-from typing import Any
+from typing import Any, ClassVar
 
 from fsspec import AbstractFileSystem
 
@@ -18,6 +18,11 @@ class FileAccess(ABC):
     Args:
         fs: The file system.
     """
+
+    requests: ClassVar[int]
+    """How many files to read or write at once: with those of another host, more than one gain time."""
+    has_attributes: ClassVar[bool]
+    """Whether files have owners, permissions and times that anybody may set."""
 
     def __init__(self, fs: AbstractFileSystem) -> None:
         self.fs = fs
@@ -73,6 +78,14 @@ class FileAccess(ABC):
             OSError: as the store says.
         """
 
+    def small(self, path: str, size: int) -> bytes:
+        """The whole content of a small file; some more of one that is larger than ``size``, so that it is noticed.
+
+        Raises:
+            OSError: as the store says.
+        """
+        return b"".join(self.blocks(path, size))
+
     def content(self, path: str, size: int) -> tuple[int, str]:
         """Size and checksum of the content of a file.
 
@@ -95,6 +108,19 @@ class FileAccess(ABC):
 
         Raises:
             StorageError: the store tells nothing that could.
+            OSError: as the store says.
+        """
+
+    @abstractmethod
+    def without_links(self, base: str, left_out: Callable[[str], bool]) -> Mapping[str, tuple[int, str]] | None:
+        """Size and mark of each file below ``base``, by relative name; None where there are links or no folder.
+
+        Args:
+            base: The folder.
+            left_out: Names of files and folders that are not looked at.
+
+        Raises:
+            StorageError: the store tells nothing that could be a mark.
             OSError: as the store says.
         """
 

@@ -20,6 +20,9 @@ SMALL = 64 << 10
 class LocalFiles(FileAccess):
     """See :class:`FileAccess`."""
 
+    requests = 1
+    has_attributes = True
+
     def refresh(self) -> None:
         pass  # nothing is remembered
 
@@ -68,8 +71,35 @@ class LocalFiles(FileAccess):
         finally:
             os.close(descriptor)
 
+    def small(self, path: str, size: int) -> bytes:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            return os.read(descriptor, size + 1)
+        finally:
+            os.close(descriptor)
+
     def mark(self, path: str) -> str:
         return local_mark(os.stat(path))  # noqa: PTH116 - a text
+
+    def without_links(self, base: str, left_out: Callable[[str], bool]) -> Mapping[str, tuple[int, str]] | None:
+        if not os.path.isdir(base):  # noqa: PTH112 - a text
+            return None
+        found: dict[str, tuple[int, str]] = {}
+        folders = [""]
+        while folders:
+            prefix = folders.pop()
+            with os.scandir(f"{base}/{prefix}") as entries:
+                for entry in entries:
+                    if left_out(entry.name):
+                        continue
+                    if entry.is_symlink():
+                        return None
+                    if entry.is_dir():
+                        folders.append(f"{prefix}{entry.name}/")
+                    elif entry.is_file():
+                        status = entry.stat()
+                        found[prefix + entry.name] = status.st_size, local_mark(status)
+        return found
 
     def remove(self, paths: Iterable[str]) -> None:
         if found := list(paths):
@@ -82,19 +112,6 @@ class LocalFiles(FileAccess):
 def local_mark(status: os.stat_result) -> str:
     """The mark of a local file."""
     return f"{status.st_mtime_ns:x}-{status.st_ino:x}"
-
-
-def read_small(path: str, size: int) -> bytes:
-    """The content of a local file of ``size`` bytes, few of them; one byte more of a file that is larger.
-
-    Raises:
-        OSError: as the operating system says.
-    """
-    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        return os.read(descriptor, size + 1)
-    finally:
-        os.close(descriptor)
 
 
 def _unlinked(entry: os.DirEntry[str]) -> tuple[str, bool] | None:

@@ -22,6 +22,9 @@ _MAGIC = re.compile(r"[*?\[]")
 class RemoteFiles(FileAccess):
     """See :class:`FileAccess`."""
 
+    requests = 16
+    has_attributes = False
+
     def refresh(self) -> None:
         self.fs.invalidate_cache()
 
@@ -63,6 +66,14 @@ class RemoteFiles(FileAccess):
     def mark(self, path: str) -> str:
         return entry_mark(self.fs.info(path))
 
+    def without_links(self, base: str, left_out: Callable[[str], bool]) -> Mapping[str, tuple[int, str]]:
+        """One request for thousands of them, where the store can."""
+        self.refresh()
+        found = ((str(name)[len(base) + 1 :], entry) for name, entry in self.fs.find(base, detail=True).items())
+        return {
+            name: (entry["size"], entry_mark(entry)) for name, entry in found if not any(map(left_out, name.split("/")))
+        }
+
     def remove(self, paths: Iterable[str]) -> None:
         if found := list(map(_escaped, paths)):
             self.fs.rm(found)
@@ -79,7 +90,9 @@ def entry_mark(entry: Mapping[str, Any]) -> str:
     """
     for key in (*ETAGS, *MODIFIED, "created"):
         if entry.get(key) is not None:
-            return str(entry[key]).strip('"')
+            value = entry[key]
+            # Some drivers list times as numbers, and tell the same of one file as a datetime.
+            return str(value.timestamp() if isinstance(value, datetime) else value).strip('"')
     raise StorageError("the store tells neither etags nor modification times of its files")
 
 

@@ -14,7 +14,7 @@ from falcon_assets.errors import StorageError
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.errors import explained
 from falcon_assets.storage.files.entry import ETAGS, MODIFIED, modified_at
-from falcon_assets.storage.instances.data_files import is_hidden, is_side_file
+from falcon_assets.storage.instances.data_files import is_hidden
 
 _SIGNED = (*MODIFIED, *ETAGS, "created", "ino")
 """All that shows that a file was written anew. Where ``rsync`` keeps size and time, inode and change time differ."""
@@ -92,29 +92,21 @@ def list_instance(store: ClusterStore, path: str, flag: str | None) -> Listing:
     return Listing(digest.hexdigest(), max(filter(None, (modified_at(entry) for _, entry in files)), default=None))
 
 
-def files_of(store: ClusterStore, base: str, flag: str | None) -> Iterator[tuple[str, Mapping[str, Any]]]:
+def files_of(
+    store: ClusterStore, base: str, flag: str | None, left_out: Callable[[str], bool] = is_hidden
+) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """(relative name, fsspec's entry) of each file that is data of the instance at ``base``, in no particular order.
 
     Args:
         store: Where it lies.
         base: Its absolute path, as :meth:`ClusterStore.path` gives it. A single file has the relative name "".
         flag: Name of the feed's availability flag, which is no data.
+        left_out: Names of files and folders that are not looked at.
 
     Raises:
         StorageError: a link in it leaves the root or leads to a folder that it lies in.
         OSError: as the store says.
     """
-    return _files_but(is_hidden, store, base, flag)
-
-
-def all_files_of(store: ClusterStore, base: str, flag: str | None) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """As :func:`files_of`, with hidden files: all but the flag and what Hadoop's committers leave."""
-    return _files_but(is_side_file, store, base, flag)
-
-
-def _files_but(
-    left_out: Callable[[str], bool], store: ClusterStore, base: str, flag: str | None
-) -> Iterator[tuple[str, Mapping[str, Any]]]:
     if store.fs.isfile(base):
         yield "", store.fs.info(base)
         return

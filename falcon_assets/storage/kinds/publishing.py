@@ -2,22 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Protocol
 
 from falcon_assets.storage.instances.data_version import DataVersion
-
-
-@dataclass(frozen=True)
-class OutputTarget:
-    """The final place of one output, and what makes it complete."""
-
-    path: str
-    """The final path, below the root of the store."""
-    flag: str | None
-    """Name of the availability flag to set; None: the presence of the path says "complete"."""
-    permission: str | None = None
-    """Octal mode of the feed's ``acl``; None or ``*`` leaves it alone."""
 
 
 class InstancePublication(Protocol):

@@ -13,11 +13,13 @@ from falcon_assets.model.feed import Feed
 from falcon_assets.planning.landing.old_folders import FolderPass
 from falcon_assets.planning.retention.eviction import StoredInstance, StoredLocation
 from falcon_assets.storage.cluster_store import ClusterStore
+from falcon_assets.storage.copying.copy_target import REPLICATING, CopyRules, CopyTarget
 from falcon_assets.storage.instances.data_version import DataVersion
 from falcon_assets.storage.instances.instance_files import Listing
 from falcon_assets.storage.instances.old_folders import Visit
-from falcon_assets.storage.kinds.publishing import InstancePublication, OutputTarget
+from falcon_assets.storage.kinds.publishing import InstancePublication
 from falcon_assets.storage.kinds.removing import Removal
+from falcon_assets.storage.output_target import OutputTarget
 
 READERS_SECONDS = 60.0
 """How long a reader may take to list one folder."""
@@ -156,11 +158,15 @@ class StorageKind(ABC):
         """
 
     @abstractmethod
-    def recover(self, key: str, output: OutputTarget) -> None:
-        """Puts an output in order that a crash left between its old and its new instance; mostly there is nothing.
+    def copy_target(self, output: OutputTarget, source: str, rules: CopyRules = REPLICATING) -> CopyTarget:
+        """Where the part of an instance that a source brings is copied to; the source's name is unique among them."""
+
+    @abstractmethod
+    def move(self, path: str, target: StorageKind, target_path: str) -> bool:
+        """Moves an instance at once to a place where nothing is; False, and nothing done, where that cannot be.
 
         Raises:
-            StorageError: somebody is publishing it.
+            OSError: as the store says.
         """
 
     @abstractmethod

@@ -27,7 +27,7 @@ from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.copying.copy_task import run_task
 from falcon_assets.storage.copying.instance_copy import InstanceCopy
 from falcon_assets.storage.kinds.kind_of import kind_of
-from falcon_assets.storage.kinds.publishing import OutputTarget
+from falcon_assets.storage.output_target import OutputTarget
 from tests.orchestration.replication_world import ReplicationWorld, feed, hour, on
 
 CLUSTERS = "".join(
@@ -52,9 +52,9 @@ class World(ReplicationWorld):
         self.land("east", name, number, a=1, b=2)
         declared, path = self.store.feed(name), f"/{name}/2013-01-01-{number:02}"
         (part,) = contributions(declared, "backup", self.store.clusters)
-        target = OutputTarget(path, "_SUCCESS")
         stores = [ClusterStore(self.store.cluster(one), self.settings.home, {}) for one in ("east", "backup")]
-        with InstanceCopy(stores[0], path, stores[1], target, part, ReplicationOptions()) as copy:
+        target = kind_of(stores[1]).copy_target(OutputTarget(path, "_SUCCESS"), "east")
+        with InstanceCopy(stores[0], path, target, part.holds, ReplicationOptions()) as copy:
             for task in range(len(copy.plan.tasks)):
                 list(run_task(copy.job, task))
 

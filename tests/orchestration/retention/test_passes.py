@@ -35,9 +35,10 @@ from falcon_assets.planning.instances.instance_record import FeedState, RerunReq
 from falcon_assets.planning.retention.reasons_to_keep import NeededByProcess
 from falcon_assets.settings import Settings
 from falcon_assets.storage.cluster_store import ClusterStore
-from falcon_assets.storage.eviction.unfinished_archive import UnfinishedArchive
+from falcon_assets.storage.copying.copy_target import ARCHIVING
 from falcon_assets.storage.kinds.kind_of import kind_of
-from falcon_assets.storage.kinds.publishing import OutputTarget
+from falcon_assets.storage.output_target import OutputTarget
+from falcon_assets.storage.staging import TO_ARCHIVE
 from tests.orchestration.ledger_world import LedgerWorld
 from tests.records import has_record, read_record
 
@@ -403,7 +404,8 @@ def test_what_a_killed_pass_had_copied_of_an_instance_that_stays_goes(world: Wor
     world.land("copied", 0)
     world.decide("copied", "04:00", "cold")
     cold = ClusterStore(world.store.cluster("cold"), world.settings.home, {})
-    copied = Path(UnfinishedArchive(cold, "/old-copies/2013-01-01-00", "_SUCCESS").base)
+    output = OutputTarget("/old-copies/2013-01-01-00", "_SUCCESS")
+    copied = Path(kind_of(cold).copy_target(output, TO_ARCHIVE, ARCHIVING).folder)
     shutil.rmtree(copied.parent, ignore_errors=True)
     copied.parent.parent.mkdir(parents=True, exist_ok=True)
     copied.parent.touch()

@@ -19,7 +19,8 @@ from falcon_assets.orchestration.retention.passes import Passed, RetentionPass
 from falcon_assets.orchestration.retention.plan import FeedPlan, RetentionSnapshot, plan_retention
 from falcon_assets.settings import Settings
 from falcon_assets.storage.cluster_store import ClusterStore
-from falcon_assets.storage.copying.copy_folders import CopyFolders
+from falcon_assets.storage.kinds.kind_of import kind_of
+from falcon_assets.storage.output_target import OutputTarget
 from falcon_assets.storage.staging import unfinished_folder
 from tests.orchestration.replication_world import ReplicationWorld, feed, hour, on
 
@@ -96,7 +97,7 @@ class World(ReplicationWorld):
     def begin_copy(self, feed: str, number: int) -> None:
         """As a copy that is killed at once."""
         files = ClusterStore(self.store.cluster("backup"), self.settings.home, {})
-        CopyFolders(files, f"/{feed}/2013-01-01-{number:02}", "east").begin()
+        kind_of(files).copy_target(OutputTarget(f"/{feed}/2013-01-01-{number:02}", None), "east").begin()
 
 
 @pytest.fixture(scope="module")

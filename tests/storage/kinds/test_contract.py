@@ -18,8 +18,8 @@ from falcon_assets.model.instant import parse_instant
 from falcon_assets.planning.retention.eviction import StoredInstance, StoredLocation
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.kinds.kind_of import kind_of
-from falcon_assets.storage.kinds.publishing import OutputTarget
 from falcon_assets.storage.kinds.storage_kind import Ability, StorageKind
+from falcon_assets.storage.output_target import OutputTarget
 from falcon_assets.storage.staging import copies_folder
 from tests.builders import make_cluster, make_feed
 from tests.s3_server import ENVIRON, lake, s3_server
@@ -179,7 +179,7 @@ def test_what_a_killed_run_left_is_put_right(kind: StorageKind, tmp_path: Path, 
     given = pickle.dumps((kind.store.cluster, tmp_path, ENVIRON, TARGET, {"part-9": b"x"}))
     killed = subprocess.run([sys.executable, "-c", PROGRAM], input=given, check=False)
     assert killed.returncode == -signal.SIGKILL
-    kind.recover("daily", TARGET)
+    kind.copy_target(TARGET, "elsewhere").recover("daily")
     assert found(kind) == ({**old, FLAG: b""} if old else {})
     publish(kind, {"part-2": b"f"})
     assert found(kind) == {"part-2": b"f", FLAG: b""}

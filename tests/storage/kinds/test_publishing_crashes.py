@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.kinds.kind_of import kind_of
-from falcon_assets.storage.kinds.publishing import OutputTarget
+from falcon_assets.storage.output_target import OutputTarget
 from tests.builders import make_cluster
 from tests.processes import forked, killed_before
 from tests.properties import examples

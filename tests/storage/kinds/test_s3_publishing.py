@@ -12,7 +12,7 @@ from falcon_assets.errors import StorageError
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.instances.data_version import fingerprint
 from falcon_assets.storage.kinds.kind_of import kind_of
-from falcon_assets.storage.kinds.publishing import OutputTarget
+from falcon_assets.storage.output_target import OutputTarget
 from tests.builders import make_cluster
 from tests.s3_server import ENVIRON, lake, s3_server
 

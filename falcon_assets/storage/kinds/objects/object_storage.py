@@ -6,12 +6,15 @@ from collections.abc import Mapping
 from contextlib import AbstractContextManager
 
 from falcon_assets.planning.retention.eviction import StoredLocation
+from falcon_assets.storage.copying.copy_target import REPLICATING, CopyRules
 from falcon_assets.storage.kinds.file_storage import FileStorage
+from falcon_assets.storage.kinds.objects.copy_target import ObjectCopyTarget
 from falcon_assets.storage.kinds.objects.publication import ObjectPublication
 from falcon_assets.storage.kinds.objects.removal import ObjectRemoval
-from falcon_assets.storage.kinds.publishing import InstancePublication, OutputTarget
+from falcon_assets.storage.kinds.publishing import InstancePublication
 from falcon_assets.storage.kinds.removing import Removal
-from falcon_assets.storage.kinds.storage_kind import READERS_SECONDS, Ability
+from falcon_assets.storage.kinds.storage_kind import READERS_SECONDS, Ability, StorageKind
+from falcon_assets.storage.output_target import OutputTarget
 
 
 class ObjectStorage(FileStorage):
@@ -22,8 +25,11 @@ class ObjectStorage(FileStorage):
     def publish(self, key: str, outputs: Mapping[str, OutputTarget]) -> AbstractContextManager[InstancePublication]:
         return ObjectPublication(self.store, key, outputs)
 
-    def recover(self, key: str, output: OutputTarget) -> None:
-        pass  # the flag is gone then, and the next publication does all of it again
+    def copy_target(self, output: OutputTarget, source: str, rules: CopyRules = REPLICATING) -> ObjectCopyTarget:
+        return ObjectCopyTarget(self.store, output, source, rules)
+
+    def move(self, path: str, target: StorageKind, target_path: str) -> bool:
+        return False
 
     def removal(self, flag: str | None) -> Removal:
         return ObjectRemoval(self.store, flag)

@@ -17,7 +17,7 @@ from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.errors import driver_explained
 from falcon_assets.storage.instances.data_files import is_side_file
 from falcon_assets.storage.instances.data_version import DataVersion, fingerprint
-from falcon_assets.storage.kinds.publishing import OutputTarget
+from falcon_assets.storage.output_target import OutputTarget
 from falcon_assets.storage.staging import place_key
 
 _REQUESTS = 16

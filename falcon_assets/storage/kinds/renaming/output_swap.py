@@ -27,8 +27,8 @@ from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.files.permissions import apply_permission
 from falcon_assets.storage.instances.data_files import remove_side_files
 from falcon_assets.storage.instances.data_version import DataVersion, fingerprint
-from falcon_assets.storage.kinds.publishing import OutputTarget
 from falcon_assets.storage.kinds.renaming.set_aside import replaced
+from falcon_assets.storage.output_target import OutputTarget
 from falcon_assets.storage.staging import place_key
 
 _REMOVE_ATTEMPTS = 3

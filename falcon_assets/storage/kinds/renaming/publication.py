@@ -13,10 +13,10 @@ from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.errors import explained
 from falcon_assets.storage.files.path_lock import path_lock
 from falcon_assets.storage.instances.data_version import DataVersion
-from falcon_assets.storage.kinds.publishing import OutputTarget
 from falcon_assets.storage.kinds.renaming.output_swap import OutputSwap
 from falcon_assets.storage.kinds.renaming.set_aside import replaced
 from falcon_assets.storage.kinds.storage_kind import READERS_SECONDS
+from falcon_assets.storage.output_target import OutputTarget
 
 _LOCK_SECONDS = 3.0
 

@@ -22,10 +22,10 @@ from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.errors import DISK_FULL
 from falcon_assets.storage.files.path_lock import acquire, path_lock, release
 from falcon_assets.storage.instances.data_files import is_side_file
-from falcon_assets.storage.kinds.publishing import OutputTarget
 from falcon_assets.storage.kinds.removing import parent_and_name
 from falcon_assets.storage.kinds.renaming.output_swap import OutputSwap
 from falcon_assets.storage.kinds.renaming.set_aside import BATCH_LOCK, evicted
+from falcon_assets.storage.output_target import OutputTarget
 from falcon_assets.storage.staging import copies_folder, place_key
 
 _LINKS_OF_EMPTY = 2

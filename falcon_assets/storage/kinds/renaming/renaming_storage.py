@@ -5,15 +5,20 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
+from pathlib import Path
 
 from falcon_assets.planning.retention.eviction import StoredLocation
+from falcon_assets.storage.copying.copy_target import REPLICATING, CopyRules
 from falcon_assets.storage.kinds.file_storage import FileStorage
-from falcon_assets.storage.kinds.publishing import InstancePublication, OutputTarget
+from falcon_assets.storage.kinds.publishing import InstancePublication
 from falcon_assets.storage.kinds.removing import Removal
+from falcon_assets.storage.kinds.renaming.copy_target import RenamingCopyTarget
+from falcon_assets.storage.kinds.renaming.moving import moved
 from falcon_assets.storage.kinds.renaming.publication import RenamePublication
 from falcon_assets.storage.kinds.renaming.removal import RenameRemoval
 from falcon_assets.storage.kinds.renaming.set_aside import evicted
-from falcon_assets.storage.kinds.storage_kind import READERS_SECONDS
+from falcon_assets.storage.kinds.storage_kind import READERS_SECONDS, StorageKind
+from falcon_assets.storage.output_target import OutputTarget
 
 
 class RenamingStorage(FileStorage):
@@ -27,8 +32,12 @@ class RenamingStorage(FileStorage):
     def publish(self, key: str, outputs: Mapping[str, OutputTarget]) -> AbstractContextManager[InstancePublication]:
         return RenamePublication(self.store, key, outputs)
 
-    def recover(self, key: str, output: OutputTarget) -> None:
-        RenamePublication.recover(self.store, key, output)
+    def copy_target(self, output: OutputTarget, source: str, rules: CopyRules = REPLICATING) -> RenamingCopyTarget:
+        return RenamingCopyTarget(self.store, output, source, rules)
+
+    def move(self, path: str, target: StorageKind, target_path: str) -> bool:
+        is_near = isinstance(target, RenamingStorage) and target.store.cluster.name == self.store.cluster.name
+        return is_near and moved(Path(self.store.path(path)), Path(target.store.path(target_path)))
 
     def removal(self, flag: str | None) -> Removal:
         return RenameRemoval(self.store, flag)

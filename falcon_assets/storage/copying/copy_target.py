@@ -1,0 +1,287 @@
+"""Where one source's part of one instance is copied to, and what a copy keeps in the target's staging location.
+
+That is, for all kinds of storage::
+
+    STAGING/copies/KEY/SOURCE/published.jsonl         records of the published instance
+    STAGING/copies/KEY/SOURCE/ATTEMPT/plan/N.json     what task N is to do
+    STAGING/copies/KEY/SOURCE/ATTEMPT/records/*       what tasks verified
+    STAGING/copies/KEY/SOURCE/ATTEMPT/finished.json   the part is complete; which files came, which are to go
+    STAGING/copies/unfinished/KEY.SOURCE              the path of the instance: there may be an attempt
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import uuid
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, suppress
+from dataclasses import dataclass
+from typing import ClassVar
+
+from falcon_assets.errors import StorageError
+from falcon_assets.planning.replication.copy_plan import CopyRecord, FileStep, ListedFile
+from falcon_assets.storage.cluster_store import ClusterStore
+from falcon_assets.storage.copying.copy_records import RecordLog, from_lines, read_records, to_lines
+from falcon_assets.storage.copying.file_copy import FileCopy
+from falcon_assets.storage.copying.listed_files import list_files
+from falcon_assets.storage.instances.data_files import is_hidden, is_side_file
+from falcon_assets.storage.instances.data_version import DataVersion
+from falcon_assets.storage.output_target import OutputTarget
+from falcon_assets.storage.staging import copies_folder, place_key, unfinished_mark
+
+_LOCK_SECONDS = 3.0
+
+
+@dataclass(frozen=True)
+class CopyRules:
+    """What a copy is made for."""
+
+    verb: str
+    """For messages, after "cannot"."""
+    left_out: Callable[[str], bool]
+    """Names of files and folders that are not copied."""
+    replaces: bool
+    """Whether what is at the target already may be replaced and removed; where not, it has to be the same."""
+
+
+REPLICATING = CopyRules("copy", is_hidden, replaces=True)
+ARCHIVING = CopyRules("archive", is_side_file, replaces=False)
+
+
+@dataclass(frozen=True)
+class CopiedPart:
+    """What one source brought, ready to be published."""
+
+    target: CopyTarget
+    delete: frozenset[str]
+    """Names of the instance's files that are to go."""
+    copied: Mapping[str, CopyRecord]
+    """The files that were copied."""
+    known: Mapping[str, CopyRecord]
+    """What was verified of the instance as it is published until now."""
+
+
+class CopyTarget(ABC):
+    """One source's part of one instance. All methods raise OSError as the store says.
+
+    Args:
+        store: The target's.
+        output: The target's instance.
+        source: Name of the source, unique among those that bring something to the instance.
+        rules: What is copied, and what for.
+    """
+
+    file_copy: ClassVar[type[FileCopy]]
+    """How one file is copied here."""
+    record_log: ClassVar[type[RecordLog]]
+    """How what was verified is kept here."""
+
+    def __init__(self, store: ClusterStore, output: OutputTarget, source: str, rules: CopyRules = REPLICATING) -> None:
+        self.store, self.fs, self.output, self.source, self.rules = store, store.fs, output, source, rules
+        self.place = store.path(output.path)
+        """The absolute path of the instance."""
+        self.folder = f"{copies_folder(store, output.path)}/{source}"
+        """What is kept in the staging location."""
+        self.attempt = self.last_attempt()
+        """The folder of the present attempt, or of the last one."""
+        self._mark = unfinished_mark(store, output.path, source)
+        # What an archive puts beside other files of its place is noted there; older versions copied there.
+        self.note = f"{store.staging}/archived/{place_key(output.path)}"
+
+    @abstractmethod
+    def last_attempt(self) -> str:
+        """The folder that is taken over by the next attempt; it need not be there."""
+
+    @property
+    @abstractmethod
+    def written(self) -> str:
+        """Where files are written."""
+
+    @abstractmethod
+    def held(self, where: str, seconds: float) -> AbstractContextManager[bool]:
+        """Keeps away who else copies this part, and gives True; gives False if others do for so many seconds.
+
+        Args:
+            where: Begins the message of an error.
+            seconds: How long to wait for others.
+
+        Raises:
+            StorageError: what is staged lies behind a link.
+        """
+
+    @abstractmethod
+    def recover(self, where: str) -> None:
+        """Puts right what a crash left of the instance's publication.
+
+        Raises:
+            StorageError: somebody is publishing it.
+        """
+
+    @abstractmethod
+    def take_over(self) -> None:
+        """Keeps the tasks of a killed run from writing among what the next attempt verifies."""
+
+    @abstractmethod
+    def write(self, path: str, content: bytes) -> None:
+        """Writes a file in the staging location; its folder is made."""
+
+    @abstractmethod
+    def staged_files(self) -> dict[str, ListedFile]:
+        """The files that were written and are not in their place."""
+
+    @abstractmethod
+    def hide(self) -> None:
+        """Has readers not take the instance for complete while it changes in its place."""
+
+    @abstractmethod
+    def problem(self) -> str | None:
+        """Why nothing can be copied here."""
+
+    @abstractmethod
+    def is_whole(self) -> bool:
+        """Whether what is at the place is there as a whole, and no part that an attempt left."""
+
+    @abstractmethod
+    def made(self) -> frozenset[str]:
+        """Names of the files that a copy to an archive has made in its place, or was going to, until it has ended."""
+
+    @abstractmethod
+    def note_made(self, names: Collection[str]) -> None:
+        """Remembers names for :meth:`made`, before anything is written."""
+
+    @abstractmethod
+    def has_come(self) -> bool:
+        """Whether the part is copied, as far as other sources of the instance need to know."""
+
+    @abstractmethod
+    def publish(
+        self, key: str, parts: Sequence[CopiedPart], published: Mapping[str, ListedFile], flag: bytes
+    ) -> DataVersion | None:
+        """Makes the parts, of which this is the first, the instance, with the files that stay; its version if known.
+
+        Args:
+            key: The instance, for messages.
+            parts: All that have something new.
+            published: What is there until now.
+            flag: Content of the flag.
+
+        Raises:
+            StorageError: the instance, if there was one, is as it was, or without its flag until this succeeds.
+        """
+
+    def fresh(self) -> CopyTarget:
+        """The same, as it is now."""
+        return type(self)(self.store, self.output, self.source, self.rules)
+
+    def begin(self) -> None:
+        """Begins an attempt, with what an earlier one left."""
+        self.write(self._mark, os.fsencode(self.output.path))
+        self.take_over()
+        if self.fs.exists(self._finished):
+            self.fs.rm_file(self._finished)
+
+    def staged_records(self) -> list[CopyRecord]:
+        """What attempts verified since the last publication."""
+        return read_records(self.fs, f"{self.attempt}/records")
+
+    def keep_records(self, records: Iterable[CopyRecord]) -> None:
+        """Makes one log of the records that are still true, so that many attempts leave no more than one."""
+        folder = f"{self.attempt}/records"
+        try:
+            logs = [str(log) for log in self.fs.ls(folder, detail=False)]
+        except FileNotFoundError:
+            logs = []
+        if len(logs) > 1:
+            self.fs.pipe_file(f"{folder}/{uuid.uuid4().hex}.jsonl", to_lines(records))
+            self.store.files.remove(logs)
+
+    def published_files(self) -> dict[str, ListedFile]:
+        """The files of the instance as it is."""
+        return list_files(self.store, self.output.path, self.output.flag, self.rules.left_out)
+
+    def published_records(self) -> list[CopyRecord]:
+        """What was verified of the published instance."""
+        try:
+            return from_lines(self.fs.cat_file(self._published))
+        except FileNotFoundError:
+            return []
+
+    @property
+    def is_published(self) -> bool:
+        """Whether there is a complete instance, by its flag, or by its path where it has none."""
+        flag = self.output.flag
+        return bool(self.fs.exists(f"{self.place}/{flag}" if flag else self.place))
+
+    @property
+    def is_part_published(self) -> bool:
+        """Whether the part was published, and nobody has begun to copy it again since."""
+        return bool(self.fs.exists(self._published)) and not self.fs.exists(self.attempt)
+
+    def write_plan(self, number: int, steps: Iterable[FileStep]) -> None:
+        """Writes what a task is to do."""
+        text = json.dumps([(step.step.value, *step[1:]) for step in steps])
+        self.write(f"{self.attempt}/plan/{number}.json", text.encode())
+
+    def finish(self, copied: Sequence[str], delete: Sequence[str]) -> None:
+        """Says that the part is complete: which files were copied, and which files of the target are to go."""
+        self.write(self._finished, json.dumps([list(copied), list(delete)]).encode())
+
+    def finished(self) -> tuple[list[str], list[str]] | None:
+        """The files that were copied and those that are to go; None where the part is not complete."""
+        try:
+            copied, delete = json.loads(self.fs.cat_file(self._finished))
+        except (FileNotFoundError, ValueError):  # or a crash cut it off
+            return None
+        return copied, delete
+
+    def end(self, records: Iterable[CopyRecord]) -> None:
+        """Keeps the records of what is published now, and nothing else; of an archive nothing at all."""
+        if self.rules.replaces:
+            self.write(self._published, to_lines(records))
+            self.drop(self.attempt)
+        else:
+            self.drop(self.note)
+            self.drop(self.folder)
+        self.drop(self._mark)
+
+    def discard(self, take_away: Callable[[str], None] | None = None) -> None:
+        """Removes what is staged, and what an archive has made in its place before it came to its end.
+
+        Nobody may be copying. The mark goes last, so that this can be repeated.
+
+        Args:
+            take_away: Removes what is at an absolute path, if it is there; None: that is done at once.
+        """
+        if not self.rules.replaces:
+            self.drop(self.note)
+        (take_away or self.drop)(self.folder)
+        self.drop(self._mark)
+
+    def drop(self, path: str) -> None:
+        """Removes what is at an absolute path, if it is there."""
+        with suppress(FileNotFoundError):
+            self.store.files.remove_tree(path)
+
+    @property
+    def _published(self) -> str:
+        return f"{self.folder}/published.jsonl"
+
+    @property
+    def _finished(self) -> str:
+        return f"{self.attempt}/finished.json"
+
+
+@contextmanager
+def part_lock(target: CopyTarget, where: str) -> Iterator[None]:
+    """Keeps away who else copies the part of one source.
+
+    Raises:
+        StorageError: another run has it.
+        OSError: the file system offers no locks.
+    """
+    with target.held(where, _LOCK_SECONDS) as is_ours:
+        if not is_ours:
+            raise StorageError(f"{where}: another run is copying it: let it end, or end it, and run this again")
+        yield

@@ -1,0 +1,110 @@
+"""Copying one file to a mounted file system, read back while it is written."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from falcon_assets.errors import StorageError
+from falcon_assets.storage.copying.file_copy import COPY_DIFFERS, SOURCE_CHANGED, CopiedFile, FileCopy
+from falcon_assets.storage.files.checksum import checksum, checksum_of
+from falcon_assets.storage.files.local_files import LOCAL_BLOCK, SMALL, local_mark
+from falcon_assets.storage.kinds.renaming.bulk_sync import start_writing
+
+_WRITTEN_AT_ONCE = 16 << 20
+"""How much of a file the disk is given while the rest is copied: publishing then has little to wait for."""
+
+
+class MountedFileCopy(FileCopy):
+    """Writes new files, never into one that is there: that could be a link to what readers see."""
+
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
+        self._folders: set[str] = set()
+        self._disk = ThreadPoolExecutor(1)  # it ends with what it was given; nobody waits for it
+
+    def copy(self, source: str, target: str, size: int) -> CopiedFile:
+        if size <= SMALL:
+            return self._copy_small(source, target, size)
+        descriptor = self._new_file(target)
+        try:
+            digest, found, total, started = checksum(), checksum(), 0, 0
+            buffer = memoryview(bytearray(LOCAL_BLOCK))
+            for block in self.read(source, size):
+                digest.update(block)
+                _write(descriptor, block)
+                if not self.by_size:  # each block is read back while the processor's cache still has it
+                    for part in _read_back(descriptor, total, len(block), buffer):
+                        found.update(part)
+                total += len(block)
+                if total - started >= _WRITTEN_AT_ONCE:
+                    self._start_writing(descriptor, started, total)
+                    started = total
+            self._start_writing(descriptor, started, total)
+            if self.attributes:
+                self.attributes.apply(source, descriptor)
+            status = os.fstat(descriptor)
+        finally:
+            os.close(descriptor)
+        if status.st_size != size or not (self.by_size or found.digest() == digest.digest()):
+            raise StorageError(COPY_DIFFERS)
+        return CopiedFile(digest.hexdigest(), "size" if self.by_size else "checksum", local_mark(status))
+
+    def _copy_small(self, source: str, target: str, size: int) -> CopiedFile:
+        """As the general way, with nothing in it that would take longer than the system's own calls."""
+        data = self.source.small(source, size)
+        if len(data) != size:
+            raise StorageError(SOURCE_CHANGED)
+        self.throttle(size)
+        descriptor = self._new_file(target)
+        try:
+            _write(descriptor, data)
+            if self.attributes:
+                self.attributes.apply(source, descriptor)
+            digest = checksum_of(data)
+            if not self.by_size:
+                written = os.pread(descriptor, size + 1, 0)
+                if len(written) != size or checksum_of(written) != digest:
+                    raise StorageError(COPY_DIFFERS)
+            return CopiedFile(digest, "size" if self.by_size else "checksum", local_mark(os.fstat(descriptor)))
+        finally:
+            os.close(descriptor)
+
+    def _start_writing(self, descriptor: int, start: int, end: int) -> None:
+        """Has a part of an open file written to the disk, by a thread: a full disk queue holds up who asks for it."""
+        self._disk.submit(_write_and_close, os.dup(descriptor), start, end - start)
+
+    def _new_file(self, target: str) -> int:
+        flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
+        folder = target.rpartition("/")[0]
+        if folder not in self._folders:
+            os.makedirs(folder, exist_ok=True)  # noqa: PTH103 - paths of fsspec are texts
+            self._folders.add(folder)
+        try:
+            return os.open(target, flags, 0o666)
+        except FileExistsError:
+            os.unlink(target)  # noqa: PTH108 - as above
+            return os.open(target, flags, 0o666)
+
+
+def _read_back(descriptor: int, start: int, size: int, buffer: memoryview) -> Iterator[memoryview]:
+    """A part of an open file in blocks, each of which is good until the next one is asked for."""
+    end = start + size
+    while start < end and (count := os.preadv(descriptor, [buffer[: end - start]], start)):
+        yield buffer[:count]
+        start += count
+
+
+def _write_and_close(descriptor: int, start: int, size: int) -> None:
+    try:
+        start_writing(descriptor, start, size)
+    finally:
+        os.close(descriptor)
+
+
+def _write(descriptor: int, block: bytes | memoryview) -> None:
+    written = os.write(descriptor, block)
+    while written < len(block):
+        written += os.write(descriptor, block[written:])
