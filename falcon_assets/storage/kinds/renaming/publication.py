@@ -47,7 +47,8 @@ class RenamePublication:
         Raises:
             StorageError: somebody is publishing it.
         """
-        if (Path(store.staging) / OutputSwap(store, target).key).exists():
+        folder = f"{store.staging}/{OutputSwap(store, target).key}"
+        if Path(folder).exists() or Path(f"{folder}.lock").exists():  # a killed one leaves its lock's file
             with cls(store, process_key, {"output": target}):
                 pass  # entering it does that
 
