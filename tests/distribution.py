@@ -8,8 +8,7 @@ LONGEST_FIRST = (
     "tests/faults/test_kills.py",
     "tests/simulation/test_two_weeks.py",
     "tests/faults/test_silent_backends.py",
-    "tests/spark",
-    "tests/engines",
+    ("tests/spark", "tests/engines"),  # all on one kind of cluster, then all on the next
     "tests/docs",
     "tests/examples/test_up.py",
     "tests/examples/test_demo.py",

@@ -18,7 +18,7 @@ from pyspark.sql import SparkSession
 from falcon_assets.model.cluster import Cluster
 from falcon_assets.spark.session.sessions import session_for, stop_sessions
 from tests.processes import free_port, listens
-from tests.spark.sandbox import CONFS, Sandbox, cluster_on
+from tests.spark.sandbox import CONFS, SECRET, SECRET_KEY, Sandbox, cluster_on
 from tests.waiting import wait_until
 
 START_SECONDS = 60
@@ -81,7 +81,8 @@ def spark_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def local_cluster() -> Cluster:
-    return cluster_on("local[2]")
+    """In the JVM of this process, which knows a secret."""
+    return cluster_on("local[2]", **{SECRET_KEY: SECRET})
 
 
 @pytest.fixture(scope="session")
@@ -136,7 +137,8 @@ def connect_server(folder: Path, name: str, **given: str) -> Iterator[Cluster]:
         yield cluster_on(f"sc://127.0.0.1:{port}")
 
 
-@pytest.fixture(scope="session", params=["local", "standalone", "connect"])
+# Two daemons, and a driver and an executor for each session and program: four machines are too many for every day.
+@pytest.fixture(scope="session", params=["local", pytest.param("standalone", marks=pytest.mark.soak), "connect"])
 def any_cluster(request: pytest.FixtureRequest) -> Cluster:
     """Each kind of execute endpoint; the servers start only when their turn comes."""
     cluster: Cluster = request.getfixturevalue(f"{request.param}_cluster")

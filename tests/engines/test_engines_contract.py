@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from falcon_assets.engines.computing.run import run_workflow
+from falcon_assets.engines.computing.task import WorkflowResult
 from falcon_assets.errors import WorkflowError
 from falcon_assets.model.cluster import Cluster
 from falcon_assets.spark.session.sessions import application_id, isolated, session_for
@@ -27,26 +28,55 @@ def run(spark, inputs, instance):
 """
 PROGRAM = """
 import sys
+
+import helpful
 from pyspark.sql import SparkSession
 
-source, target, day, endpoint = sys.argv[1:]
+source, target, told, day, endpoint = sys.argv[1:]
 spark = SparkSession.builder.getOrCreate()
 assert ("connect" in type(spark).__module__) == endpoint.startswith("sc://")
 assert endpoint.startswith("sc://") or spark.sparkContext.master == endpoint
 spark.read.json(source.split(",")).selectExpr("carrier", f"'{day}' AS day").write.parquet(target)
+known = {key: spark.conf.get(key) for key in ("spark.sql.shuffle.partitions", "spark.sql.own.option")}
+known["helpful"] = str(helpful.ANSWER)
+spark.createDataFrame(list(known.items()), "name string, value string").write.parquet(told)
 spark.stop()
 """
 
 
-@pytest.fixture
-def sandbox(tmp_path: Path, any_cluster: Cluster) -> Sandbox:
-    made = Sandbox(tmp_path, any_cluster)
+def planted(folder: Path, cluster: Cluster) -> Sandbox:
+    made = Sandbox(folder, cluster)
     made.file("in/04/a.json", '{"carrier":"aa","delay":20}\n{"carrier":"aa","delay":40}\n')
     made.file("in/05/a.json", '{"carrier":"ua","delay":10}\n{"carrier":"dl","delay":30}\n')
     made.file("wf/late.sql", SQL)
     made.file("wf/late.py", PYTHON)
-    made.file("wf/program.py", PROGRAM)
     return made
+
+
+@pytest.fixture
+def sandbox(tmp_path: Path, any_cluster: Cluster) -> Sandbox:
+    return planted(tmp_path, any_cluster)
+
+
+@pytest.fixture(scope="module")
+def submitted(any_cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> tuple[Sandbox, WorkflowResult]:
+    """A program that has run once: starting it is nearly all that it costs."""
+    sandbox = planted(tmp_path_factory.mktemp("submitted"), any_cluster)
+    sandbox.file("wf/program.py", PROGRAM)
+    sandbox.file("my libs/helpful.py", "ANSWER = 42\n")
+    args = ("${flights}", "${delays}", "${told}", "${formatTime(instanceTime(),'yyyy-MM-dd')}", "${endpoint}")
+    task = sandbox.task(
+        sandbox.workflow(engine="spark-submit", path="wf/program.py", args=args, lib=["my libs/helpful.py"]),
+        inputs=(sandbox.input("flights", "in/04", "in/05"),),
+        outputs=(sandbox.output("delays"), sandbox.output("told")),
+        properties={"endpoint": any_cluster.interfaces.execute.endpoint},
+        settings={
+            **{f"spark.sql.own.{number}": "x" for number in range(30)},
+            "spark.sql.shuffle.partitions": "3",
+            "spark.sql.own.option": "a b",
+        },
+    )
+    return sandbox, run_workflow(task)
 
 
 def test_sql_reads_computes_and_writes(sandbox: Sandbox) -> None:
@@ -74,15 +104,9 @@ def test_pyspark_reads_computes_and_writes(sandbox: Sandbox) -> None:
     assert sandbox.rows() == [("AA", 20), ("AA", 40), ("DL", 30)]
 
 
-def test_spark_submit_reads_computes_and_writes(sandbox: Sandbox) -> None:
-    args = ("${flights}", "${delays}", "${formatTime(instanceTime(),'yyyy-MM-dd')}", "${endpoint}")
-    task = sandbox.task(
-        sandbox.workflow(engine="spark-submit", path="wf/program.py", args=args),
-        inputs=(sandbox.input("flights", "in/04", "in/05"),),
-        properties={"endpoint": sandbox.cluster.interfaces.execute.endpoint},
-    )
-    result = run_workflow(task)
-    assert result.records == {"delays": 4}
+def test_spark_submit_reads_computes_and_writes(submitted: tuple[Sandbox, WorkflowResult]) -> None:
+    sandbox, result = submitted
+    assert result.records == {"delays": 4, "told": 3}
     assert result.application_id.startswith(("local-", "app-"))
     assert sandbox.rows() == [("aa", "2013-01-01"), ("aa", "2013-01-01"), ("dl", "2013-01-01"), ("ua", "2013-01-01")]
 
@@ -232,36 +256,15 @@ def test_what_a_workflow_brings_along(sandbox: Sandbox) -> None:
     assert sandbox.rows() == [("A!!",)]
 
 
-def test_what_a_program_brings_along(sandbox: Sandbox) -> None:
-    sandbox.file("my libs/helpful.py", "ANSWER = 42\n")
-    program = (
-        "import sys, helpful\nfrom pyspark.sql import SparkSession\nspark = SparkSession.builder.getOrCreate()\n"
-        "spark.range(helpful.ANSWER).write.parquet(sys.argv[1])\n"
-    )
-    sandbox.file("wf/asks.py", program)
-    workflow = sandbox.workflow(
-        engine="spark-submit", path="wf/asks.py", args=("${delays}",), lib=["my libs/helpful.py"]
-    )
-    assert run_workflow(sandbox.task(workflow)).records == {"delays": 42}
-
-
-def test_settings_of_a_process_reach_its_program(sandbox: Sandbox) -> None:
-    program = (
-        "import sys\nfrom pyspark.sql import SparkSession\nspark = SparkSession.builder.getOrCreate()\n"
-        "keys = ('spark.sql.shuffle.partitions', 'spark.sql.own.option')\n"
-        "spark.createDataFrame([(spark.conf.get(key),) for key in keys], 'v string').write.parquet(sys.argv[1])\n"
-    )
-    sandbox.file("wf/told.py", program)
-    task = sandbox.task(
-        sandbox.workflow(engine="spark-submit", path="wf/told.py", args=("${delays}",)),
-        settings={
-            **{f"spark.sql.own.{number}": "x" for number in range(30)},
-            "spark.sql.shuffle.partitions": "3",
-            "spark.sql.own.option": "a b",
-        },
-    )
-    assert run_workflow(task).records == {"delays": 2}
-    assert sandbox.rows() == [("3",), ("a b",)]
+def test_what_a_program_brings_along_and_the_settings_of_its_process_reach_it(
+    submitted: tuple[Sandbox, WorkflowResult],
+) -> None:
+    sandbox, _ = submitted
+    assert sandbox.rows("told") == [
+        ("helpful", "42"),
+        ("spark.sql.own.option", "a b"),
+        ("spark.sql.shuffle.partitions", "3"),
+    ]
 
 
 def test_cluster_properties_reach_the_session(sandbox: Sandbox, working: str) -> None:

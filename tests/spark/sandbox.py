@@ -25,6 +25,8 @@ CONFS = {
     "spark.log.level": "ERROR",
     "spark.driver.memory": "512m",
 }
+SECRET_KEY, SECRET = "spark.hadoop.fs.s3a.secret.key", "hush: hush=ü\\"
+"""A setting of the local cluster that must be seen nowhere."""
 NOMINAL = datetime(2013, 1, 1, 5, tzinfo=timezone.utc)
 
 

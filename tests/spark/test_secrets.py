@@ -9,13 +9,12 @@ from typing import Any
 
 import psutil
 import pytest
+from pyspark.sql import SparkSession
 
 from falcon_assets.engines.computing.run import run_workflow
 from falcon_assets.spark.endpoints.confs import is_secret
-from falcon_assets.spark.session.sessions import session_for
-from tests.spark.sandbox import Sandbox, cluster_on
+from tests.spark.sandbox import SECRET, SECRET_KEY, Sandbox
 
-KEY, SECRET = "spark.hadoop.fs.s3a.secret.key", "hush: hush=ü\\"
 LOOKS = """
 import json, os, pathlib, sys
 import psutil
@@ -34,15 +33,14 @@ folder.mkdir(parents=True)
 """
 
 
-@pytest.mark.parametrize("key", [KEY, "db.password", "spark.hadoop.fs.azure.account.key.x", "SPARK_TOKEN"])
+@pytest.mark.parametrize("key", [SECRET_KEY, "db.password", "spark.hadoop.fs.azure.account.key.x", "SPARK_TOKEN"])
 def test_what_is_secret(key: str) -> None:
     assert is_secret(key)
     assert not is_secret("spark.sql.shuffle.partitions")
 
 
-def test_a_session_has_it_and_no_command_line(working: str) -> None:
-    session = session_for(cluster_on("local[1]", **{KEY: SECRET}), working)
-    context: Any = session.sparkContext
+def test_a_session_has_it_and_no_command_line(spark: SparkSession) -> None:
+    context: Any = spark.sparkContext
     assert context._jsc.hadoopConfiguration().get("fs.s3a.secret.key") == SECRET
     lines = [" ".join(one.info["cmdline"] or ()) for one in psutil.process_iter(["cmdline"])]
     assert any("java" in line for line in lines)
@@ -56,9 +54,8 @@ def test_a_program_has_it_and_neither_a_command_line_nor_the_database(
     monkeypatch.setenv("PGPASSWORD", "hush")
     sandbox.file("app.py", LOOKS)
     workflow = sandbox.workflow(engine="spark-submit", path="app.py", args=("${delays}",))
-    cluster = cluster_on("local[1]", **{KEY: SECRET})
     outputs = (sandbox.output("delays", format="json"),)
-    run_workflow(sandbox.task(workflow, inputs=(), outputs=outputs, cluster=cluster))
+    run_workflow(sandbox.task(workflow, inputs=(), outputs=outputs))
     ((said,),) = sandbox.rows(file_format="json")
     assert json.loads(said) == {"known": SECRET, "seen": [], "inherited": []}
     logs = list(Path(sandbox.folder).rglob("spark-submit-*.log"))
