@@ -33,7 +33,8 @@ def modernise(root: Element) -> None:
 def _periodicity(root: Element) -> None:
     """``<frequency>hours</frequency><periodicity>1</periodicity>``."""
     frequencies, counts = root.named("frequency"), root.named("periodicity")
-    if len(frequencies) == len(counts) == 1 and frequencies[0].text.strip() in _UNITS:
+    is_plain = len(frequencies) == len(counts) == 1 and not counts[0].children and not counts[0].attributes
+    if is_plain and frequencies[0].text.strip() in _UNITS:
         frequencies[0].text = f"{frequencies[0].text.strip()}({counts[0].text.strip()})"
         frequencies[0].comments += counts[0].claim_comments()
         root.children.remove(counts[0])
@@ -45,6 +46,8 @@ def _one_validity(root: Element) -> None:
     if root.name != "process" or len(validities) != 1:
         return
     validity = validities[0]
+    if validity.children or validity.text.strip():
+        return
     for attribute in [one for one in validity.attributes if one.name == "timezone"]:
         if attribute.value != "UTC" or root.named("timezone"):
             return
@@ -57,6 +60,7 @@ def _one_validity(root: Element) -> None:
     clusters = [cluster for outer in root.named("clusters") for cluster in outer.named("cluster")]
     if clusters:
         root.children.remove(validity)
+        clusters[0].comments += validity.claim_comments()
     for cluster in clusters:
         copied = [Attribute(one.name, one.value, one.line) for one in validity.attributes]
         cluster.children.append(Element("validity", validity.namespace, validity.line, attributes=copied))

@@ -184,6 +184,7 @@ def _convert(rule: Rule, found: Found, keys: Keys, conversion: Conversion) -> No
     outermost.comments = [*around, *outermost.comments]
     if before is not None:
         conversion.warn(before.line, rule.key, f"line {found.line} of the XML says it once more, and counts")
+        conversion.remains.append((before.line, f"{rule.key}: {before.value}"))
 
 
 def _no_counterpart(found: Found, advice: str, conversion: Conversion) -> None:

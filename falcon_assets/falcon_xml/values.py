@@ -93,6 +93,7 @@ def properties(found: Found, conversion: Conversion) -> Value | None:
         if key.value in pairs:
             before = pairs[key.value]
             conversion.warn(before.line, where, f"line {element.line} gives it again, and counts")
+            conversion.remains.append((before.line, f"properties.{key.value}: {before.value}"))
         if is_secret(key.value) and value.value:
             conversion.warn(
                 value.line, where, "a secret in plain text: name it in storage_options as {env: NAME}, and remove it"
@@ -184,6 +185,13 @@ def readonly(found: Found, conversion: Conversion) -> Value | None:
         why = "nothing speaks hftp any more, so replication reads through interfaces.write: write webhdfs:// or hdfs://"
         conversion.warn(found.line, found.name, f"{found.text!r} is left out: {why}")
         return None
+    return found.text or None
+
+
+def registry(found: Found, conversion: Conversion) -> Value | None:
+    """A Hive Metastore; Falcon asked some by HTTP."""
+    if not found.text.startswith("thrift://"):
+        conversion.warn(found.line, found.name, f"{found.text!r} stays, but a metastore is asked by thrift://host:port")
     return found.text or None
 
 

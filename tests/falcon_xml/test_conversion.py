@@ -209,6 +209,38 @@ def test_zones_of_java(written: str, is_now: str) -> None:
     assert told(text, "feed/timezone") == [(10, f"{written!r} is {is_now} here, as Java understood it")]
 
 
+@pytest.mark.parametrize(
+    "written, is_now, why",
+    [
+        ("webhdfs://nn:50070", None, ""),
+        ("hftp://nn:50070", "", "nothing speaks hftp any more"),
+    ],
+)
+def test_what_replication_reads_from(written: str, is_now: str | None, why: str) -> None:
+    text = changed(CLUSTER, "webhdfs://nn:50070", written)
+    assert data(text)["interfaces"].get("readonly") == ({"endpoint": written} if is_now is None else None)
+    assert any(why in message for _, message in told(text, "cluster/interfaces/interface/@endpoint"))
+
+
+@pytest.mark.parametrize("written", ["yarn", "local[2]", "spark://h:7077", "sc://h:15002"])
+def test_where_spark_runs_is_kept(written: str) -> None:
+    assert data(changed(CLUSTER, '"rm:8021"', f'"{written}"'))["interfaces"]["execute"] == {"endpoint": written}
+
+
+def test_an_interface_of_spark_counts() -> None:
+    spark = '<interface type="spark" endpoint="local[4]" version="1.6"/></interfaces>'
+    text = changed(CLUSTER, "</interfaces>", spark)
+    assert data(text)["interfaces"]["execute"] == {"endpoint": "local[4]"}
+    ((_, message),) = told(text, "interfaces.execute.endpoint")
+    assert message == "line 15 of the XML says it once more, and counts"
+
+
+def test_a_metastore_that_is_asked_by_http() -> None:
+    text = changed(CLUSTER, "thrift://hive:9083", "http://hive:48080/templeton/v1")
+    assert data(text)["interfaces"]["registry"] == {"endpoint": "http://hive:48080/templeton/v1"}
+    assert any("asked by thrift" in message for _, message in told(text, "cluster/interfaces/interface/@endpoint"))
+
+
 def test_names_that_are_too_long_are_shortened_the_same_way_everywhere() -> None:
     long = "a-feed-with-quite-a-long-name-that-falcon-took"
     process = changed(PROCESS, 'feed="clicks"', f'feed="{long}"')
@@ -318,3 +350,12 @@ def test_ivory() -> None:
     assert read["retry"] == {"policy": "periodic", "delay": "minutes(10)", "attempts": "100"}
     assert told(IVORY, "process/workflow/@lib")
     assert "# one of them\nfrequency: hours(2)" in imported(IVORY).text().text
+
+
+def test_comments_and_more_at_an_old_validity() -> None:
+    validity = '<validity start="2011-11-01T00:00Z" end="2012-12-31T23:59Z" timezone="UTC"/>'
+    commented = changed(IVORY, validity, f"<!-- while it lasts -->{validity}")
+    assert "# while it lasts" in imported(commented).text().text
+    more = changed(IVORY, validity, validity.replace("/>", "><!-- odd --><more/></validity>"))
+    assert told(more, "process/validity")[0][1].endswith("(with @start, @end, @timezone, more)")
+    assert "# odd" in imported(more).text().text

@@ -32,12 +32,12 @@ _KINDS_OF = ["data", "stats", "tmp", "write", "readonly", "execute", "workflow",
 def elements(draw: st.DrawFn, depth: int = 0) -> str:
     """An element of any of Falcon's names, with values that are found again."""
     tag = draw(st.sampled_from(TAGS)) if depth else draw(st.sampled_from(sorted(KINDS)))
-    names = draw(st.lists(st.sampled_from(ATTRIBUTES), unique=True, max_size=4))
+    names = draw(st.lists(st.sampled_from(ATTRIBUTES), unique=True, max_size=3))
     values = {name: f"v{draw(st.integers(10**6, 10**7 - 1))}" for name in names}
     if "type" in values and draw(st.booleans()):
         values["type"] = draw(st.sampled_from(_KINDS_OF))
     said = "".join(f' {name}="{value}"' for name, value in values.items())
-    inner = "".join(draw(st.lists(elements(depth + 1), max_size=4))) if depth < 4 else ""
+    inner = "".join(draw(st.lists(elements(depth + 1), max_size=3))) if depth < 3 else ""
     text = f"t{draw(st.integers(10**6, 10**7 - 1))}" if draw(st.booleans()) else ""
     comment = f"<!-- c{draw(st.integers(10**6, 10**7 - 1))} -->" if draw(st.booleans()) else ""
     return f"{comment}<{tag}{said}>{text}{inner}</{tag}>"
