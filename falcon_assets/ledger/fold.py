@@ -23,7 +23,7 @@ from falcon_assets.planning.instances.instance_record import FeedState, Instance
 History: TypeAlias = Callable[[Connection, int, int], tuple[Sequence[Logged], int | None]]
 """``history(connection, after, limit)``: the facts of the next ``limit`` events after that event id, in order, and
 the id of the last of these events; None where there are no more. Events that may still appear before it are not passed
-over. It is asked with the connection that holds the ledger's lock: were it to need another one of a pool, all of them
+over. It is asked with the connection that has the ledger's lock: were it to need another one of a pool, all of them
 could be in the hands of others, who wait for the lock."""
 
 _CHUNK = 1000

@@ -1,4 +1,4 @@
-"""One process instance, from its plan to its published outputs; knows nothing of Dagster."""
+"""A process instance, from its plan to its published outputs; knows nothing of Dagster."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ Evicted: TypeAlias = Callable[[str, Sequence[datetime]], Mapping[datetime, datet
 Available: TypeAlias = tuple[tuple[datetime, str], ...]
 """Instances that are there, and their paths."""
 Counted: TypeAlias = tuple[DataVersion, InstanceFiles]
-"""What an instance held just before it was read."""
+"""What was in an instance just before it was read."""
 
 
 def _nothing_evicted(feed: str, instances: Sequence[datetime]) -> Mapping[datetime, datetime]:
@@ -68,7 +68,7 @@ class InstanceResult:
     Attributes:
         nominal: Its nominal time.
         inputs: Per input, the instances of its window, oldest first.
-        outputs: One per output of the process, in its order.
+        outputs: For each output of the process, in its order.
         application_id: Of the Spark application that computed it.
         seconds: From planning the instance to the last published output.
         late: The changes of inputs for which it was run again, up to the versions that it read.
@@ -116,7 +116,7 @@ class InstanceRunner:
     def prepare(
         self, nominal: datetime, late: tuple[LateChange, ...] = (), evicted: Evicted = _nothing_evicted
     ) -> ReadyInstance:
-        """Plans the instance and looks whether its inputs are there; touches no Spark.
+        """Plans the instance and checks whether its inputs are there; touches no Spark.
 
         Args:
             nominal: The instance.

@@ -49,7 +49,7 @@ class InstanceWork(Protocol):
     """How the instances of a workload are run."""
 
     def prepare(self, nominal: datetime, late: tuple[LateChange, ...], evicted: Evicted) -> Prepared:
-        """Looks whether the instance can run; touches no Spark.
+        """Checks whether the instance can run; touches no Spark.
 
         Args:
             nominal: The instance.

@@ -21,7 +21,7 @@ def materializations(
 ) -> Iterator[dg.AssetMaterialization]:
     """One event per output (without any, one for the effect), on its own partition, with all that decisions need.
 
-    The last one says that the process instance succeeded.
+    The last says that the process instance succeeded.
     """
     nominal, inputs, late = result.nominal, result.inputs, result.late
     succeeded = InstanceChanged(process, cluster, nominal, InstanceState.SUCCEEDED, at, inputs=inputs, late=late)

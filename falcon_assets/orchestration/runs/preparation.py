@@ -1,4 +1,4 @@
-"""When the instances of a run are prepared: all of them before any runs, unless they need the ones before them."""
+"""When the instances of a run are prepared: all of them before any runs, unless they need instances before them."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def _same(prepared: Prepared) -> Prepared:
 
 
 class NotItsTurnError(FalconError):
-    """An instance lacks inputs, and one before it failed in the same run: it was not tried."""
+    """An instance lacks inputs, and an earlier instance failed in the same run: it was not tried."""
 
 
 @dataclass

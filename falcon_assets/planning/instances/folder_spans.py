@@ -1,4 +1,4 @@
-"""Which folders can hold the instances of spans of time."""
+"""Which folders can have the instances of spans of time."""
 
 from __future__ import annotations
 

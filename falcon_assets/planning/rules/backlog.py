@@ -38,7 +38,7 @@ class Backlog:
 
     @property
     def spans(self) -> list[range]:
-        """All that may be pending, in rising order; older ones are reruns, and what a person ran and failed."""
+        """All that may be pending, in rising order; older instances are reruns, and what a person ran and failed."""
         timeline, first_open = self.at.timeline, min(self.first_open, self.due)
         again = list[int]()
         if first_open > 0:

@@ -45,7 +45,7 @@ def launches(backlog: Backlog, ready: Ready, given_up: Collection[datetime]) -> 
 
     Args:
         backlog: Where the instances are from.
-        ready: The ready ones.
+        ready: The ready instances.
         given_up: Instances that are not to run, whatever comes before them.
     """
     at = backlog.at
