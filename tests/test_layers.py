@@ -43,6 +43,7 @@ ROOMS = [
 INSIDE = PACKAGE / "orchestration" / "dagster_internals"
 PARTS = {
     "engines": ["computing", ""],
+    "catalog": ["yaml_files", ""],
     "spark": ["", "jvm", "endpoints", "connect_server", "session", "data"],
     "storage": ["files", "", "instances", "copying", "kinds", "landing", "eviction"],
     "planning": ["time", "windows", "replication", "instances", "workloads", "rules", "landing", "retention"],

@@ -9,8 +9,8 @@ from typing import Generic, TypeVar
 
 from pydantic import ValidationError
 
-from falcon_assets.catalog.documents import Document, Files, KeyPath
 from falcon_assets.catalog.validation import unknown_word, validation_problems
+from falcon_assets.catalog.yaml_files.documents import Document, Files, KeyPath
 from falcon_assets.errors import Problem
 from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.feed import Feed, FeedCluster

@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from falcon_assets.catalog.checks import check_all
 from falcon_assets.catalog.declared import Definitions, parse_documents
-from falcon_assets.catalog.documents import read_files, shown_path
+from falcon_assets.catalog.yaml_files.documents import read_files, shown_path
 from falcon_assets.errors import (
     InvalidDefinitionsError,
     MissingDefinitionsError,

@@ -10,10 +10,10 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 from yaml.nodes import MappingNode, Node, ScalarNode
 
-from falcon_assets.catalog.documents import MOST_PROBLEMS, Document, KeyPath, more_problems
 from falcon_assets.catalog.legal_keys import legal_keys
-from falcon_assets.catalog.secrets import SECRET_KEY
-from falcon_assets.catalog.yaml_nodes import NULL, STR
+from falcon_assets.catalog.yaml_files.documents import MOST_PROBLEMS, Document, KeyPath, more_problems
+from falcon_assets.catalog.yaml_files.secrets import SECRET_KEY
+from falcon_assets.catalog.yaml_files.yaml_nodes import NULL, STR
 from falcon_assets.errors import Problem
 from falcon_assets.model.expression import nearest
 

@@ -6,8 +6,8 @@ import threading
 from pathlib import Path
 from typing import TypeAlias
 
-from falcon_assets.catalog.definition_files import definition_paths
 from falcon_assets.catalog.store import load_entities
+from falcon_assets.catalog.yaml_files.definition_files import definition_paths
 from falcon_assets.errors import FalconError
 
 _State: TypeAlias = "frozenset[tuple[str, int, int, int]]"

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from falcon_assets.catalog.documents import shown_path
+from falcon_assets.catalog.yaml_files.documents import shown_path
 from falcon_assets.errors import count_of, printable
 from falcon_assets.operations.xml_import import ImportResult, InvalidImportError, as_warning, import_xml
 from falcon_assets.settings import load_settings

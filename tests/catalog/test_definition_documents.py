@@ -172,7 +172,7 @@ def test_odd_names_of_files_stay_on_one_line(tmp_path: Path) -> None:
 def test_limits_on_all_files(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limit: str, most: int, expected: str
 ) -> None:
-    monkeypatch.setattr(f"falcon_assets.catalog.definition_files.{limit}", most)
+    monkeypatch.setattr(f"falcon_assets.catalog.yaml_files.definition_files.{limit}", most)
     assert expected in problems(tmp_path, {"a.yaml": "kind: x", "b.yaml": "kind: x", "c.yaml": "kind: x"})
 
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from falcon_assets.catalog.file_text import UnwritableError, normalised, rewritten, sections
+from falcon_assets.catalog.yaml_files.file_text import UnwritableError, normalised, rewritten, sections
 
 FILE = """\
 # first

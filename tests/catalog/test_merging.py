@@ -10,7 +10,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from falcon_assets.catalog.merging import canonical, has_comments, merged, said
+from falcon_assets.catalog.yaml_files.merging import canonical, has_comments, merged, said
 from tests.catalog.mutations import ALL
 from tests.properties import examples
 

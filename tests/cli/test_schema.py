@@ -10,7 +10,7 @@ from click.testing import CliRunner
 from jsonschema import Draft202012Validator
 
 from benchmarks.entities import write_entities
-from falcon_assets.catalog.documents import read_files
+from falcon_assets.catalog.yaml_files.documents import read_files
 from falcon_assets.cli.main import falcon
 from tests.catalog.definition_files import FILES, write
 

@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from falcon_assets.catalog.documents import Files, read_file
+from falcon_assets.catalog.yaml_files.documents import Files, read_file
 from falcon_assets.falcon_xml.yaml_text import Node, yaml_text
 
 _TEXTS = st.one_of(

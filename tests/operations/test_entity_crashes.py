@@ -14,8 +14,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from falcon_assets.catalog.journal import FOLDER, locked_tree
 from falcon_assets.catalog.store import load_entities
+from falcon_assets.catalog.yaml_files.journal import FOLDER, locked_tree
 from falcon_assets.errors import (
     DefinitionStoreError,
     FalconError,

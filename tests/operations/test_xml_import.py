@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from falcon_assets.catalog import journal
 from falcon_assets.catalog.store import load_entities
+from falcon_assets.catalog.yaml_files import journal
 from falcon_assets.errors import DefinitionStoreError
 from falcon_assets.operations.xml_import import ImportRefusedError, import_xml
 from falcon_assets.settings import load_settings

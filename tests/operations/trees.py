@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import ExitStack
 from pathlib import Path
 
-from falcon_assets.catalog.journal import FOLDER
+from falcon_assets.catalog.yaml_files.journal import FOLDER
 from falcon_assets.operations.entities.results import Request
 from falcon_assets.operations.installation import Installation
 from falcon_assets.settings import load_settings

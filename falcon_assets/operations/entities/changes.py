@@ -11,12 +11,12 @@ from pathlib import Path
 
 from falcon_assets.catalog.additions import free_path, problems_of
 from falcon_assets.catalog.declared import KINDS, parse_documents
-from falcon_assets.catalog.definition_files import MAX_BYTES, MAX_FILE_BYTES, MAX_FILES
-from falcon_assets.catalog.documents import Document, Files, shown_path
-from falcon_assets.catalog.file_text import UnwritableError, normalised, rewritten
-from falcon_assets.catalog.journal import FileChange
-from falcon_assets.catalog.merging import canonical, has_comments, merged, said
-from falcon_assets.catalog.secrets import secret_values
+from falcon_assets.catalog.yaml_files.definition_files import MAX_BYTES, MAX_FILE_BYTES, MAX_FILES
+from falcon_assets.catalog.yaml_files.documents import Document, Files, shown_path
+from falcon_assets.catalog.yaml_files.file_text import UnwritableError, normalised, rewritten
+from falcon_assets.catalog.yaml_files.journal import FileChange
+from falcon_assets.catalog.yaml_files.merging import canonical, has_comments, merged, said
+from falcon_assets.catalog.yaml_files.secrets import secret_values
 from falcon_assets.errors import (
     DefinitionStoreError,
     EntityInUseError,

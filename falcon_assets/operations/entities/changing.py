@@ -8,9 +8,9 @@ from pathlib import Path
 
 from falcon_assets.catalog.additions import require_changeable
 from falcon_assets.catalog.declared import KINDS
-from falcon_assets.catalog.definition_files import UnfitFileError, definition_files, file_content
-from falcon_assets.catalog.documents import Files, read_file, shown_path
-from falcon_assets.catalog.journal import apply_changes, locked_tree
+from falcon_assets.catalog.yaml_files.definition_files import UnfitFileError, definition_files, file_content
+from falcon_assets.catalog.yaml_files.documents import Files, read_file, shown_path
+from falcon_assets.catalog.yaml_files.journal import apply_changes, locked_tree
 from falcon_assets.errors import Position, Problem, UnknownEntityError
 from falcon_assets.ledger.commands import Command
 from falcon_assets.ledger.status import forget

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from falcon_assets.catalog.secrets import SECRET_KEY
+from falcon_assets.catalog.yaml_files.secrets import SECRET_KEY
 
 HIDDEN = "*****"
 

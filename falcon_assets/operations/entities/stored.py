@@ -9,10 +9,10 @@ from typing import TypeAlias
 
 from yaml import YAMLError
 
-from falcon_assets.catalog.documents import Document, Files, read_files
-from falcon_assets.catalog.file_text import sections
-from falcon_assets.catalog.secrets import hide_secrets, secret_values
-from falcon_assets.catalog.yaml_nodes import compose_documents
+from falcon_assets.catalog.yaml_files.documents import Document, Files, read_files
+from falcon_assets.catalog.yaml_files.file_text import sections
+from falcon_assets.catalog.yaml_files.secrets import hide_secrets, secret_values
+from falcon_assets.catalog.yaml_files.yaml_nodes import compose_documents
 from falcon_assets.operations.entities.listing import any_named
 from falcon_assets.operations.installation import Installation
 

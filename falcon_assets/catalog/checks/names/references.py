@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from falcon_assets.catalog.declared import Declared, Definitions, cluster_names
-from falcon_assets.catalog.documents import KeyPath
 from falcon_assets.catalog.validation import unknown_word
+from falcon_assets.catalog.yaml_files.documents import KeyPath
 from falcon_assets.errors import Problem
 from falcon_assets.model.feed import Feed
 from falcon_assets.model.process import Process

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from falcon_assets.catalog.declared import Declared, Definitions, cluster_names
-from falcon_assets.catalog.documents import KeyPath, key_path_text
+from falcon_assets.catalog.yaml_files.documents import KeyPath, key_path_text
 from falcon_assets.errors import Problem
 from falcon_assets.model.feed import Feed
 from falcon_assets.model.process import Process

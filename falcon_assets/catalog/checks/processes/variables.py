@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from falcon_assets.catalog.declared import Definitions
-from falcon_assets.catalog.documents import KeyPath
+from falcon_assets.catalog.yaml_files.documents import KeyPath
 from falcon_assets.errors import ExpressionError, Problem
 from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.process import Process

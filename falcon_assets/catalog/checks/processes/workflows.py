@@ -7,7 +7,7 @@ from pathlib import Path
 
 from falcon_assets.catalog.checks.processes.variables import workflows
 from falcon_assets.catalog.declared import Definitions
-from falcon_assets.catalog.documents import shown_path
+from falcon_assets.catalog.yaml_files.documents import shown_path
 from falcon_assets.errors import Problem
 
 LIB_SUFFIXES = (".jar", ".py", ".zip", ".egg")

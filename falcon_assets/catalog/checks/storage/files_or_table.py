@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from falcon_assets.catalog.checks.names.references import feed_references
 from falcon_assets.catalog.checks.storage.templates import lies_mounted
 from falcon_assets.catalog.declared import Declared, Definitions
-from falcon_assets.catalog.documents import KeyPath
+from falcon_assets.catalog.yaml_files.documents import KeyPath
 from falcon_assets.errors import Problem
 from falcon_assets.model.feed import Feed
 from falcon_assets.model.process import Process

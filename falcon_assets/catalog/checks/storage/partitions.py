@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from falcon_assets.catalog.declared import Declared, Definitions
-from falcon_assets.catalog.documents import KeyPath
+from falcon_assets.catalog.yaml_files.documents import KeyPath
 from falcon_assets.errors import ExpressionError, Problem
 from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.expression import Call

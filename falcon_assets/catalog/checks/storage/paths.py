@@ -15,7 +15,7 @@ from falcon_assets.catalog.checks.storage.templates import (
     templates_on,
 )
 from falcon_assets.catalog.declared import Declared, Definitions
-from falcon_assets.catalog.documents import KeyPath, key_path_text
+from falcon_assets.catalog.yaml_files.documents import KeyPath, key_path_text
 from falcon_assets.errors import ExpressionError, Problem
 from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.feed import Feed

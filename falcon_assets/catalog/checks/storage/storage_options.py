@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping
 
 from falcon_assets.catalog.checks.storage.templates import LOCATIONS
 from falcon_assets.catalog.declared import Declared, Definitions
-from falcon_assets.catalog.documents import KeyPath
-from falcon_assets.catalog.secrets import SECRET_KEY
 from falcon_assets.catalog.validation import SECRET_RULES
+from falcon_assets.catalog.yaml_files.documents import KeyPath
+from falcon_assets.catalog.yaml_files.secrets import SECRET_KEY
 from falcon_assets.errors import Problem
 from falcon_assets.model.feed import Feed, Locations
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from falcon_assets.catalog.documents import KeyPath
+from falcon_assets.catalog.yaml_files.documents import KeyPath
 from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.feed import Feed, FeedCluster, Locations, Table
 from falcon_assets.model.path_template import PathTemplate

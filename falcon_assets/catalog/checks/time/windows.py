@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from falcon_assets.catalog.checks.time.feed_windows import FeedWindows
 from falcon_assets.catalog.declared import Declared, Definitions
-from falcon_assets.catalog.documents import KeyPath
+from falcon_assets.catalog.yaml_files.documents import KeyPath
 from falcon_assets.errors import ExpressionError, Problem
 from falcon_assets.model.expression import Call, InstanceExpression
 from falcon_assets.model.expression_functions import Kind

@@ -11,11 +11,11 @@ from typing import Any, TypeAlias
 import yaml
 from yaml.nodes import CollectionNode, MappingNode, Node, ScalarNode
 
-from falcon_assets.catalog.definition_files import definition_files
-from falcon_assets.catalog.journal import read_between_changes
-from falcon_assets.catalog.secrets import hide_secrets, may_hold_secrets, secret_values
-from falcon_assets.catalog.yaml_nodes import TooManyDocumentsError, child, compose_documents
-from falcon_assets.catalog.yaml_values import PlainValues
+from falcon_assets.catalog.yaml_files.definition_files import definition_files
+from falcon_assets.catalog.yaml_files.journal import read_between_changes
+from falcon_assets.catalog.yaml_files.secrets import hide_secrets, may_hold_secrets, secret_values
+from falcon_assets.catalog.yaml_files.yaml_nodes import TooManyDocumentsError, child, compose_documents
+from falcon_assets.catalog.yaml_files.yaml_values import PlainValues
 from falcon_assets.errors import Position, Problem, printable
 
 KeyPath: TypeAlias = tuple[str | int, ...]

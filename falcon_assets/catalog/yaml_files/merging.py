@@ -14,8 +14,8 @@ from typing import Any, TypeAlias
 import yaml
 from yaml.nodes import CollectionNode, MappingNode, Node, ScalarNode, SequenceNode
 
-from falcon_assets.catalog.yaml_nodes import compose_documents, is_merge
-from falcon_assets.catalog.yaml_values import PlainValues
+from falcon_assets.catalog.yaml_files.yaml_nodes import compose_documents, is_merge
+from falcon_assets.catalog.yaml_files.yaml_values import PlainValues
 
 _Edit: TypeAlias = tuple[int, int, str]
 """From, to, and what stands there afterwards."""

@@ -9,7 +9,7 @@ from itertools import pairwise
 
 import yaml
 
-from falcon_assets.catalog.merging import said
+from falcon_assets.catalog.yaml_files.merging import said
 
 _MARKER = re.compile(r"^(?:---|\.\.\.)(?=[ \t\r\n]|\Z)", re.MULTILINE)
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from yaml.nodes import MappingNode, Node, ScalarNode
 
-from falcon_assets.catalog.yaml_nodes import MAP, SEQ, is_merge, scalar_value, short_tag
+from falcon_assets.catalog.yaml_files.yaml_nodes import MAP, SEQ, is_merge, scalar_value, short_tag
 
 MAX_VALUES = 100_000
 """A document with more values, every alias counted as what it stands for, is an error."""

@@ -1,0 +1,1 @@
+"""Definition files: found, read as YAML with positions, changed all or none with their comments kept."""
