@@ -46,6 +46,10 @@ def test_documents_are_tidied() -> None:
     assert normalised('a: "x  \n\n  y"') == 'a: "x\n\n  y"\n'
 
 
+def test_other_line_breaks_of_yaml_stay() -> None:
+    assert normalised('a: "x\u2028 y"\r\nb: 1') == 'a: "x\u2028 y"\nb: 1\n'
+
+
 def test_blanks_that_mean_something_stay() -> None:
     assert normalised("a: |\n  x  \n  y\n") == "a: |\n  x  \n  y\n"
 

@@ -234,6 +234,20 @@ def test_an_entity_comes_is_scheduled_changes_and_goes(
     assert json.loads(told("delete", "new", "--json"))["entities"][0]["action"] == "deleted"
 
 
+@pytest.mark.parametrize("command", ["delete", "submit-and-schedule"])
+def test_without_the_database_nothing_is_half_done(
+    call: Callable[..., Result], monkeypatch: pytest.MonkeyPatch, settings: Settings, tmp_path: Path, command: str
+) -> None:
+    (tmp_path / "new.yaml").write_text(NEW)
+    before = {file: file.read_bytes() for file in settings.entity_defs.rglob("*.yaml")}
+    monkeypatch.setenv("FALCON_DATABASE_URL", "postgresql://user:secret@127.0.0.1:9/none")
+    given = {"delete": ["both", "--kind", "process"], "submit-and-schedule": [str(tmp_path / "new.yaml")]}
+    result = call(command, *given[command])
+    assert result.exit_code == 1
+    assert "cannot be reached" in str(result.exception)
+    assert {file: file.read_bytes() for file in settings.entity_defs.rglob("*.yaml")} == before
+
+
 def test_of_two_commands_at_once_one_finds_it_done_and_an_error_exits_with_1(
     call: Callable[..., Result], ledger: Engine, settings: Settings
 ) -> None:

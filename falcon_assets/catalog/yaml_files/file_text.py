@@ -54,7 +54,8 @@ def normalised(text: str) -> str:
     """
     try:
         wanted = said(text)
-        for lines in ([line.rstrip() for line in text.splitlines()], text.splitlines()):
+        own = text.replace("\r\n", "\n").split("\n")
+        for lines in ([line.rstrip() for line in own], own):
             tidy = "\n".join(lines).strip("\n") + "\n"
             if said(tidy) == wanted:
                 return tidy

@@ -268,10 +268,15 @@ def _diff(change: FileChange) -> str:
     )
     name = shown_path(change.path)
     sides = ("/dev/null" if change.before is None else name, "/dev/null" if change.after is None else name)
-    lines = list(unified_diff(before.splitlines(keepends=True), after.splitlines(keepends=True), *sides))
+    lines = list(unified_diff(_lines(before), _lines(after), *sides, lineterm=""))
     if not lines:
         return f"--- {name}\n+++ {name}\n(hidden values change)\n"
-    return "".join(line if line.endswith("\n") else f"{line}\n" for line in lines)
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _lines(text: str) -> list[str]:
+    """Its lines as editors and diff count them; YAML knows other line breaks, too."""
+    return text.removesuffix("\n").split("\n") if text else []
 
 
 def _named(document: Document) -> str:

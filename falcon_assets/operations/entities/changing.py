@@ -29,6 +29,8 @@ from falcon_assets.operations.entities.stored import Key, Stored, key_of, read_t
 from falcon_assets.operations.installation import Installation
 from falcon_assets.operations.reload import reload_code_locations
 
+_INSTEAD = "--dry-run says what would change"
+
 
 def submit(installation: Installation, request: Request) -> OperationResult:
     """Adds entities; those that are there with the same definition stay as they are.
@@ -61,9 +63,13 @@ def delete(installation: Installation, request: Request) -> OperationResult:
         DefinitionStoreError: the tree cannot be changed.
         UnknownEntityError: there are several of a name, and no kind is given.
     """
+    if request.dry_run:
+        return delete_definitions(installation, request)
+    require_changeable(installation.settings, _INSTEAD)
+    engine = installation.ledger.engine  # where it cannot be reached, nothing is deleted either
     result = delete_definitions(installation, request)
-    if not request.dry_run:
-        with installation.ledger.engine.begin() as connection:
+    if result.entities:
+        with engine.begin() as connection:
             for one in result.entities:
                 for kind in (one.kind,) if one.kind in KINDS else KINDS:
                     forget(connection, kind, one.name)
@@ -77,9 +83,11 @@ def delete_definitions(installation: Installation, request: Request) -> Operatio
 
 def submit_and_schedule(installation: Installation, request: Request) -> OperationResult:
     """:func:`submit`, then lets the feeds and processes among them run by themselves; raises as both."""
-    result = _change(installation, "submit-and-schedule", request, _submission)
     if request.dry_run:
-        return result
+        return _change(installation, "submit-and-schedule", request, _submission)
+    require_changeable(installation.settings, _INSTEAD)
+    _ = installation.ledger  # where it cannot be reached, nothing is submitted either
+    result = _change(installation, "submit-and-schedule", request, _submission)
     found = [(one.kind, one.name) for one in result.entities if one.kind != "cluster"]
     return replace(result, statuses=change_statuses(installation, Command.SCHEDULE, found))
 
@@ -124,7 +132,7 @@ def _change(
 
     if request.dry_run:
         return result(plan_of(read_tree(root), request))
-    require_changeable(settings, "--dry-run says what would change")
+    require_changeable(settings, _INSTEAD)
     with locked_tree(root):
         plan = plan_of(read_tree(root), request)
         if plan.files:
