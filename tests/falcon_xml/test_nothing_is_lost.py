@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from falcon_assets.falcon_xml.conversion import Imported, convert
@@ -13,6 +13,7 @@ from falcon_assets.falcon_xml.counterparts import KINDS
 from falcon_assets.falcon_xml.elements import Element, parse_xml
 from falcon_assets.falcon_xml.rules import Rule
 from tests.falcon_xml.definitions import ALL
+from tests.properties import examples
 
 _STEPS = re.compile(r"@?[\w-]+")
 
@@ -61,7 +62,7 @@ def lost(root: Element, found: Imported) -> list[str]:
     return missing
 
 
-@settings(max_examples=300)
+@examples(300)
 @given(elements())
 def test_nothing_of_any_xml_is_lost(text: str) -> None:
     found = convert(text.encode(), "x.xml")

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from falcon_assets.catalog.yaml_files.documents import Files, read_file
 from falcon_assets.falcon_xml.yaml_text import Node, yaml_text
+from tests.properties import examples
 
 _TEXTS = st.one_of(
     st.text(max_size=20),
@@ -39,6 +40,7 @@ def plain(value: Any) -> Any:
     return [plain(node.value) for node in value] if isinstance(value, list) else value
 
 
+@examples(100)
 @given(
     st.dictionaries(_TEXTS.filter(lambda key: key not in ("", "<<")), _nodes(_VALUES), min_size=1), _COMMENTS, _COMMENTS
 )
