@@ -103,6 +103,44 @@ def test_imports_within_a_room_run_downward(module: Path) -> None:
         assert [name for name in names if part(name) > part(here)] == []
 
 
+def kinds_named(text: str) -> list[str]:
+    """What in a program is of one kind of storage, or asks which one a store is."""
+    nodes = list(ast.walk(ast.parse(text)))
+    asked = {node.attr for node in nodes if isinstance(node, ast.Attribute)} & {"is_local"}
+    names = {alias.name for node in nodes if isinstance(node, ast.ImportFrom) for alias in node.names}
+    modules = {node.module for node in nodes if isinstance(node, ast.ImportFrom) and node.module}
+    modules |= {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
+    of_one = ("fsspec.implementations", "falcon_assets.storage.kinds.renaming", "falcon_assets.storage.kinds.objects")
+    return sorted(asked | names & {"LocalFiles", "RemoteFiles"} | {name for name in modules if name.startswith(of_one)})
+
+
+@pytest.mark.parametrize(
+    "module",
+    [
+        path
+        for path in MODULES
+        if not {PACKAGE / "storage" / "kinds", PACKAGE / "storage" / "files"} & set(path.parents)
+    ],
+    ids=lambda path: str(path.relative_to(PACKAGE)),
+)
+def test_nothing_outside_asks_which_kind_a_storage_is(module: Path) -> None:
+    assert kinds_named(module.read_text()) == []
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "from fsspec.implementations.local import LocalFileSystem",
+        "import fsspec.implementations.local",
+        "from falcon_assets.storage.files.local_files import LocalFiles",
+        "from falcon_assets.storage.kinds.renaming.removal import RenameRemoval",
+        "if store.is_local: pass",
+    ],
+)
+def test_the_guard_of_kinds_sees(line: str) -> None:
+    assert kinds_named(line) != []
+
+
 @pytest.mark.parametrize(
     "module", [path for path in MODULES if INSIDE not in path.parents], ids=lambda path: str(path.relative_to(PACKAGE))
 )

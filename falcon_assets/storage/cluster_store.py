@@ -14,7 +14,6 @@ from falcon_assets.errors import StorageError
 from falcon_assets.model.cluster import Cluster, ClusterLocations, StorageOption
 from falcon_assets.model.store_url import is_mounted, store_url
 from falcon_assets.storage.files.files_on import files_on
-from falcon_assets.storage.files.local_files import LocalFiles
 from falcon_assets.storage.store_options import ATTEMPTS, OBJECT_STORES, resolved_options
 
 
@@ -68,11 +67,6 @@ class ClusterStore:
 
     fs: AbstractFileSystem
     """The fsspec file system; its paths are what :meth:`path` returns."""
-
-    @property
-    def is_local(self) -> bool:
-        """Whether the store is a mounted file system, with atomic renames."""
-        return isinstance(self.files, LocalFiles)
 
     def path(self, relative: str) -> str:
         """The absolute path (as :attr:`fs` takes it) of ``relative`` below the root, with or without a leading slash.

@@ -21,6 +21,7 @@ from falcon_assets.storage.instances.data_version import fingerprint
 from falcon_assets.storage.instances.stored_instances import stored_instances
 from falcon_assets.storage.kinds.kind_of import kind_of
 from falcon_assets.storage.kinds.renaming import set_aside
+from falcon_assets.storage.kinds.storage_kind import Ability
 from falcon_assets.storage.output_target import OutputTarget
 from falcon_assets.storage.staging import TO_ARCHIVE, copies_folder, place_key
 from tests.builders import VALIDITY, make_cluster, make_feed
@@ -452,7 +453,7 @@ def test_times_and_permissions_are_archived(store: ClusterStore, tmp_path: Path)
 
 
 def test_an_empty_instance_is_archived_as_an_empty_one(store: ClusterStore, target: ClusterStore | None) -> None:
-    if target is not None and not target.is_local:
+    if target is not None and Ability.RENAME in kind_of(target).cannot:
         return  # nothing is what an empty folder is there
     feed = feed_with(retention=ARCHIVE, availability_flag=None)
     Path(store.path("/raw/flights/2013/01/02/05")).mkdir(parents=True)

@@ -15,6 +15,7 @@ import pytest
 
 from falcon_assets.errors import StorageError
 from falcon_assets.model.instant import parse_instant
+from falcon_assets.planning.landing.old_folders import FolderPass
 from falcon_assets.planning.retention.eviction import StoredInstance, StoredLocation
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.kinds.kind_of import kind_of
@@ -244,3 +245,29 @@ def test_modes_are_kept(kind: StorageKind) -> None:
     mode = kind.store.fs.info(f"{kind.store.path(PATH)}/part-0").get("mode")
     assert (mode is None) == (Ability.MODES in kind.cannot)
     assert mode is None or mode & 0o777 == 0o640
+
+
+def test_a_pass_over_all_places_finds_what_is_there(kind: StorageKind) -> None:
+    begun = FolderPass(PATH).next(DAY, tells_changes=kind.tells_changes)
+    assert begun is not None
+    assert [visit.found for visit in kind.visits(FEED, NEXT, begun) if visit.found] == []
+    write(kind, kind.store.path(PATH), FILES)
+    visits = list(kind.visits(FEED, NEXT, begun))
+    assert [visit.found for visit in visits if visit.found] == [((DAY, PATH),)]
+    assert [visit.problem for visit in visits if visit.problem] == []
+
+
+def test_what_is_moved_is_whole_and_moved_once(kind: StorageKind) -> None:
+    publish(kind, FILES)
+    assert kind.move(PATH, kind, "/old/1") == (Ability.RENAME not in kind.cannot)
+    here, there = found(kind), found(kind, "/old/1")
+    assert sorted([here, there], key=len) == [{}, {**FILES, FLAG: b""}]
+    publish(kind, FILES)
+    write(kind, kind.store.path("/old/2"), FILES)
+    assert not kind.move(PATH, kind, "/old/2")
+    assert found(kind) == {**FILES, FLAG: b""}
+
+
+def test_every_operation_is_in_this_contract() -> None:
+    done = Path(__file__).read_text()
+    assert [name for name in sorted(StorageKind.__abstractmethods__) if f"kind.{name}" not in done] == []
