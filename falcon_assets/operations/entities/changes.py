@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -28,7 +27,7 @@ from falcon_assets.errors import (
 from falcon_assets.model.expression import nearest
 from falcon_assets.operations.entities.dependencies import needs_of
 from falcon_assets.operations.entities.results import EntityChange
-from falcon_assets.operations.entities.stored import Key, Stored, key_of, masked, text_of
+from falcon_assets.operations.entities.stored import Key, Stored, as_json, key_of, masked, text_of
 
 _STARS = re.compile(r"\*+")
 ANY_KIND = "entity"
@@ -177,8 +176,10 @@ def _wanted(stored: Stored, given: Stored, *, texts: bool = False) -> tuple[dict
 def _is_same(stored: Stored, before: Document, given: Stored, document: Document, texts: bool) -> bool:
     if canonical(before.data) != canonical(document.data):
         return False
+    if not texts:
+        return True
     new = _own_text(given, document)
-    return not (texts and has_comments(new)) or new == _own_text(stored, before)
+    return not has_comments(new) or new == _own_text(stored, before)
 
 
 def _checked(stored: Stored, wanted: Mapping[Key, Document]) -> tuple[Problem, ...]:
@@ -237,9 +238,9 @@ def _own_text(tree: Stored, document: Document) -> str:
         text = normalised(tree.text(document))
         if said(text) == [canonical(document.data)]:
             return text
-    except (UnwritableError, IndexError):
+    except UnwritableError:
         pass
-    return json.dumps(document.data, indent=2, ensure_ascii=False) + "\n"
+    return as_json(document)
 
 
 def _plan(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -43,11 +44,25 @@ class Stored:
 
     def number(self, document: Document) -> int:
         """Which document of its file it is, from 0."""
-        return [one.root for one in self.files.documents if one.path == document.path].index(document.root)
+        return self._places[id(document)][0]
 
     def text(self, document: Document) -> str:
-        """The document's own text."""
-        return list(sections(text_of(self.files.contents[document.path])))[self.number(document)].text
+        """The document's own text; as JSON, which is YAML too, where it cannot be told from its neighbours."""
+        return self._places[id(document)][1]
+
+    @cached_property
+    def _places(self) -> dict[int, tuple[int, str]]:
+        """Number and text of each document."""
+        by_path: dict[Path, list[Document]] = {}
+        for document in self.files.documents:
+            by_path.setdefault(document.path, []).append(document)
+        places = {}
+        for path, documents in by_path.items():
+            texts = [one.text for one in sections(text_of(self.files.contents[path]))]
+            if len(texts) != len(documents):
+                texts = [as_json(one) for one in documents]
+            places.update({id(one): place for one, place in zip(documents, enumerate(texts), strict=True)})
+        return places
 
 
 def read_tree(root: Path) -> Stored:
@@ -75,6 +90,11 @@ def key_of(document: Document) -> Key | None:
     data = document.data if isinstance(document.data, dict) else {}
     kind, name = data.get("kind"), data.get("name")
     return (kind, name) if isinstance(kind, str) and isinstance(name, str) else None
+
+
+def as_json(document: Document) -> str:
+    """What the document says, as JSON."""
+    return json.dumps(document.data, indent=2, ensure_ascii=False) + "\n"
 
 
 def text_of(raw: bytes) -> str:
