@@ -4,21 +4,22 @@ from __future__ import annotations
 
 from xdist.scheduler import LoadFileScheduling
 
+SPARK = ("tests/spark/", "tests/engines/")
+"""All on one kind of cluster, then all on the next: its servers start once, not in each worker."""
+RUNS = ("tests/orchestration/runs/", "tests/orchestration/coordination/", "tests/faults/test_dead_runs.py")
+"""What executes runs in the process of the tests, in one warm session of Spark."""
 LONGEST_FIRST = (
     "tests/faults/test_kills.py",
     "tests/simulation/test_two_weeks.py",
     "tests/faults/test_silent_backends.py",
-    ("tests/spark", "tests/engines"),  # all on one kind of cluster, then all on the next
+    SPARK,
+    RUNS,
     "tests/docs",
     "tests/examples/test_up.py",
     "tests/examples/test_demo.py",
     "tests/test_component.py",
     "tests/cli/test_run_command.py",
     "tests/orchestration/test_dagster_commands.py",
-    "tests/faults/test_dead_runs.py",
-    "tests/orchestration/coordination/test_coordinator.py",
-    "tests/orchestration/coordination/test_late_data.py",
-    "tests/orchestration/runs",
     "tests/orchestration",
     "tests/cli",
 )
@@ -31,8 +32,8 @@ def rank(nodeid: str) -> int:
 
 
 class Scheduling(LoadFileScheduling):
-    """Tests of one file go together, and all that share the servers of Spark: those start once, not in each worker."""
+    """Tests of one file go together, and so do all that share servers or a session of Spark."""
 
     def _split_scope(self, nodeid: str) -> str:
-        shares = nodeid.startswith(("tests/spark/", "tests/engines/"))
-        return "tests/spark" if shares else super()._split_scope(nodeid)
+        shared = next((group[0] for group in (SPARK, RUNS) if nodeid.startswith(group)), None)
+        return shared or super()._split_scope(nodeid)

@@ -147,6 +147,7 @@ def environ(settings: Settings, tmp_path: Path) -> dict[str, str]:
     )
 
 
+@pytest.mark.soak
 def test_it_ends_with_dagster(environ: dict[str, str], tmp_path: Path) -> None:
     done = run_up(tmp_path, environ, free_port())  # there is no workspace in that folder
     assert done.returncode == 1

@@ -234,7 +234,10 @@ def test_what_was_queued_when_definitions_broke_is_interrupted(project: Project,
     assert project.ended("mended") is dg.DagsterRunStatus.SUCCESS
 
 
-@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL], ids=["stopped", "killed"])
+@pytest.mark.parametrize(
+    "how",
+    [pytest.param(signal.SIGTERM, id="stopped"), pytest.param(signal.SIGKILL, id="killed", marks=pytest.mark.soak)],
+)
 def test_workers_end_with_the_daemon(project: Project, daemon: psutil.Popen, how: signal.Signals) -> None:
     with nullcontext(daemon) if daemon.poll() is None else project.daemon() as process:
         name = f"daemon-{how.name}"
@@ -249,7 +252,7 @@ def test_workers_end_with_the_daemon(project: Project, daemon: psutil.Popen, how
         ended = project.ended(name)
         if how is signal.SIGTERM:
             assert ended is dg.DagsterRunStatus.CANCELED
-            why = "Dagster's daemon was asked to end: the run is interrupted, and its instances go on in the next one"
+            why = "Dagster's daemon was asked to end: the run is interrupted, and its instances go on in the next run"
             assert why in project.messages(name)
             assert project.run(name).tags[run_tags.INTERRUPTED] == "Dagster's daemon was asked to end"
         else:
