@@ -29,11 +29,11 @@ def copies_folder(store: ClusterStore, path: str) -> str:
 
 
 def unfinished_folder(store: ClusterStore) -> str:
-    """The folder of the marks of all copies that have not come to an end; its name is that of no instance."""
+    """The folder of the notes of all copies that have not come to an end; its name is that of no instance."""
     return f"{store.staging}/copies/unfinished"
 
 
-def unfinished_mark(store: ClusterStore, path: str, source: str) -> str:
+def unfinished_note(store: ClusterStore, path: str, source: str) -> str:
     """The file that says that the copy of an instance from a source has not come to an end; it holds ``path``."""
     return f"{unfinished_folder(store)}/{_key(path)}.{source}"
 

@@ -202,7 +202,7 @@ def test_failures_that_are_ignored(copies: CopySandbox) -> None:
         broken.write_bytes(content + b"more")
         reports = list(run_task(copy.job, 0))
         broken.write_bytes(content)
-        os.utime(broken, ns=(0, int(copy.plan.tasks[0][3].mark.partition("-")[0], 16)))
+        os.utime(broken, ns=(0, int(copy.plan.tasks[0][3].version.partition("-")[0], 16)))
         result = copy.finish(TaskSummary.of(reports))
     assert (result.files_copied, result.files_failed) == (5, 1)
     assert [r.verified for r in reports if r.outcome == "failed"] == ["it changed while it was copied"]

@@ -1,7 +1,7 @@
 """The plan of one copy: what happens to each file, and how the work is divided.
 
-A *mark* is what a store's listing tells of a file beyond its size: while it stays the same, so does the content. A
-*record* says that a source file with one mark was found to be the same as a target file with another mark.
+The *version* of a file is what a store's listing tells of it beyond its size: while it stays the same, so does the
+content. A *record* says that a source file of one version was found to be the same as a target file of another one.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class ListedFile(NamedTuple):
 
     size: int
     """Bytes."""
-    mark: str
+    version: str
     """Changes when the file is written anew."""
 
 
@@ -42,10 +42,10 @@ class CopyRecord(NamedTuple):
     """Relative to the instance; "" for an instance that is a single file."""
     size: int
     """Bytes."""
-    source_mark: str
-    """The mark of the source file that was read."""
-    target_mark: str
-    """The mark of the target file that was found to be the same."""
+    source_version: str
+    """The version of the source file that was read."""
+    target_version: str
+    """The version of the target file that was found to be the same."""
     checksum: str
     """Of the content, hexadecimal."""
 
@@ -70,7 +70,7 @@ class FileStep(NamedTuple):
     """Relative to the instance; "" for an instance that is a single file."""
     size: int
     """Bytes at the source."""
-    mark: str
+    version: str
     """At the source."""
     checksum: str = ""
     """What was recorded, with CHECK."""
@@ -127,12 +127,12 @@ def plan_copy(
     steps: list[FileStep] = []
     equal: list[str] = []
     part = {name: file for name, file in source.items() if holds(name)}
-    for name, (size, mark) in part.items():
+    for name, (size, version) in part.items():
         step, checksum = _step(name, part[name], target.get(name), recorded.get(name), staged.get(name), options)
         if step is None:
             equal.append(name)
         else:
-            steps.append(FileStep(step, name, size, mark, checksum))
+            steps.append(FileStep(step, name, size, version, checksum))
     gone = {name for name in target if name not in part and holds(name)} if options.remove_deleted_files else set()
     kept = [name for name in target if name not in part and name not in gone]
     most = options.max_maps if at_once is None else min(options.max_maps, at_once)
@@ -148,13 +148,13 @@ def _step(
     options: ReplicationOptions,
 ) -> tuple[Step | None, str]:
     """What is to be done with one file, None where it is equal already; and its checksum where it is to be checked."""
-    if staged and (staged.size, staged.source_mark) == source:
+    if staged and (staged.size, staged.source_version) == source:
         return Step.CHECK, staged.checksum
     if target is None or target.size != source.size or options.overwrite:
         return Step.COPY, ""
     if options.skip_checksum or source.size == 0:
         return None, ""
-    if recorded and (recorded.source_mark, recorded.target_mark) == (source.mark, target.mark):
+    if recorded and (recorded.source_version, recorded.target_version) == (source.version, target.version):
         return None, ""
     return Step.COMPARE, ""
 

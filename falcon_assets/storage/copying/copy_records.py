@@ -71,4 +71,4 @@ def true_records(records: Iterable[CopyRecord], files: Mapping[str, ListedFile])
 
     A file may have been verified several times, by several attempts, and written anew in between.
     """
-    return {record.name: record for record in records if files.get(record.name) == (record.size, record.target_mark)}
+    return {record.name: record for record in records if files.get(record.name) == (record.size, record.target_version)}

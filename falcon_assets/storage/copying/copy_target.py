@@ -29,7 +29,7 @@ from falcon_assets.storage.copying.listed_files import list_files
 from falcon_assets.storage.instances.data_files import is_hidden, is_side_file
 from falcon_assets.storage.instances.data_version import DataVersion
 from falcon_assets.storage.output_target import OutputTarget
-from falcon_assets.storage.staging import copies_folder, place_key, unfinished_mark
+from falcon_assets.storage.staging import copies_folder, place_key, unfinished_note
 
 _LOCK_SECONDS = 3.0
 
@@ -86,7 +86,7 @@ class CopyTarget(ABC):
         """What is kept in the staging location."""
         self.attempt = self.last_attempt()
         """The folder of the present attempt, or of the last one."""
-        self._mark = unfinished_mark(store, output.path, source)
+        self._unfinished = unfinished_note(store, output.path, source)
         # What an archive puts beside other files of its place is noted there; older versions copied there.
         self.note = f"{store.staging}/archived/{place_key(output.path)}"
 
@@ -177,7 +177,7 @@ class CopyTarget(ABC):
 
     def begin(self) -> None:
         """Begins an attempt, with what an earlier one left."""
-        self.write(self._mark, os.fsencode(self.output.path))
+        self.write(self._unfinished, os.fsencode(self.output.path))
         self.take_over()
         if self.fs.exists(self._finished):
             self.fs.rm_file(self._finished)
@@ -244,12 +244,12 @@ class CopyTarget(ABC):
         else:
             self.drop(self.note)
             self.drop(self.folder)
-        self.drop(self._mark)
+        self.drop(self._unfinished)
 
     def discard(self, take_away: Callable[[str], None] | None = None) -> None:
         """Removes what is staged, and what an archive has made in its place before it came to its end.
 
-        Nobody may be copying. The mark goes last, so that this can be repeated.
+        Nobody may be copying. That note goes last, so that this can be repeated.
 
         Args:
             take_away: Removes what is at an absolute path, if it is there; None: that is done at once.
@@ -257,7 +257,7 @@ class CopyTarget(ABC):
         if not self.rules.replaces:
             self.drop(self.note)
         (take_away or self.drop)(self.folder)
-        self.drop(self._mark)
+        self.drop(self._unfinished)
 
     def drop(self, path: str) -> None:
         """Removes what is at an absolute path, if it is there."""

@@ -174,7 +174,7 @@ class _Worker:
             copied = self._files.compare(source, join(job.target_base, step.name), step.size)
         if copied is None:
             outcome, copied = "copied", self._files.copy(source, written, step.size)
-        self._log.add(CopyRecord(step.name, step.size, step.mark, copied.mark, copied.checksum))
+        self._log.add(CopyRecord(step.name, step.size, step.version, copied.version, copied.checksum))
         return outcome, copied.checksum, copied.verified
 
     def _holds(self, path: str, size: int, checksum: str) -> bool:

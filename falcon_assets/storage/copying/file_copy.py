@@ -27,7 +27,7 @@ class CopiedFile(NamedTuple):
     """Of the content, hexadecimal."""
     verified: str
     """How: ``checksum`` (read back), ``etag`` (the store says what it holds) or ``size``."""
-    mark: str
+    version: str
     """The target's, as it was then."""
 
 
@@ -136,7 +136,7 @@ class FileCopy(ABC):
         """The target, where it holds what was read; None where it does not."""
         fs = self.target.fs
         how = ("size" if fs.size(target) == size else None) if self.by_size else proof.verified(fs, target, size)
-        return CopiedFile(proof.checksum, how, self.target.mark(target)) if how else None
+        return CopiedFile(proof.checksum, how, self.target.version(target)) if how else None
 
     def read(self, source: str, size: int) -> Iterator[bytes | memoryview]:
         """The blocks of the source, at the rate that is allowed; each is good until the next one is asked for."""

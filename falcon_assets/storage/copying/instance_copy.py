@@ -198,7 +198,7 @@ class InstanceCopy:
         """Records of the files that are there and not of this copy, all of which have to be the same."""
         records = {}
         base, source, target = self._source.path(self._path), self._source, self._target
-        for name, (size, mark) in self._listed.items():
+        for name, (size, version) in self._listed.items():
             if name not in published:
                 if target.is_whole():
                     raise StorageError(f"{self._where}: what is there already differs, without {name}: move it away")
@@ -207,7 +207,7 @@ class InstanceCopy:
                 if target.store.files.content(join(target.place, name), published[name].size) != content:
                     there = join(target.output.path, name)
                     raise StorageError(f"{self._where}: {there} is there already, and differs: move it away")
-                records[name] = CopyRecord(name, size, mark, published[name].mark, content[1])
+                records[name] = CopyRecord(name, size, version, published[name].version, content[1])
         return records
 
     def _source_files(self) -> dict[str, ListedFile]:

@@ -33,7 +33,7 @@ def list_files(
             found = store.files.without_links(base, left_out)
             if found is None:  # there are links: whether they may be followed takes longer to say
                 found = {
-                    name: (entry["size"], store.files.mark(entry["name"]))
+                    name: (entry["size"], store.files.version(entry["name"]))
                     for name, entry in files_of(store, base, flag, left_out)
                 }
         except FileNotFoundError:

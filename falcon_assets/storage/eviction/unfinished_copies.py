@@ -1,6 +1,6 @@
 """Copies that began and did not come to an end: which there are, and how what they staged goes.
 
-A mark says so, from before a copy writes anything to the end of its publication::
+A note says so, from before a copy writes anything to the end of its publication::
 
     STAGING/copies/unfinished/KEY.SOURCE      the path of the instance, below the root
 
@@ -20,7 +20,7 @@ from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.errors import driver_explained
 from falcon_assets.storage.kinds.kind_of import kind_of
 from falcon_assets.storage.output_target import OutputTarget
-from falcon_assets.storage.staging import TO_ARCHIVE, unfinished_folder, unfinished_mark
+from falcon_assets.storage.staging import TO_ARCHIVE, unfinished_folder, unfinished_note
 
 
 class UnfinishedCopy(NamedTuple):
@@ -42,9 +42,9 @@ def unfinished_copies(store: ClusterStore) -> list[UnfinishedCopy]:
     """
     found: dict[str, list[str]] = {}
     with driver_explained(store.cluster.name, "list what is staged"):
-        for mark, path in _marks(store):
-            source = mark.rpartition(".")[2]
-            if source != TO_ARCHIVE and unfinished_mark(store, path, source) == mark:  # nothing but what a copy wrote
+        for note, path in _notes(store):
+            source = note.rpartition(".")[2]
+            if source != TO_ARCHIVE and unfinished_note(store, path, source) == note:  # nothing but what a copy wrote
                 found.setdefault(path, []).append(source)
     return [UnfinishedCopy(path, tuple(sorted(found[path]))) for path in sorted(found)]
 
@@ -53,7 +53,7 @@ def remove_unfinished(store: ClusterStore, copy: UnfinishedCopy, flag: str | Non
     """Removes what was staged for an instance that never came; False, and nothing removed, where something is there.
 
     On file systems it is moved aside: call :meth:`falcon_assets.storage.kinds.storage_kind.StorageKind.purge` at the
-    end. The mark goes last, so that the same call again completes this one.
+    end. The note goes last, so that the same call again completes this one.
 
     Args:
         store: The target's.
@@ -80,10 +80,10 @@ def remove_unfinished(store: ClusterStore, copy: UnfinishedCopy, flag: str | Non
     return True
 
 
-def _marks(store: ClusterStore) -> Iterator[tuple[str, str]]:
-    """The absolute path of each mark, and what it says."""
+def _notes(store: ClusterStore) -> Iterator[tuple[str, str]]:
+    """The absolute path of each note, and what it says."""
     store.files.refresh()
     with suppress(FileNotFoundError):
-        for mark in sorted(map(str, store.fs.ls(unfinished_folder(store), detail=False))):
+        for note in sorted(map(str, store.fs.ls(unfinished_folder(store), detail=False))):
             with suppress(FileNotFoundError):  # the copy has just ended
-                yield mark, os.fsdecode(store.fs.cat_file(mark))
+                yield note, os.fsdecode(store.fs.cat_file(note))

@@ -103,7 +103,7 @@ class FileAccess(ABC):
         return total, digest.hexdigest()
 
     @abstractmethod
-    def mark(self, path: str) -> str:
+    def version(self, path: str) -> str:
         """What shows, without reading it, that a file was written anew.
 
         Raises:
@@ -113,14 +113,14 @@ class FileAccess(ABC):
 
     @abstractmethod
     def without_links(self, base: str, left_out: Callable[[str], bool]) -> Mapping[str, tuple[int, str]] | None:
-        """Size and mark of each file below ``base``, by relative name; None where there are links or no folder.
+        """Size and version of each file below ``base``, by relative name; None where there are links or no folder.
 
         Args:
             base: The folder.
             left_out: Names of files and folders that are not looked at.
 
         Raises:
-            StorageError: the store tells nothing that could be a mark.
+            StorageError: the store tells nothing that could be a version.
             OSError: as the store says.
         """
 

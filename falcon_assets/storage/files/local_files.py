@@ -78,8 +78,8 @@ class LocalFiles(FileAccess):
         finally:
             os.close(descriptor)
 
-    def mark(self, path: str) -> str:
-        return local_mark(os.stat(path))  # noqa: PTH116 - a text
+    def version(self, path: str) -> str:
+        return stat_version(os.stat(path))  # noqa: PTH116 - a text
 
     def without_links(self, base: str, left_out: Callable[[str], bool]) -> Mapping[str, tuple[int, str]] | None:
         if not os.path.isdir(base):  # noqa: PTH112 - a text
@@ -98,7 +98,7 @@ class LocalFiles(FileAccess):
                         folders.append(f"{prefix}{entry.name}/")
                     elif entry.is_file():
                         status = entry.stat()
-                        found[prefix + entry.name] = status.st_size, local_mark(status)
+                        found[prefix + entry.name] = status.st_size, stat_version(status)
         return found
 
     def remove(self, paths: Iterable[str]) -> None:
@@ -109,8 +109,8 @@ class LocalFiles(FileAccess):
         self.fs.rm(path, recursive=True)
 
 
-def local_mark(status: os.stat_result) -> str:
-    """The mark of a local file."""
+def stat_version(status: os.stat_result) -> str:
+    """The version of a local file."""
     return f"{status.st_mtime_ns:x}-{status.st_ino:x}"
 
 

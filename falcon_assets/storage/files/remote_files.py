@@ -63,15 +63,17 @@ class RemoteFiles(FileAccess):
             yield block
             start += len(block)
 
-    def mark(self, path: str) -> str:
-        return entry_mark(self.fs.info(path))
+    def version(self, path: str) -> str:
+        return entry_version(self.fs.info(path))
 
     def without_links(self, base: str, left_out: Callable[[str], bool]) -> Mapping[str, tuple[int, str]]:
         """One request for thousands of them, where the store can."""
         self.refresh()
         found = ((str(name)[len(base) + 1 :], entry) for name, entry in self.fs.find(base, detail=True).items())
         return {
-            name: (entry["size"], entry_mark(entry)) for name, entry in found if not any(map(left_out, name.split("/")))
+            name: (entry["size"], entry_version(entry))
+            for name, entry in found
+            if not any(map(left_out, name.split("/")))
         }
 
     def remove(self, paths: Iterable[str]) -> None:
@@ -82,8 +84,8 @@ class RemoteFiles(FileAccess):
         self.fs.rm(_escaped(path), recursive=True)
 
 
-def entry_mark(entry: Mapping[str, Any]) -> str:
-    """The mark of a file, from fsspec's entry.
+def entry_version(entry: Mapping[str, Any]) -> str:
+    """The version of a file, from fsspec's entry.
 
     Raises:
         StorageError: the store tells nothing that could be one.

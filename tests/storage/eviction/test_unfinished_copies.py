@@ -15,7 +15,7 @@ from falcon_assets.storage.copying.copy_task import run_task
 from falcon_assets.storage.eviction.unfinished_copies import UnfinishedCopy, remove_unfinished, unfinished_copies
 from falcon_assets.storage.files.path_lock import path_lock
 from falcon_assets.storage.kinds.kind_of import kind_of
-from falcon_assets.storage.staging import copies_folder, unfinished_mark
+from falcon_assets.storage.staging import copies_folder, unfinished_note
 from tests.copy_sandbox import FLAG, PATH, CopySandbox, some_files
 from tests.processes import killed_before
 
@@ -115,15 +115,15 @@ def test_what_has_come_stays(copies: CopySandbox) -> None:
 
 
 def test_nothing_else_is_touched(copies: CopySandbox) -> None:
-    """Neither what has no mark, nor what a mark speaks of that no copy wrote."""
+    """Neither what has no note, nor what a note speaks of that no copy wrote."""
     store = copies.store()
     break_off(copies)
     strangers = [
         Path(copies_folder(store, "/raw/2013/01/01/01"), "primary", "attempt", "data", "part"),
         Path(copies_folder(store, PATH), "README"),
         Path(copies_folder(store, PATH), "other", "attempt", "data", "part"),
-        Path(unfinished_mark(store, "/raw/2013/01/01/01", "primary")).with_name("note"),
-        Path(unfinished_mark(store, "/raw/2013/01/01/01", "primary")),
+        Path(unfinished_note(store, "/raw/2013/01/01/01", "primary")).with_name("note"),
+        Path(unfinished_note(store, "/raw/2013/01/01/01", "primary")),
         Path(store.staging, "copies", "part"),
         Path(store.staging, "part"),
     ]

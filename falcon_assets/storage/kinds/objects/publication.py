@@ -27,8 +27,8 @@ _REQUESTS = 16
 class ObjectPublication:
     """Publishes the outputs of one process instance on an object store.
 
-    There are no locks that die with their holder. Instead each run leaves its mark at the outputs on entering; one that
-    finds another mark when it commits was overtaken, and stops.
+    There are no locks that die with their holder. Instead each run writes its name beside the outputs on entering; one
+    that finds another name when it commits was overtaken, and stops.
 
     Args:
         store: An object store.
@@ -53,7 +53,7 @@ class ObjectPublication:
         for name in self._outputs:
             with driver_explained(self._store.cluster.name, f"prepare {self._outputs[name].path}"):
                 self._remove(self._fs.find(self._folder(name)))  # what a killed run left
-                self._fs.pipe_file(self._mark(name), self._run.encode())
+                self._fs.pipe_file(self._owner(name), self._run.encode())
         return self
 
     def __exit__(
@@ -63,7 +63,7 @@ class ObjectPublication:
             with driver_explained(self._store.cluster.name, f"clean up after {self._outputs[name].path}"):
                 self._remove(self._fs.find(f"{self._folder(name)}/{self._run}"))
                 if self._is_ours(name):
-                    self._remove([self._mark(name)])
+                    self._remove([self._owner(name)])
 
     def staging(self, name: str) -> str:
         return f"{self._folder(name)}/{self._run}/written"
@@ -101,12 +101,12 @@ class ObjectPublication:
     def _folder(self, name: str) -> str:
         return f"{self._store.staging}/{place_key(self._outputs[name].path.strip('/'))}"
 
-    def _mark(self, name: str) -> str:
+    def _owner(self, name: str) -> str:
         return f"{self._folder(name)}.run"
 
     def _is_ours(self, name: str) -> bool:
         try:
-            return bool(self._fs.cat_file(self._mark(name)) == self._run.encode())
+            return bool(self._fs.cat_file(self._owner(name)) == self._run.encode())
         except FileNotFoundError:
             return False
 

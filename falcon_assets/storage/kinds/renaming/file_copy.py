@@ -10,7 +10,7 @@ from typing import Any
 from falcon_assets.errors import StorageError
 from falcon_assets.storage.copying.file_copy import COPY_DIFFERS, SOURCE_CHANGED, CopiedFile, FileCopy
 from falcon_assets.storage.files.checksum import checksum, checksum_of
-from falcon_assets.storage.files.local_files import LOCAL_BLOCK, SMALL, local_mark
+from falcon_assets.storage.files.local_files import LOCAL_BLOCK, SMALL, stat_version
 from falcon_assets.storage.kinds.renaming.bulk_sync import start_writing
 
 _WRITTEN_AT_ONCE = 16 << 20
@@ -50,7 +50,7 @@ class MountedFileCopy(FileCopy):
             os.close(descriptor)
         if status.st_size != size or not (self.by_size or found.digest() == digest.digest()):
             raise StorageError(COPY_DIFFERS)
-        return CopiedFile(digest.hexdigest(), "size" if self.by_size else "checksum", local_mark(status))
+        return CopiedFile(digest.hexdigest(), "size" if self.by_size else "checksum", stat_version(status))
 
     def _copy_small(self, source: str, target: str, size: int) -> CopiedFile:
         """As the general way, with nothing in it that would take longer than the system's own calls."""
@@ -68,7 +68,7 @@ class MountedFileCopy(FileCopy):
                 written = os.pread(descriptor, size + 1, 0)
                 if len(written) != size or checksum_of(written) != digest:
                     raise StorageError(COPY_DIFFERS)
-            return CopiedFile(digest, "size" if self.by_size else "checksum", local_mark(os.fstat(descriptor)))
+            return CopiedFile(digest, "size" if self.by_size else "checksum", stat_version(os.fstat(descriptor)))
         finally:
             os.close(descriptor)
 
