@@ -178,17 +178,6 @@ def test_the_guard_sees(line: str) -> None:
     assert touches(f"import dagster as dg\nfrom dagster_pyspark import LazyPySparkResource\n{line}") != []
 
 
-def test_one_place_asks_for_the_family_of_file_systems_and_one_for_the_kind_of_storage() -> None:
-    families = {"LocalFileSystem", "LocalFiles", "RemoteFiles"}
-    users = {
-        str(module.relative_to(PACKAGE))
-        for module in MODULES
-        for node in ast.walk(ast.parse(module.read_text()))
-        if isinstance(node, ast.ImportFrom) and families & {alias.name for alias in node.names}
-    }
-    assert users == {"storage/files/files_on.py", "storage/kinds/kind_of.py"}
-
-
 def test_commands_leave_opening_and_wiring_to_operations() -> None:
     wiring = {"open_instance", "open_ledger", "ledger_engine", "set_clock", "database_url", "load_entities"}
     found = {
