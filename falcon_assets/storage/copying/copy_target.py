@@ -73,6 +73,8 @@ class CopyTarget(ABC):
         rules: What is copied, and what for.
     """
 
+    in_place: ClassVar[bool]
+    """Whether files are written where the instance is, which is without its flag meanwhile; else they are staged."""
     file_copy: ClassVar[type[FileCopy]]
     """How one file is copied here."""
     record_log: ClassVar[type[RecordLog]]
@@ -88,16 +90,11 @@ class CopyTarget(ABC):
         """The folder of the present attempt, or of the last one."""
         self._unfinished = unfinished_note(store, output.path, source)
         # What an archive puts beside other files of its place is noted there; older versions copied there.
-        self.note = f"{store.staging}/archived/{place_key(output.path)}"
+        self._note = f"{store.staging}/archived/{place_key(output.path)}"
 
     @abstractmethod
     def last_attempt(self) -> str:
         """The folder that is taken over by the next attempt; it need not be there."""
-
-    @property
-    @abstractmethod
-    def written(self) -> str:
-        """Where files are written."""
 
     @abstractmethod
     def held(self, where: str, seconds: float) -> AbstractContextManager[bool]:
@@ -128,34 +125,6 @@ class CopyTarget(ABC):
         """Writes a file in the staging location; its folder is made."""
 
     @abstractmethod
-    def staged_files(self) -> dict[str, ListedFile]:
-        """The files that were written and are not in their place."""
-
-    @abstractmethod
-    def hide(self) -> None:
-        """Has readers not take the instance for complete while it changes in its place."""
-
-    @abstractmethod
-    def problem(self) -> str | None:
-        """Why nothing can be copied here."""
-
-    @abstractmethod
-    def is_whole(self) -> bool:
-        """Whether what is at the place is there as a whole, and no part that an attempt left."""
-
-    @abstractmethod
-    def made(self) -> frozenset[str]:
-        """Names of the files that a copy to an archive has made in its place, or was going to, until it has ended."""
-
-    @abstractmethod
-    def note_made(self, names: Collection[str]) -> None:
-        """Remembers names for :meth:`made`, before anything is written."""
-
-    @abstractmethod
-    def has_come(self) -> bool:
-        """Whether the part is copied, as far as other sources of the instance need to know."""
-
-    @abstractmethod
     def publish(
         self, key: str, parts: Sequence[CopiedPart], published: Mapping[str, ListedFile], flag: bytes
     ) -> DataVersion | None:
@@ -177,10 +146,21 @@ class CopyTarget(ABC):
 
     def begin(self) -> None:
         """Begins an attempt, with what an earlier one left."""
-        self.write(self._unfinished, os.fsencode(self.output.path))
+        if self.rules.replaces:
+            self.write(self._unfinished, os.fsencode(self.output.path))
         self.take_over()
         if self.fs.exists(self._finished):
             self.fs.rm_file(self._finished)
+
+    @property
+    def written(self) -> str:
+        """Where files are written."""
+        return self.place if self.in_place else f"{self.attempt}/data"
+
+    def staged_files(self) -> dict[str, ListedFile]:
+        """The files that were written and are not in their place."""
+        below = self.written[len(self.store.path("")) :]
+        return {} if self.in_place else list_files(self.store, below, None, self.rules.left_out)
 
     def staged_records(self) -> list[CopyRecord]:
         """What attempts verified since the last publication."""
@@ -208,6 +188,39 @@ class CopyTarget(ABC):
         except FileNotFoundError:
             return []
 
+    def hide(self) -> None:
+        """Has readers not take the instance for complete while it changes in its place."""
+        if self.in_place and self.output.flag:
+            self.drop(f"{self.place}/{self.output.flag}")
+
+    def is_whole(self) -> bool:
+        """Whether what is at the place is there as a whole, and no part that an attempt left."""
+        if self.in_place:
+            return self.output.flag is not None and self.is_published
+        return bool(self.fs.lexists(self.place))
+
+    def made(self) -> frozenset[str]:
+        """Names of the files that a copy to an archive has made in its place, or was going to, until it has ended."""
+        if self.rules.replaces or not self.in_place:
+            return frozenset()
+        self.store.files.refresh()
+        try:
+            made = frozenset[str](json.loads(self.fs.cat_file(self._note)))
+        except (FileNotFoundError, ValueError):
+            return frozenset()  # where a crash cut the note off, nothing was copied yet
+        has_ended = self.output.flag in made and self.is_published
+        return frozenset() if has_ended else made
+
+    def note_made(self, names: Collection[str]) -> None:
+        """Remembers names for :meth:`made`, before anything is written."""
+        if names and self.in_place:
+            flag = [self.output.flag] if self.output.flag else []
+            self.write(self._note, json.dumps(sorted({*names, *flag})).encode())
+
+    def has_come(self) -> bool:
+        """Whether the part is copied: in its place it may be so although another source has taken the flag away."""
+        return self.finished() is not None or (self.in_place and self._is_part_published)
+
     @property
     def is_published(self) -> bool:
         """Whether there is a complete instance, by its flag, or by its path where it has none."""
@@ -215,7 +228,7 @@ class CopyTarget(ABC):
         return bool(self.fs.exists(f"{self.place}/{flag}" if flag else self.place))
 
     @property
-    def is_part_published(self) -> bool:
+    def _is_part_published(self) -> bool:
         """Whether the part was published, and nobody has begun to copy it again since."""
         return bool(self.fs.exists(self._published)) and not self.fs.exists(self.attempt)
 
@@ -241,23 +254,27 @@ class CopyTarget(ABC):
         if self.rules.replaces:
             self.write(self._published, to_lines(records))
             self.drop(self.attempt)
+            self.drop(self._unfinished)
         else:
-            self.drop(self.note)
+            self.drop(self._note)
             self.drop(self.folder)
-        self.drop(self._unfinished)
 
     def discard(self, take_away: Callable[[str], None] | None = None) -> None:
         """Removes what is staged, and what an archive has made in its place before it came to its end.
 
-        Nobody may be copying. That note goes last, so that this can be repeated.
+        Nobody may be copying. A note goes last, so that this can be repeated.
 
         Args:
             take_away: Removes what is at an absolute path, if it is there; None: that is done at once.
         """
-        if not self.rules.replaces:
-            self.drop(self.note)
         (take_away or self.drop)(self.folder)
-        self.drop(self._unfinished)
+        if made := self.made():
+            for name in made:
+                self.drop(f"{self.place}/{name}" if name else self.place)
+            self.store.files.refresh()
+            if not self.fs.find(self.place):
+                self.drop(self.place)  # the folders, where the store has such
+        self.drop(self._unfinished if self.rules.replaces else self._note)
 
     def drop(self, path: str) -> None:
         """Removes what is at an absolute path, if it is there."""

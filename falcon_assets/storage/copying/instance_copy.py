@@ -221,8 +221,11 @@ class InstanceCopy:
         return {name: file for name, file in listed.items() if self._holds(name)}
 
     def _check_stores(self) -> None:
-        if problem := self._target.problem():
-            raise StorageError(f"{self._where}: {problem}")
+        target = self._target
+        if target.in_place and target.rules.replaces and target.output.flag is None:
+            raise StorageError(
+                f"{self._where}: an object store publishes by setting the flag: declare availability_flag"
+            )
         preserved = self._options.preserved
         if preserved and not (self._source.files.has_attributes and self._target.store.files.has_attributes):
             raise StorageError(f"{self._where}: object stores have nothing of {', '.join(preserved)}: remove it")

@@ -35,7 +35,8 @@ def archive(source: ClusterStore, path: str, target: ClusterStore, archive_path:
     is_there = source.fs.exists(source.path(path))
     if is_there and not kind_of(source).move(path, kind_of(target), archive_path):
         _copy(source, path, target, archive_path, flag)
-    abandon_archive(target, archive_path, flag)
+    else:
+        abandon_archive(target, archive_path, flag)
 
 
 def abandon_archive(store: ClusterStore, path: str, flag: str | None) -> None:

@@ -244,7 +244,7 @@ def test_a_copy_that_was_cut_off_follows_its_original(store: ClusterStore, tmp_p
     land_data(source, feed, {"part-0": b"abc", "part-1": b"de", "part-2": b"f"})
     write(store, "old/2013/010205/part-2", b"f")
     decided = verdicts_of(source, feed)
-    hook = no_write_after(store, 5)  # two notes, the plan and two files
+    hook = no_write_after(store, 4)  # the note, the plan and two files
     try:
         evict_one(source, decided, store)
     finally:

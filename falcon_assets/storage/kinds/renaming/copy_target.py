@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import shutil
 import uuid
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,6 @@ from typing import Any
 from falcon_assets.errors import StorageError
 from falcon_assets.planning.replication.copy_plan import ListedFile
 from falcon_assets.storage.copying.copy_target import CopiedPart, CopyTarget
-from falcon_assets.storage.copying.listed_files import list_files
 from falcon_assets.storage.files.path_lock import path_lock
 from falcon_assets.storage.instances.data_version import DataVersion, version_of
 from falcon_assets.storage.kinds.renaming.bulk_sync import sync_all
@@ -32,12 +31,9 @@ _OUTPUT = "copy"
 class RenamingCopyTarget(CopyTarget):
     """See :class:`CopyTarget`."""
 
+    in_place = False
     file_copy = MountedFileCopy
     record_log = AppendedLog
-
-    @property
-    def written(self) -> str:
-        return f"{self.attempt}/data"
 
     def last_attempt(self) -> str:
         # Tasks of a killed run may have made a folder again that the next one had taken over: it has no records.
@@ -73,27 +69,6 @@ class RenamingCopyTarget(CopyTarget):
     def write(self, path: str, content: bytes) -> None:
         Path(path).parent.mkdir(parents=True, exist_ok=True)
         Path(path).write_bytes(content)
-
-    def staged_files(self) -> dict[str, ListedFile]:
-        return list_files(self.store, self.written[len(self.store.path("")) :], None, self.rules.left_out)
-
-    def hide(self) -> None:
-        pass  # it stays as it is until it is replaced
-
-    def problem(self) -> str | None:
-        return None
-
-    def is_whole(self) -> bool:
-        return os.path.lexists(self.place)
-
-    def made(self) -> frozenset[str]:
-        return frozenset()  # nothing is in the place until all is
-
-    def note_made(self, names: Collection[str]) -> None:
-        pass
-
-    def has_come(self) -> bool:
-        return self.finished() is not None
 
     def publish(
         self, key: str, parts: Sequence[CopiedPart], published: Mapping[str, ListedFile], flag: bytes
