@@ -14,7 +14,7 @@ from falcon_assets.operations.xml_import import ImportResult, InvalidImportError
 from falcon_assets.settings import load_settings
 
 
-@click.group()
+@click.group(name="import")
 def import_() -> None:
     """Turn definitions of Apache Falcon into entities in YAML."""
 
