@@ -50,9 +50,12 @@ def abandon_archive(store: ClusterStore, path: str, flag: str | None) -> None:
         flag: Name of the feed's availability flag, which is copied last: where the copy has made it, it has ended.
 
     Raises:
+        StorageError: somebody is publishing there.
         OSError: as the store says; the same call again goes on with it.
     """
-    _copy_target(store, path, flag).discard()
+    target = _copy_target(store, path, flag)
+    target.recover(f"cluster {store.cluster.name!r}: cannot remove what was copied of {path}")  # a killed publication
+    target.discard()
 
 
 def _copy(source: ClusterStore, path: str, store: ClusterStore, archive_path: str, flag: str | None) -> None:
