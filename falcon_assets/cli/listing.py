@@ -35,27 +35,54 @@ def _field(fields: Mapping[str, object], field: str) -> str:
 
 def list_options(fields: Mapping[str, object]) -> Callable[[Command], Command]:
     """Adds --filter, --sort, --offset, --limit and --json; the command takes them as :func:`query_of` does."""
-    known = ", ".join(fields)
-    options = [
-        click.option(
-            "--filter",
-            "filters",
-            metavar="FIELD=VALUE",
-            multiple=True,
-            callback=lambda _ctx, _param, values: _filters(fields, values),
-            help=f"Only those with that value; may be repeated. Fields: {known}.",
-        ),
-        click.option(
-            "--sort",
-            metavar="FIELD",
-            callback=lambda _ctx, _param, sort: sort and (_field(fields, sort.removeprefix("-")), sort)[1],
-            help="Sort by that field; -FIELD: the other way round.",
-        ),
+    return _adding(
+        _filter_option(fields),
+        _sort_option(fields, "Sort by that field; -FIELD: the other way round."),
         click.option("--offset", type=click.IntRange(0), default=0, help="Leave out so many at the beginning."),
         click.option("--limit", type=click.IntRange(1), help="List so many at most."),
-        click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table."),
-    ]
+        _JSON,
+    )
 
+
+def keyset_options(fields: Mapping[str, object], orders: Mapping[str, object]) -> Callable[[Command], Command]:
+    """Adds --filter, --sort, --after, --limit and --json, of lists that are too long to be counted through."""
+    known = " or ".join(orders)
+    return _adding(
+        _filter_option(fields),
+        _sort_option(orders, f"Sort by {known}; -FIELD: the other way round.", default=next(iter(orders))),
+        click.option("--after", metavar="NEXT", help="Go on where a list ended that said NEXT."),
+        click.option(
+            "--limit", type=click.IntRange(1, 10_000), default=100, show_default=True, help="So many at most."
+        ),
+        _JSON,
+    )
+
+
+_JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
+
+
+def _filter_option(fields: Mapping[str, object]) -> Callable[[Any], Any]:
+    return click.option(
+        "--filter",
+        "filters",
+        metavar="FIELD=VALUE",
+        multiple=True,
+        callback=lambda _ctx, _param, values: _filters(fields, values),
+        help=f"Only those with that value; may be repeated. Fields: {', '.join(fields)}.",
+    )
+
+
+def _sort_option(fields: Mapping[str, object], text: str, default: str | None = None) -> Callable[[Any], Any]:
+    return click.option(
+        "--sort",
+        metavar="FIELD",
+        default=default,
+        callback=lambda _ctx, _param, sort: sort and (_field(fields, sort.removeprefix("-")), sort)[1],
+        help=text,
+    )
+
+
+def _adding(*options: Callable[[Any], Any]) -> Callable[[Command], Command]:
     def add(command: Command) -> Command:
         for option in reversed(options):
             command = option(command)

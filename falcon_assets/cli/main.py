@@ -19,7 +19,7 @@ COMMANDS = {
     "explain": "Show what one process instance reads, writes and is told.",
     "run": "Run everything whose time and inputs have come, until nothing is ready any more.",
     "entity": "List and manage clusters, feeds and processes.",
-    "instance": "Find instances of a feed that landed, now.",
+    "instance": "List the instances of processes and replications; find those of a feed that landed, now.",
     "retention": "Show what would go from the clusters, what stays and why.",
     "ledger": "Show how far the ledger is; make it anew.",
     "spark": "Keep a local Spark Connect server warm: start, stop, status.",

@@ -69,6 +69,13 @@ PROCESS_INSTANCES = Table(
 Index("ix_process_instances_queued_run", PROCESS_INSTANCES.c.queued_run)
 Index("ix_process_instances_run", PROCESS_INSTANCES.c.run_id)
 Index("ix_process_instances_event", PROCESS_INSTANCES.c.event_id)
+Index(
+    "ix_process_instances_state",
+    PROCESS_INSTANCES.c.process,
+    PROCESS_INSTANCES.c.cluster,
+    PROCESS_INSTANCES.c.state,
+    PROCESS_INSTANCES.c.nominal,
+)
 OPEN = text("queued_run IS NOT NULL OR state NOT IN ('SUCCEEDED', 'SKIPPED', 'KILLED')")
 Index("ix_process_instances_open", PROCESS_INSTANCES.c.cluster, PROCESS_INSTANCES.c.process, postgresql_where=OPEN)
 

@@ -27,6 +27,7 @@ RUN = {
         "raw-weather on primary: data of 2013-01-02T03:00Z",
         "# From the harbour master.",
     ],
+    "docs/guides/instances.md": ["daily-delays", "WAITING"],
     "docs/guides/running.md": ["0 did not"],
     "docs/guides/retention.md": ["raw-flights"],
     "docs/guides/from-falcon.md": ["2 entities imported into from-falcon"],

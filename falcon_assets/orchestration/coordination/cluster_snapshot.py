@@ -49,11 +49,25 @@ class ClusterSnapshot:
         now: datetime,
         until: datetime | None,
         reruns: ClusterReruns,
+        since: Mapping[str, datetime] | None = None,
     ) -> None:
+        """Asks the ledger.
+
+        Args:
+            connection: The database.
+            cluster: The cluster.
+            members: Its workloads.
+            status: Of the entities.
+            unfinished: The runs that are not over.
+            now: The time.
+            until: No instance after it matters.
+            reruns: The requests on the cluster.
+            since: Workload -> no instance before it matters; None: none that is settled, nor what is before all others.
+        """
         self._connection, self._cluster, self._status, self._now, self._until = connection, cluster, status, now, until
         self._progress = queries.progress(connection, cluster)
         workloads = [one.workload for one in members]
-        self._first = {one.name: self._first_open(one) for one in workloads}
+        self._first = {one.name: (since or {}).get(one.name) or self._first_open(one) for one in workloads}
         self._workloads = {one.name: one for one in workloads}
         self._reruns = reruns
         attempts = {one.name: one.retry.attempts for one in workloads if one.retry.policy != "final"}

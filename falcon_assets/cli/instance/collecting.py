@@ -1,4 +1,4 @@
-"""``falcon instance``: the instances of feeds and processes."""
+"""``falcon instance collect``: what landed from outside is recorded now."""
 
 from __future__ import annotations
 
@@ -17,12 +17,7 @@ _SHOWN = 20
 """How many missing instances are listed."""
 
 
-@click.group()
-def instance() -> None:
-    """See and manage the instances of feeds and processes."""
-
-
-@instance.command()
+@click.command()
 @click.argument("feed")
 @click.option("--start", metavar="INSTANT", required=True, help="The first to check (YYYY-MM-DDTHH:MMZ).")
 @click.option("--end", metavar="INSTANT", required=True, help="The last to check; it is included.")

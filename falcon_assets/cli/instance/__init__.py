@@ -1,0 +1,17 @@
+"""``falcon instance``: what reads, and what records that instances landed."""
+
+from __future__ import annotations
+
+import click
+
+from falcon_assets.cli.instance.collecting import collect
+from falcon_assets.cli.instance.reading import list_, running, search, status, summary
+
+
+@click.group()
+def instance() -> None:
+    """See the instances of processes and replications; record instances of feeds that landed."""
+
+
+for _command in (list_, status, running, summary, search, collect):
+    instance.add_command(_command)

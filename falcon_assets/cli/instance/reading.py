@@ -1,0 +1,157 @@
+"""``falcon instance list|status|running|summary|search``: nothing is changed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+from typing import Any
+
+import click
+from rich.markup import escape
+from rich.table import Table
+
+from falcon_assets.cli.console import console
+from falcon_assets.cli.entity.words import moment
+from falcon_assets.cli.listing import keyset_options, print_json
+from falcon_assets.errors import count_of
+from falcon_assets.model.instant import format_instant, parse_instant
+from falcon_assets.operations.installation import open_installation
+from falcon_assets.operations.instances.listing import (
+    instance_status,
+    latest,
+    list_instances,
+    summarize_instances,
+)
+from falcon_assets.operations.instances.query import FIELDS, ORDERS, InstancePage, InstanceQuery
+
+_COLORS = {
+    "SUCCEEDED": "green",
+    "RUNNING": "cyan",
+    "FAILED": "red",
+    "TIMED_OUT": "red",
+    "KILLED": "red",
+    "SUSPENDED": "yellow",
+}
+
+
+def _instant(_context: click.Context, _parameter: click.Parameter, text: str | None) -> datetime | None:
+    return None if text is None else parse_instant(text)
+
+
+_WHICH = (
+    click.option(
+        "--start", metavar="INSTANT", callback=_instant, help="The first (YYYY-MM-DDTHH:MMZ); alone: only it."
+    ),
+    click.option("--end", metavar="INSTANT", callback=_instant, help="The last; it is included."),
+    click.option("--cluster", help="Only on that cluster."),
+    click.option("--colo", help="Only on the clusters of that colo."),
+)
+
+
+def _which(command: Callable[..., Any]) -> Callable[..., Any]:
+    for option in reversed(_WHICH):
+        command = option(command)
+    return command
+
+
+def _query(**asked: Any) -> InstanceQuery:
+    """The query that the options ask for."""
+    start, end = asked["start"], asked["end"]
+    if start and end and end < start:
+        raise click.BadParameter(f"it is before --start {format_instant(start)}", param_hint="--end")
+    return InstanceQuery(**asked)
+
+
+@click.command("list")
+@click.argument("name", required=False)
+@_which
+@keyset_options(FIELDS, ORDERS)
+def list_(as_json: bool, **asked: Any) -> None:
+    """List the instances of NAME, or of all processes and replications, that are due.
+
+    NAME is a process, or a feed: then its replications. What is due and was not launched is WAITING, with the reason.
+
+    Of several filters with one field any may fit, of different fields all must: --filter state=FAILED
+    """
+    with open_installation() as installation:
+        _show(list_instances(installation, _query(**asked)), as_json=as_json)
+
+
+@click.command()
+@click.argument("name")
+@_which
+@keyset_options(FIELDS, ORDERS)
+def status(as_json: bool, **asked: Any) -> None:
+    """Show the instances of NAME from --start to --end, or the latest ten.
+
+    With --start alone it shows that one, which may lie in the future.
+    """
+    with open_installation() as installation:
+        _show(instance_status(installation, latest(_query(**asked))), as_json=as_json)
+
+
+@click.command()
+@click.argument("name", required=False)
+@_which
+@keyset_options(FIELDS, ORDERS)
+def running(as_json: bool, filters: tuple[tuple[str, str], ...], **asked: Any) -> None:
+    """List the instances of NAME, or of everything, that are running now."""
+    wanted = (*(one for one in filters if one[0] != "state"), ("state", "RUNNING"))
+    with open_installation() as installation:
+        _show(list_instances(installation, _query(filters=wanted, **asked)), as_json=as_json)
+
+
+@click.command()
+@click.argument("text")
+@_which
+@keyset_options(FIELDS, ORDERS)
+def search(as_json: bool, **asked: Any) -> None:
+    """List the instances of processes and replications that have TEXT in their name."""
+    with open_installation() as installation:
+        _show(list_instances(installation, _query(**asked)), as_json=as_json)
+
+
+@click.command()
+@click.argument("name", required=False)
+@_which
+@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
+def summary(as_json: bool, **asked: Any) -> None:
+    """Count the instances of NAME, or of everything, that are due, by their state."""
+    with open_installation() as installation:
+        found = summarize_instances(installation, _query(**asked))
+    if as_json:
+        print_json({"items": [one.as_data() for one in found], "total": len(found), "next": None})
+        return
+    table = _table("kind", "cluster", "state", "instances")
+    for one in found:
+        for state, number in one.states.items():
+            table.add_row(escape(one.entity), one.kind, one.cluster, _colored(state.value), f"{number:,}")
+    console().print(table)
+
+
+def _show(page: InstancePage, *, as_json: bool) -> None:
+    if as_json:
+        print_json(page.as_data())
+        return
+    table = _table("cluster", "instance", "state", "attempt", "started", "ended")
+    table.add_column("reason", overflow="fold")
+    for one in page.items:
+        reason = escape(one.reason["text"]) if one.reason else ""
+        times = (moment(one.started), moment(one.ended))
+        state, instant = _colored(one.state.value), format_instant(one.instance)
+        table.add_row(escape(one.entity), one.cluster, instant, state, str(one.attempt), *times, reason)
+    console().print(table)
+    if page.next is not None:
+        click.echo(f"{len(page.items)} of {count_of(page.total, 'instance')}; the next ones: --after {page.next}")
+
+
+def _table(*columns: str) -> Table:
+    table = Table()
+    table.add_column("entity", overflow="fold")
+    for column in columns:
+        table.add_column(column, no_wrap=True)
+    return table
+
+
+def _colored(state: str) -> str:
+    return f"[{_COLORS[state]}]{state}[/]" if state in _COLORS else state

@@ -1,0 +1,177 @@
+"""Which instances are asked for, which part of them, and what is answered."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from typing import Any, TypeAlias
+
+from falcon_assets.errors import QueryError
+from falcon_assets.model.instant import format_instant
+from falcon_assets.planning.instances.instance_record import InstanceState
+
+FIELDS = dict.fromkeys(("entity", "kind", "cluster", "state"))
+"""What lists of instances can be filtered by."""
+ORDERS = dict.fromkeys(("entity", "instance"))
+"""What they can be sorted by."""
+
+Key: TypeAlias = tuple[str, str, datetime]
+"""Entity, cluster and nominal time."""
+
+
+@dataclass(frozen=True)
+class InstanceQuery:
+    """Which instances are wanted; without anything all that are due.
+
+    Attributes:
+        name: Of a process, of a feed (its replications), or of a replication as lists call it; None: all.
+        text: Only of entities that have it in their name.
+        start: The first; alone it is the only one, and need not be due yet.
+        end: The last; it is included.
+        cluster: Only there.
+        colo: Only on clusters of it.
+        filters: Field and value; of several with one field any may fit, of different fields all must.
+        sort: ``entity`` (then cluster and time) or ``instance``; with a '-' in front the other way round.
+        after: What :attr:`InstancePage.next` of the part before said.
+        limit: How many at most.
+    """
+
+    name: str | None = None
+    text: str | None = None
+    start: datetime | None = None
+    end: datetime | None = None
+    cluster: str | None = None
+    colo: str | None = None
+    filters: tuple[tuple[str, str], ...] = ()
+    sort: str = "entity"
+    after: str | None = None
+    limit: int = 100
+
+    @property
+    def alone(self) -> bool:
+        """Whether one instance is asked for."""
+        return self.start is not None and self.end is None
+
+    @property
+    def last(self) -> datetime | None:
+        """The last instance; None: there is no limit."""
+        return self.end or self.start
+
+    @property
+    def by_time(self) -> bool:
+        """Whether the nominal time counts first."""
+        return self.sort.removeprefix("-") == "instance"
+
+    @property
+    def descending(self) -> bool:
+        """Whether the greatest comes first."""
+        return self.sort.startswith("-")
+
+    @property
+    def states(self) -> frozenset[InstanceState] | None:
+        """The states that are wanted; None: all.
+
+        Raises:
+            QueryError: there is no such state.
+        """
+        wanted = [value for field, value in self.filters if field == "state"]
+        try:
+            return frozenset(InstanceState(value.upper()) for value in wanted) if wanted else None
+        except ValueError as error:
+            known = ", ".join(state.value for state in InstanceState)
+            raise QueryError(f"there is no state {', '.join(wanted)}; there is: {known}") from error
+
+    def fits(self, field: str, *values: str) -> bool:
+        """Whether something with these values in the field is wanted."""
+        wanted = {value.casefold() for known, value in self.filters if known == field}
+        return not wanted or any(value.casefold() in wanted for value in values)
+
+    def token(self, key: Key) -> str:
+        """What stands for everything after this instance."""
+        said = json.dumps([self.sort, *key[:2], key[2].astimezone(timezone.utc).isoformat()])
+        return base64.urlsafe_b64encode(said.encode()).decode()
+
+    @property
+    def after_key(self) -> Key | None:
+        """The instance after which the part begins; None: at the beginning.
+
+        Raises:
+            QueryError: it is not what a list with this order said.
+        """
+        if self.after is None:
+            return None
+        try:
+            sort, entity, cluster, nominal = json.loads(base64.urlsafe_b64decode(self.after.encode()))
+            at = datetime.fromisoformat(nominal)
+        except (ValueError, TypeError, binascii.Error) as error:
+            raise QueryError(f"{self.after!r} is not what a list said as next") from error
+        if sort != self.sort or at.tzinfo is None:
+            raise QueryError(f"what comes after it was said by a list with --sort {sort}, not --sort {self.sort}")
+        return str(entity), str(cluster), at
+
+
+@dataclass(frozen=True)
+class InstanceInfo:
+    """An instance of a process or a replication.
+
+    Attributes:
+        entity: Its name; replications are called ``FEED from CLUSTER``.
+        kind: process or replication.
+        cluster: Where it is.
+        instance: Its nominal time.
+        state: Its state.
+        reason: Why, as ``kind``, ``text`` and what it is about; None where there is nothing to say.
+        attempt: How many runs were given it.
+        run: The run that carries it, or had it last.
+        started: When it was started last, on the falcon clock.
+        ended: When it ended last.
+    """
+
+    entity: str
+    kind: str
+    cluster: str
+    instance: datetime
+    state: InstanceState
+    reason: dict[str, Any] | None = None
+    attempt: int = 0
+    run: str | None = None
+    started: datetime | None = None
+    ended: datetime | None = None
+
+    def as_data(self) -> dict[str, Any]:
+        """What ``--json`` prints."""
+        return {
+            "entity": self.entity,
+            "kind": self.kind,
+            "cluster": self.cluster,
+            "instance": format_instant(self.instance),
+            "state": self.state.value,
+            "reason": self.reason,
+            "attempt": self.attempt,
+            "run": self.run,
+            "started": self.started and self.started.isoformat(),
+            "ended": self.ended and self.ended.isoformat(),
+            "definition": None,  # there are no versions of definitions yet
+        }
+
+
+@dataclass(frozen=True)
+class InstancePage:
+    """A part of a list of instances.
+
+    Attributes:
+        items: What is in it.
+        total: How many there are in all parts.
+        next: Stands for the rest; None: this is the last part.
+    """
+
+    items: tuple[InstanceInfo, ...]
+    total: int
+    next: str | None
+
+    def as_data(self) -> dict[str, Any]:
+        """What ``--json`` prints."""
+        return {"items": [one.as_data() for one in self.items], "total": self.total, "next": self.next}

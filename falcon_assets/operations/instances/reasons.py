@@ -1,0 +1,125 @@
+"""Why instances wait that are shown: by the rules that coordinators go by, for those few only."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Connection
+
+from falcon_assets.catalog.store import EntityStore
+from falcon_assets.errors import FalconError
+from falcon_assets.ledger.status import Status, statuses
+from falcon_assets.model.instant import format_instant
+from falcon_assets.operations.installation import Installation
+from falcon_assets.operations.instances.query import Key
+from falcon_assets.orchestration.coordination.cluster_reruns import reruns_on
+from falcon_assets.orchestration.coordination.cluster_snapshot import ClusterSnapshot
+from falcon_assets.orchestration.runs.unfinished_runs import unfinished_runs
+from falcon_assets.planning.instances.reason import Reason
+from falcon_assets.planning.rules.readiness import Readiness
+from falcon_assets.planning.rules.retries import later
+from falcon_assets.planning.rules.situation import Situation
+from falcon_assets.planning.rules.waiting import NOT_READY, TAKEN, NoFreeSlot
+from falcon_assets.planning.workloads.workload import Workload
+
+
+@dataclass(frozen=True)
+class NotScheduled(Reason):
+    """Nobody has scheduled what it is an instance of."""
+
+    entity: str
+
+    def __str__(self) -> str:
+        """A predicate."""
+        return f"is not run by itself: {self.entity} is not scheduled"
+
+
+@dataclass(frozen=True)
+class TimePending(Reason):
+    """Its time has not come."""
+
+    until: datetime
+
+    def __str__(self) -> str:
+        """A predicate."""
+        return f"is due at {format_instant(self.until)}"
+
+
+@dataclass(frozen=True)
+class LaunchPending(Reason):
+    """Nothing is in its way."""
+
+    def __str__(self) -> str:
+        """A predicate."""
+        return "is ready: its coordinator launches it at its next tick"
+
+
+@dataclass(frozen=True)
+class Undecidable(Reason):
+    """Coordinators cannot say anything about what it is an instance of."""
+
+    problem: str
+
+    def __str__(self) -> str:
+        """A predicate."""
+        return f"cannot be decided on: {self.problem}"
+
+
+def waiting_reasons(
+    installation: Installation,
+    connection: Connection,
+    store: EntityStore,
+    waiting: Sequence[tuple[Workload, datetime]],
+    now: datetime,
+) -> dict[Key, dict[str, Any]]:
+    """The reason of each of those instances, as data."""
+    if not waiting:
+        return {}
+    nominals: dict[Workload, list[datetime]] = {}
+    for workload, nominal in waiting:
+        nominals.setdefault(workload, []).append(nominal)
+    status = statuses(connection, [one.entity for one in nominals], now)
+    unfinished = unfinished_runs(installation.ledger.instance)
+    found: dict[Key, dict[str, Any]] = {}
+    for cluster in {one.cluster for one in nominals}:
+        own = [one for one in nominals if one.cluster == cluster]
+        try:
+            members = {one.name: Readiness(one) for one in own}
+            reruns = reruns_on(connection, store, cluster, (), now)
+            since = {one.name: min(nominals[one]) for one in own}
+            last = max(max(nominals[one]) for one in own)
+            snapshot = ClusterSnapshot(
+                connection, cluster, list(members.values()), status, unfinished, now, last, reruns, since
+            )
+        except FalconError as error:
+            found |= {(one.name, cluster, at): Undecidable(str(error)).as_data() for one in own for at in nominals[one]}
+            continue
+        for one in own:
+            is_scheduled = status[one.entity.kind, one.entity.name].status is not Status.SUBMITTED
+            try:
+                situation = snapshot.situation(members[one.name], budget=0)
+                reasons = [_reason(situation, at, now, is_scheduled=is_scheduled) for at in nominals[one]]
+            except FalconError as error:
+                reasons = [Undecidable(str(error))] * len(nominals[one])
+            for at, reason in zip(nominals[one], reasons, strict=True):
+                found[one.name, cluster, at] = reason.as_data()
+    return found
+
+
+def _reason(at: Situation, nominal: datetime, now: datetime, *, is_scheduled: bool) -> Reason:
+    record = at.records.get(nominal)
+    taken = next((found for rule in TAKEN if (found := rule.find(at, nominal, record))), None)
+    if taken:
+        return taken
+    due = later(nominal, at.workload.delay)
+    if due > now:
+        return TimePending(due)
+    if not is_scheduled:
+        return NotScheduled(at.workload.entity.name)
+    reason: Reason | None = next((found for rule in NOT_READY if (found := rule.find(at, nominal, record))), None)
+    if reason is None and at.slots_in_use >= at.at_once:
+        reason = NoFreeSlot(at.workload.parallel, at.at_once < at.workload.parallel)
+    return reason or LaunchPending()

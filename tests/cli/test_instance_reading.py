@@ -1,0 +1,101 @@
+"""``falcon instance list|status|running|summary|search``."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from falcon_assets.cli.instance import instance
+from falcon_assets.cli.main import main
+from falcon_assets.settings import Settings
+from tests.operations.entities import RETAINED as ENTITIES
+
+
+@pytest.fixture
+def call(
+    settings: Settings, write_entities: Callable[[dict[str, str]], Path], monkeypatch: pytest.MonkeyPatch
+) -> Callable[..., Result]:
+    monkeypatch.setenv("FALCON_CLOCK", "2013-01-01T05:30Z")
+    monkeypatch.chdir(settings.home)
+    write_entities({"all.yaml": ENTITIES, "a.sql": "SELECT 1"})
+    return lambda *arguments: CliRunner().invoke(instance, arguments)
+
+
+def listed(call: Callable[..., Result], *arguments: str) -> dict[str, Any]:
+    result = call(*arguments, "--json")
+    assert result.exit_code == 0, result.output
+    found: dict[str, Any] = json.loads(result.output)
+    return found
+
+
+def test_a_list_in_parts(call: Callable[..., Result]) -> None:
+    first = listed(call, "list", "--limit", "1")
+    second = listed(call, "list", "--limit", "1", "--after", first["next"])
+    assert [one["instance"] for one in (*first["items"], *second["items"])] == [
+        "2013-01-01T01:00Z",
+        "2013-01-01T02:00Z",
+    ]
+    assert (first["total"], second["total"], second["next"]) == (2, 2, None)
+    assert first["items"][0]["reason"]["kind"] == "inputs_missing"
+
+
+def test_a_table_says_why_and_how_it_goes_on(call: Callable[..., Result]) -> None:
+    result = call("list", "reader", "--limit", "1")
+    assert result.exit_code == 0, result.output
+    assert "reader" in result.output
+    assert "WAITING" in result.output
+    assert "waits for rows: raw 2013-01-01T01:00Z" in result.output
+    assert "1 of 2 instances; the next ones: --after " in result.output
+
+
+def test_status_running_search_and_summary(call: Callable[..., Result]) -> None:
+    latest = listed(call, "status", "reader")["items"]
+    assert [one["instance"] for one in latest] == ["2013-01-01T02:00Z", "2013-01-01T01:00Z"]
+    (alone,) = listed(call, "status", "reader", "--start", "2013-01-01T01:00Z")["items"]
+    assert alone == latest[1]
+    assert listed(call, "running") == {"items": [], "total": 0, "next": None}
+    assert listed(call, "search", "READ")["total"] == 2
+    assert listed(call, "summary") == {
+        "items": [{"entity": "reader", "kind": "process", "cluster": "primary", "states": {"WAITING": 2}}],
+        "total": 1,
+        "next": None,
+    }
+    assert "WAITING" in call("summary", "reader").output
+
+
+MISTAKES: dict[str, tuple[list[str], int, str]] = {
+    "end before start": (
+        ["list", "--start", "2013-01-02T00:00Z", "--end", "2013-01-01T00:00Z"],
+        2,
+        "it is before --start 2013-01-02T00:00Z",
+    ),
+    "field": (["list", "--filter", "colour=red"], 2, "there is no field 'colour'"),
+    "order": (["list", "--sort", "state"], 2, "there is: entity, instance"),
+    "instant": (["list", "--start", "today"], 1, "Error: "),
+    "state": (["list", "--filter", "state=DONE"], 1, "Error: there is no state DONE"),
+    "next": (["list", "--after", "x"], 1, "Error: 'x' is not what a list said as next"),
+    "name": (["status", "rader"], 1, "(did you mean 'reader'?)"),
+    "no such instance": (["status", "reader", "--start", "2013-01-01T01:30Z"], 1, "reader has no instance"),
+}
+
+
+@pytest.mark.parametrize(("arguments", "code", "text"), MISTAKES.values(), ids=MISTAKES)
+def test_mistakes(
+    call: Callable[..., Result],
+    arguments: list[str],
+    code: int,
+    text: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["falcon", "instance", *arguments])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == code
+    assert text in capsys.readouterr().err

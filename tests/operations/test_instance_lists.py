@@ -1,0 +1,276 @@
+"""Lists of instances: what the ledger has, and what is due and was given no run."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import delete
+
+from falcon_assets.errors import QueryError, UnknownEntityError, UnknownInstanceError
+from falcon_assets.ledger.tables import FEED_INSTANCES, METADATA, PROCESS_INSTANCES
+from falcon_assets.ledger.upsert import upsert
+from falcon_assets.model.instant import format_instant, parse_instant
+from falcon_assets.operations.installation import Installation
+from falcon_assets.operations.instances.listing import (
+    instance_status,
+    latest,
+    list_instances,
+    summarize_instances,
+)
+from falcon_assets.operations.instances.query import InstanceInfo, InstanceQuery
+from falcon_assets.planning.instances.instance_record import InstanceState
+from tests.operations.conftest import OpenAt
+
+SPAN = "validity: {start: 2013-01-01T00:00Z, end: 2014-01-01T00:00Z}"
+ENTITIES = f"""
+kind: cluster
+name: primary
+colo: east
+interfaces: {{write: {{endpoint: data/primary}}, execute: {{endpoint: "local[1]"}}}}
+---
+kind: cluster
+name: backup
+colo: west
+interfaces: {{write: {{endpoint: data/backup}}, execute: {{endpoint: "local[1]"}}}}
+---
+kind: feed
+name: raw
+frequency: hours(1)
+schedule: true
+locations: {{data: "/raw/${{YEAR}}-${{MONTH}}-${{DAY}}/${{HOUR}}"}}
+clusters: [{{name: primary, type: source, {SPAN}}}, {{name: backup, type: target, {SPAN}}}]
+---
+kind: feed
+name: made
+frequency: hours(1)
+locations: {{data: "/made/${{YEAR}}-${{MONTH}}-${{DAY}}/${{HOUR}}"}}
+clusters: [{{name: primary, {SPAN}}}]
+---
+kind: process
+name: make
+schedule: true
+parallel: 1
+frequency: hours(1)
+clusters: [{{name: primary, {SPAN}}}]
+inputs: [{{name: rows, feed: raw, start: "now(0,0)", end: "now(0,0)"}}]
+outputs: [{{name: out, feed: made, instance: "now(0,0)"}}]
+workflow: {{engine: spark-sql, path: a.sql}}
+---
+kind: process
+name: idle
+frequency: days(1)
+clusters: [{{name: primary, {SPAN}}}, {{name: backup, {SPAN}}}]
+inputs: [{{name: rows, feed: raw, start: "today(0,0)", end: "today(0,0)"}}]
+workflow: {{engine: spark-sql, path: a.sql}}
+"""
+COPY = "raw from primary"
+START = parse_instant("2013-01-01T00:00Z")
+
+
+def hour(number: int) -> datetime:
+    return START + timedelta(hours=number)
+
+
+@pytest.fixture
+def installation(open_at: OpenAt, write_entities: Callable[[dict[str, str]], Path]) -> Iterator[Installation]:
+    """At half past five, nothing happened yet."""
+    write_entities({"all.yaml": ENTITIES, "a.sql": "SELECT 1"})
+    with open_at("2013-01-01T05:30Z") as opened:
+        with opened.ledger.engine.begin() as connection:
+            for table in METADATA.tables.values():
+                connection.execute(delete(table))
+        yield opened
+
+
+def row(process: str, cluster: str, nominal: datetime, state: str, **more: Any) -> dict[str, Any]:
+    told = {"process": process, "cluster": cluster, "nominal": nominal, "state": state, "event_id": 1, **more}
+    return {**{column.name: None for column in PROCESS_INSTANCES.c}, "reason": "", "attempt": 1, "failures": 0, **told}
+
+
+def fill(installation: Installation, *rows: dict[str, Any]) -> None:
+    with installation.ledger.engine.begin() as connection:
+        upsert(connection, PROCESS_INSTANCES, rows)
+
+
+def land(installation: Installation, *hours: int) -> None:
+    """Instances of the feed that are there."""
+    there = {"state": "AVAILABLE", "version": "v", "changes": 0, "event_id": 1, "version_event": 1, "late": False}
+    empty = {column.name: None for column in FEED_INSTANCES.c}
+    with installation.ledger.engine.begin() as connection:
+        for number in hours:
+            key = {"cluster": "primary", "feed": "raw", "instance": hour(number)}
+            upsert(
+                connection,
+                FEED_INSTANCES,
+                [{**empty, **there, **key, "landed_at": hour(number), "seen_at": hour(number)}],
+            )
+
+
+def said(items: tuple[InstanceInfo, ...]) -> list[tuple[str, str, int, str]]:
+    return [(one.entity, one.cluster, (one.instance - START) // timedelta(hours=1), one.state.value) for one in items]
+
+
+def test_what_is_due_and_was_given_no_run_waits_with_its_reason(installation: Installation) -> None:
+    land(installation, 0, 1, 2, 3)
+    fill(
+        installation,
+        row("make", "primary", hour(0), "SUCCEEDED", run_id="run-0", started=hour(1), ended=hour(2)),
+        row("make", "primary", hour(1), "TIMED_OUT", reason="gave up", reason_data={"kind": "own", "text": "gave up"}),
+        row("make", "primary", hour(2), "RUNNING", run_id="run-2", started=hour(3)),
+    )
+    page = list_instances(installation, InstanceQuery("make"))
+    data = page.as_data()
+    assert (data["total"], data["next"]) == (6, None)
+    common = {"entity": "make", "kind": "process", "cluster": "primary", "definition": None}
+    unknown = {"attempt": 0, "run": None, "started": None, "ended": None}
+    assert data["items"][0] == {
+        **common,
+        "instance": "2013-01-01T00:00Z",
+        "state": "SUCCEEDED",
+        "reason": None,
+        "attempt": 1,
+        "run": "run-0",
+        "started": "2013-01-01T01:00:00+00:00",
+        "ended": "2013-01-01T02:00:00+00:00",
+    }
+    assert data["items"][1]["reason"] == {"kind": "own", "text": "gave up"}
+    full = {
+        "kind": "no_free_slot",
+        "text": "waits for a free slot (parallel: 1)",
+        "parallel": 1,
+        "one_at_a_time": False,
+    }
+    assert data["items"][3] == {
+        **common,
+        "instance": "2013-01-01T03:00Z",
+        "state": "WAITING",
+        "reason": full,
+        **unknown,
+    }
+    missing = data["items"][4]["reason"]
+    assert (missing["kind"], missing["text"]) == ("inputs_missing", "waits for rows: raw 2013-01-01T04:00Z")
+    assert missing["inputs"] == [{"input": "rows", "feed": "raw", "instance": "2013-01-01T04:00Z"}]
+
+
+def test_what_is_ready_is_launched_next(installation: Installation) -> None:
+    land(installation, 0)
+    (one,) = list_instances(installation, InstanceQuery("make", limit=1)).items
+    assert one.reason and one.reason["kind"] == "launch_pending"
+
+
+def test_what_is_not_scheduled_says_so(installation: Installation) -> None:
+    found = list_instances(installation, InstanceQuery("idle")).items
+    assert said(found) == [("idle", "backup", 0, "WAITING"), ("idle", "primary", 0, "WAITING")]
+    assert [one.reason and one.reason["kind"] for one in found] == ["not_scheduled"] * 2
+
+
+def test_one_instance_may_lie_in_the_future(installation: Installation) -> None:
+    (one,) = instance_status(installation, InstanceQuery("make", start=hour(9))).items
+    reason = {"kind": "time_pending", "text": "is due at 2013-01-01T09:00Z", "until": "2013-01-01T09:00Z"}
+    assert (one.state, one.reason) == (InstanceState.WAITING, reason)
+
+
+def test_one_instance_that_there_is_not(installation: Installation) -> None:
+    with pytest.raises(UnknownInstanceError, match="make has no instance 2013-01-01T00:30Z"):
+        instance_status(installation, InstanceQuery("make", start=START + timedelta(minutes=30)))
+
+
+def test_a_status_without_a_time_shows_the_latest(installation: Installation) -> None:
+    fill(installation, row("make", "primary", hour(5), "RUNNING"))
+    found = instance_status(installation, latest(InstanceQuery("make", limit=2))).items
+    assert said(found) == [("make", "primary", 5, "RUNNING"), ("make", "primary", 4, "WAITING")]
+
+
+def test_a_feed_stands_for_its_replications(installation: Installation) -> None:
+    fill(installation, row(COPY, "backup", hour(0), "SUCCEEDED"))
+    found = list_instances(installation, InstanceQuery("raw", end=hour(1))).items
+    assert said(found) == [(COPY, "backup", 0, "SUCCEEDED"), (COPY, "backup", 1, "WAITING")]
+    assert {one.kind for one in found} == {"replication"}
+    with pytest.raises(UnknownEntityError, match="feed 'made' is not replicated"):
+        list_instances(installation, InstanceQuery("made"))
+
+
+CHOICES: dict[str, tuple[InstanceQuery, set[tuple[str, str]]]] = {
+    "all": (InstanceQuery(), {("make", "primary"), ("idle", "primary"), ("idle", "backup"), (COPY, "backup")}),
+    "cluster": (InstanceQuery(cluster="backup"), {("idle", "backup"), (COPY, "backup")}),
+    "colo": (InstanceQuery(colo="east"), {("make", "primary"), ("idle", "primary")}),
+    "text": (InstanceQuery(text="MAK"), {("make", "primary")}),
+    "kind": (InstanceQuery(filters=(("kind", "replication"),)), {(COPY, "backup")}),
+    "entity": (InstanceQuery(filters=(("entity", "raw"), ("entity", "make"))), {("make", "primary"), (COPY, "backup")}),
+    "fields": (InstanceQuery(filters=(("entity", "idle"), ("cluster", "primary"))), {("idle", "primary")}),
+    "state": (InstanceQuery(filters=(("state", "failed"),)), set()),
+}
+
+
+@pytest.mark.parametrize(("query", "found"), CHOICES.values(), ids=CHOICES)
+def test_choices(installation: Installation, query: InstanceQuery, found: set[tuple[str, str]]) -> None:
+    assert {(one.entity, one.cluster) for one in list_instances(installation, query).items} == found
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_parts_hold_everything_once_and_in_order(installation: Installation, seed: int) -> None:
+    """Against all instances in memory, with rows that are on no timeline any more."""
+    chance = random.Random(seed)
+    states = [state.value for state in InstanceState]
+    expected = {(one, cluster, 0): "WAITING" for one, cluster in (("idle", "primary"), ("idle", "backup"))}
+    for number in range(6):
+        expected |= {("make", "primary", number): "WAITING", (COPY, "backup", number): "WAITING"}
+    rows = {key: chance.choice(states) for key in expected if chance.random() < 0.6}
+    rows |= {("idle", "primary", 7): "FAILED", ("idle", "backup", 3): "SUCCEEDED"}
+    fill(installation, *(row(name, cluster, hour(at), state) for (name, cluster, at), state in rows.items()))
+    expected |= rows
+    for sort in ("entity", "-entity", "instance", "-instance"):
+        for wanted in ((), ("WAITING",), ("FAILED", "RUNNING"), ("WAITING", "SUCCEEDED")):
+            filters = tuple(("state", state) for state in wanted)
+            fitting = [(*key, state) for key, state in expected.items() if not wanted or state in wanted]
+            by_time = "instance" in sort
+            fitting.sort(key=lambda one: (one[2], *one[:2]) if by_time else one[:3], reverse=sort.startswith("-"))
+            for limit in (1, 3, 100):
+                query, found = InstanceQuery(filters=filters, sort=sort, limit=limit), []
+                while True:
+                    page = list_instances(installation, query)
+                    found += said(page.items)
+                    assert page.total == len(fitting)
+                    if page.next is None:
+                        break
+                    query = replace(query, after=page.next)
+                assert found == fitting
+
+
+def test_a_summary_counts(installation: Installation) -> None:
+    fill(
+        installation,
+        row("make", "primary", hour(0), "SUCCEEDED"),
+        row("make", "primary", hour(1), "WAITING", queued_run="run-1"),
+    )
+    (found,) = summarize_instances(installation, InstanceQuery("make"))
+    assert found.as_data() == {
+        "entity": "make",
+        "kind": "process",
+        "cluster": "primary",
+        "states": {"WAITING": 5, "SUCCEEDED": 1},
+    }
+
+
+def test_what_is_not_there(installation: Installation) -> None:
+    with pytest.raises(UnknownEntityError, match=r"there is no process or feed 'mak' \(did you mean 'make'\?\)"):
+        list_instances(installation, InstanceQuery("mak"))
+    with pytest.raises(UnknownEntityError, match=r"there is no cluster 'primry' \(did you mean 'primary'\?\)"):
+        list_instances(installation, InstanceQuery(cluster="primry"))
+    with pytest.raises(QueryError, match="there is no state DONE; there is: WAITING, READY"):
+        list_instances(installation, InstanceQuery(filters=(("state", "DONE"),)))
+
+
+def test_a_next_of_another_list_is_refused(installation: Installation) -> None:
+    page = list_instances(installation, InstanceQuery(limit=1))
+    with pytest.raises(QueryError, match="was said by a list with --sort entity, not --sort -instance"):
+        list_instances(installation, InstanceQuery(sort="-instance", after=page.next))
+    for strange in ("x", "", "bnVsbA==", "ÿ", format_instant(START)):
+        with pytest.raises(QueryError, match="is not what a list said as next"):
+            list_instances(installation, InstanceQuery(after=strange))
