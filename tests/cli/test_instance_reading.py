@@ -1,4 +1,4 @@
-"""``falcon instance list|status|running|summary|search``."""
+"""``falcon instance list|status|running|summary|search|params|dependency``."""
 
 from __future__ import annotations
 
@@ -69,6 +69,25 @@ def test_status_running_search_and_summary(call: Callable[..., Result]) -> None:
     assert "WAITING" in call("summary", "reader").output
 
 
+def test_params_and_dependency(call: Callable[..., Result], settings: Settings) -> None:
+    (status,) = listed(call, "status", "reader", "--start", "2013-01-01T01:00Z")["items"]
+    found = listed(call, "params", "reader", "2013-01-01T01:00Z")
+    told = found.pop("params")
+    assert found == status
+    assert told["nominalTime"] == "2013-01-01T01:00Z"
+    assert "nominalTime" in call("params", "reader", "2013-01-01T01:00Z").output
+    found = listed(call, "dependency", "reader", "2013-01-01T01:00Z", "--cluster", "primary")
+    inputs, outputs = found.pop("inputs"), found.pop("outputs")
+    assert found == status
+    place = str(settings.home / "data" / "primary")
+    there = {"instance": "2013-01-01T01:00Z"}
+    path = f"{place}/raw/2013-01-01/01"
+    assert inputs == [{"name": "rows", "feed": "raw", **there, "path": path, "available": False, "optional": False}]
+    assert outputs == [{"name": "out", "feed": "kept", **there, "path": f"{place}/kept/2013-01-01/01"}]
+    shown = call("dependency", "reader", "2013-01-01T02:00Z").output
+    assert ("reads" in shown, "writes" in shown) == (True, True)
+
+
 MISTAKES: dict[str, tuple[list[str], int, str]] = {
     "end before start": (
         ["list", "--start", "2013-01-02T00:00Z", "--end", "2013-01-01T00:00Z"],
@@ -81,6 +100,8 @@ MISTAKES: dict[str, tuple[list[str], int, str]] = {
     "state": (["list", "--filter", "state=DONE"], 1, "Error: there is no state DONE"),
     "next": (["list", "--after", "x"], 1, "Error: 'x' is not what a list said as next"),
     "name": (["status", "rader"], 1, "(did you mean 'reader'?)"),
+    "params of no instance": (["params", "reader", "2013-01-01T01:30Z"], 1, "has no instance 2013-01-01T01:30Z"),
+    "dependency of a feed": (["dependency", "raw", "2013-01-01T01:00Z"], 1, "Error: "),
     "no such instance": (["status", "reader", "--start", "2013-01-01T01:30Z"], 1, "reader has no instance"),
 }
 

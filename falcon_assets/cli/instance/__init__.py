@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from falcon_assets.cli.instance.collecting import collect
+from falcon_assets.cli.instance.details import dependency, params
 from falcon_assets.cli.instance.reading import list_, running, search, status, summary
 
 
@@ -13,5 +14,5 @@ def instance() -> None:
     """See the instances of processes and replications; record instances of feeds that landed."""
 
 
-for _command in (list_, status, running, summary, search, collect):
+for _command in (list_, status, running, summary, search, params, dependency, collect):
     instance.add_command(_command)
