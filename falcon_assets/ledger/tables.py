@@ -1,7 +1,7 @@
 """The tables of the ledger, in the PostgreSQL schema ``falcon``; the migrations create them.
 
-Everything but ``entity_status``, ``reruns``, ``evictions``, ``collected``, ``passes``, ``incomplete`` and ``clock`` is
-a projection of Dagster's history: ``falcon ledger rebuild`` makes it anew.
+Everything but ``entity_status``, ``reruns``, ``evictions``, ``collected``, ``passes``, ``incomplete``, ``clock`` and
+the versions of definitions is a projection of Dagster's history: ``falcon ledger rebuild`` makes it anew.
 """
 
 from __future__ import annotations
@@ -212,6 +212,32 @@ CLOCK = Table(
     Column("tag", Text, nullable=False, comment="the clock and its start; empty: the real one"),
 )
 """Which clock everything here goes by. Dagster has no place for it, so a rebuild leaves it alone."""
+
+DEFINITION_VERSIONS = Table(
+    "definition_versions",
+    METADATA,
+    Column("kind", Text, primary_key=True),
+    Column("name", Text, primary_key=True),
+    Column("version", Integer, primary_key=True, autoincrement=False, comment="from 1"),
+    Column("text", Text, comment="as it is stored, with stars for secrets; null: the entity was deleted"),
+    Column("text_hash", Text, comment="SHA-256 of the text"),
+    Column("workflow_hash", Text, comment="SHA-256 of the files of its workflows; null: it has none"),
+    Column("since", _INSTANT, nullable=False, comment="on the falcon clock"),
+    Column("operation", Text, nullable=False, comment="the command, or load"),
+    Column("actor", Text, nullable=False, comment="the user of the operating system"),
+    Column("reason", Text, nullable=False, comment="in the words of who gave the command"),
+)
+"""Every definition that an entity has had. Dagster has no place for it, so a rebuild leaves it alone."""
+
+DEFINITION_TREES = Table(
+    "definition_trees",
+    METADATA,
+    Column("root", Text, primary_key=True, comment="the folder of the definitions"),
+    Column("fingerprint", Text, nullable=False, comment="of definitions and workflow files, without secrets"),
+    Column("workflows", JSON, nullable=False, comment="the workflow files, relative to the folder"),
+    Column("entities", JSON, nullable=False, comment="kind and name of each entity"),
+)
+"""The trees whose versions are recorded: a load of the same tree compares one fingerprint."""
 
 PROJECTION = (FEED_INSTANCES, PROCESS_INSTANCES, CONSUMED, PUSHED, FOLD, PROGRESS)
 """What a rebuild makes anew."""

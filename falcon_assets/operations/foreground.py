@@ -21,6 +21,7 @@ from falcon_assets.model.cluster import Cluster
 from falcon_assets.operations.foreground_runs import Display, ForegroundRuns
 from falcon_assets.orchestration.coordination.collector import Collector
 from falcon_assets.orchestration.coordination.coordinator import Coordinator, Outlook, coordinator_lock
+from falcon_assets.orchestration.coordination.definition_recording import DefinitionRecording
 from falcon_assets.orchestration.coordination.late_arrival_sensor import LateArrivalHandler
 from falcon_assets.orchestration.platform.open_ledger import Ledger
 from falcon_assets.orchestration.runs.dead_runs import DeadRuns
@@ -108,6 +109,7 @@ class Foreground:
             self.definitions, self.ledger, self.display, lambda name: self.prepare(self.store.clusters[name])
         )
         with self._alone(sorted({workload.pipelines[0] for workload in workloads})):
+            DefinitionRecording(self.store.root, self.settings).record(self.ledger)
             DeadRuns(workloads, foreground=True).end_all(self.ledger)
             free_instances_of_deleted_runs(self.ledger, self.settings.now(), workloads)
             # Once: what lands in the past while this goes on is found the next time.

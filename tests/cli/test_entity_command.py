@@ -234,6 +234,53 @@ def test_an_entity_comes_is_scheduled_changes_and_goes(
     assert json.loads(told("delete", "new", "--json"))["entities"][0]["action"] == "deleted"
 
 
+def test_versions_are_listed_compared_and_restored(call: Callable[..., Result], tmp_path: Path) -> None:
+    def told(*arguments: str) -> str:
+        result = call(*arguments)
+        assert result.exit_code == 0, result.output
+        return result.output
+
+    file = tmp_path / "new.yaml"
+    file.write_text(NEW.replace("name: new", "name: versioned").replace("/new/", "/versioned/"))
+    told("submit", str(file), "--reason", "[first] one")
+    versions = json.loads(told("history", "versioned", "--json"))
+    assert [(one["version"], one["operation"], one["reason"]) for one in versions["items"]] == [
+        (1, "submit", "[first] one")
+    ]
+    assert (versions["total"], versions["next"], versions["recorded"]) == (1, None, True)
+    assert told("diff", "versioned") == "feed versioned has the definition of version 1\n"
+    told("delete", "versioned")
+    shown = told("history", "versioned")
+    assert "[first] one" in shown
+    assert "deleted" in shown
+    assert json.loads(told("diff", "versioned", "1", "--json"))["diff"].startswith("--- versioned version 1\n")
+    assert "would be submitted" in told("restore", "versioned", "1", "--dry-run")
+    restored = json.loads(told("restore", "versioned", "1", "--reason", "back", "--json"))
+    assert (restored["operation"], restored["entities"][0]["action"]) == ("restore", "submitted")
+    told("delete", "versioned")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("history", "none"), "no definition of an entity 'none' is recorded"),
+        (("history", "\udcff"), "no definition of an entity '\\\\udcff' is recorded"),
+        (("diff", "raw", "99"), "feed 'raw' has no version 99: there are 1 to 1"),
+        (("restore", "raw", "99"), "feed 'raw' has no version 99: there are 1 to 1"),
+        (("history", "both"), "there is a feed and a process 'both': say which one with --kind"),
+    ],
+    ids=["unknown", "no text", "no version", "nothing to restore", "ambiguous"],
+)
+def test_what_has_no_version_is_told_in_a_sentence(
+    call: Callable[..., Result], tmp_path: Path, arguments: tuple[str, ...], message: str
+) -> None:
+    file = tmp_path / "raw.yaml"
+    file.write_text(ENTITIES.split("---\n")[1])
+    assert call("update", str(file)).exit_code == 0  # records what is there
+    result = call(*arguments)
+    assert (result.exit_code, message in str(result.exception)) == (1, True)
+
+
 @pytest.mark.parametrize("command", ["delete", "submit-and-schedule"])
 def test_without_the_database_nothing_is_half_done(
     call: Callable[..., Result], monkeypatch: pytest.MonkeyPatch, settings: Settings, tmp_path: Path, command: str

@@ -17,7 +17,9 @@ from falcon_assets.errors import (
     InvalidDefinitionsError,
     UnknownEntityError,
 )
-from falcon_assets.operations.entities.changing import delete_definitions, submit, update
+from falcon_assets.operations.entities.changing import delete_definitions
+from falcon_assets.operations.entities.changing import submit_definitions as submit
+from falcon_assets.operations.entities.changing import update_definitions as update
 from falcon_assets.operations.entities.results import OperationResult
 from falcon_assets.operations.installation import Installation
 from tests.catalog.mutations import mutations

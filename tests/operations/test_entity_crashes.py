@@ -22,7 +22,9 @@ from falcon_assets.errors import (
     InvalidDefinitionsError,
     MissingDefinitionsError,
 )
-from falcon_assets.operations.entities.changing import delete_definitions, submit, update
+from falcon_assets.operations.entities.changing import delete_definitions
+from falcon_assets.operations.entities.changing import submit_definitions as submit
+from falcon_assets.operations.entities.changing import update_definitions as update
 from tests.operations.trees import (
     BACKUP,
     DELAYS,

@@ -35,12 +35,13 @@ def _command(
         if as_json:
             print_json(result.as_data())
         else:
-            _say(result)
+            say_result(result)
 
     return command
 
 
-def _say(result: OperationResult) -> None:
+def say_result(result: OperationResult) -> None:
+    """Says what a command did to entities, or would do."""
     if result.dry_run:
         click.echo(result.diff, nl=False)
     for line in listed_problems(result.warnings):

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from falcon_assets.catalog.additions import free_path, problems_of
 from falcon_assets.catalog.declared import KINDS, parse_documents
+from falcon_assets.catalog.stored_tree import Key, Stored, as_json, key_of, masked, text_of
 from falcon_assets.catalog.yaml_files.definition_files import MAX_BYTES, MAX_FILE_BYTES, MAX_FILES
 from falcon_assets.catalog.yaml_files.documents import Document, Files, shown_path
 from falcon_assets.catalog.yaml_files.file_text import UnwritableError, normalised, rewritten
@@ -27,7 +28,6 @@ from falcon_assets.errors import (
 from falcon_assets.model.expression import nearest
 from falcon_assets.operations.entities.dependencies import needs_of
 from falcon_assets.operations.entities.results import EntityChange
-from falcon_assets.operations.entities.stored import Key, Stored, as_json, key_of, masked, text_of
 
 _STARS = re.compile(r"\*+")
 ANY_KIND = "entity"

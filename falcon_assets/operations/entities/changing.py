@@ -3,16 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
+
+from sqlalchemy.exc import OperationalError
 
 from falcon_assets.catalog.additions import require_changeable
 from falcon_assets.catalog.declared import KINDS
+from falcon_assets.catalog.stored_tree import Key, Stored, key_of, read_tree
 from falcon_assets.catalog.yaml_files.definition_files import UnfitFileError, definition_files, file_content
 from falcon_assets.catalog.yaml_files.documents import Files, read_file, shown_path
 from falcon_assets.catalog.yaml_files.journal import apply_changes, locked_tree
-from falcon_assets.errors import Position, Problem, UnknownEntityError
+from falcon_assets.errors import (
+    DefinitionStoreError,
+    InvalidDefinitionsError,
+    Position,
+    Problem,
+    SettingsError,
+    UnknownEntityError,
+)
 from falcon_assets.ledger.commands import Command
+from falcon_assets.ledger.definition_versions import Recorder, record_definitions
 from falcon_assets.ledger.status import forget
 from falcon_assets.model.expression import nearest
 from falcon_assets.operations.entities.changes import (
@@ -25,7 +38,6 @@ from falcon_assets.operations.entities.changes import (
 )
 from falcon_assets.operations.entities.results import EntityChange, OperationResult, Request
 from falcon_assets.operations.entities.status import change_statuses
-from falcon_assets.operations.entities.stored import Key, Stored, key_of, read_tree
 from falcon_assets.operations.installation import Installation
 from falcon_assets.operations.reload import reload_code_locations
 
@@ -33,25 +45,37 @@ _INSTEAD = "--dry-run says what would change"
 
 
 def submit(installation: Installation, request: Request) -> OperationResult:
-    """Adds entities; those that are there with the same definition stay as they are.
+    """Adds entities; those that are there with the same definition stay as they are. The new versions are recorded.
 
     Raises:
         InvalidDefinitionsError: the tree would have problems.
         DefinitionStoreError: an entity is there with another definition, or the tree cannot be changed.
         UnknownEntityError: a name is given, and no such entity is there.
     """
-    return _change(installation, "submit", request, _submission)
+    return change(installation, "submit", request, _submission)
+
+
+def submit_definitions(installation: Installation, request: Request) -> OperationResult:
+    """:func:`submit` without the database: the next load records the versions."""
+    return change(installation, "submit", request, _submission, records=False)
 
 
 def update(installation: Installation, request: Request) -> OperationResult:
     """Gives entities that are there other definitions; comments and the order of keys are kept.
+
+    The new versions are recorded.
 
     Raises:
         InvalidDefinitionsError: the tree would have problems.
         DefinitionStoreError: the tree cannot be changed.
         UnknownEntityError: an entity is not there.
     """
-    return _change(installation, "update", request, _updating)
+    return change(installation, "update", request, _updating)
+
+
+def update_definitions(installation: Installation, request: Request) -> OperationResult:
+    """:func:`update` without the database: the next load records the versions."""
+    return change(installation, "update", request, _updating, records=False)
 
 
 def delete(installation: Installation, request: Request) -> OperationResult:
@@ -67,7 +91,7 @@ def delete(installation: Installation, request: Request) -> OperationResult:
         return delete_definitions(installation, request)
     require_changeable(installation.settings, _INSTEAD)
     engine = installation.ledger.engine  # where it cannot be reached, nothing is deleted either
-    result = delete_definitions(installation, request)
+    result = change(installation, "delete", request, _deletion)
     if result.entities:
         with engine.begin() as connection:
             for one in result.entities:
@@ -78,16 +102,16 @@ def delete(installation: Installation, request: Request) -> OperationResult:
 
 def delete_definitions(installation: Installation, request: Request) -> OperationResult:
     """:func:`delete` without the database: the status of the entities stays."""
-    return _change(installation, "delete", request, _deletion)
+    return change(installation, "delete", request, _deletion, records=False)
 
 
 def submit_and_schedule(installation: Installation, request: Request) -> OperationResult:
     """:func:`submit`, then lets the feeds and processes among them run by themselves; raises as both."""
     if request.dry_run:
-        return _change(installation, "submit-and-schedule", request, _submission)
+        return change(installation, "submit-and-schedule", request, _submission)
     require_changeable(installation.settings, _INSTEAD)
     _ = installation.ledger  # where it cannot be reached, nothing is submitted either
-    result = _change(installation, "submit-and-schedule", request, _submission)
+    result = change(installation, "submit-and-schedule", request, _submission)
     found = [(one.kind, one.name) for one in result.entities if one.kind != "cluster"]
     return replace(result, statuses=change_statuses(installation, Command.SCHEDULE, found))
 
@@ -119,9 +143,26 @@ def _deletion(stored: Stored, request: Request) -> Plan:
     return plan_delete(stored, keys)
 
 
-def _change(
-    installation: Installation, operation: str, request: Request, plan_of: Callable[[Stored, Request], Plan]
+def change(
+    installation: Installation,
+    operation: str,
+    request: Request,
+    plan_of: Callable[[Stored, Request], Plan],
+    *,
+    records: bool = True,
 ) -> OperationResult:
+    """Plans a change of the tree and makes it, unless it is only to be said.
+
+    Args:
+        installation: Whose tree.
+        operation: The name of the command.
+        request: Who asks, and why.
+        plan_of: What changes in the tree as it is; called while nobody else changes it.
+        records: Whether the versions before and after the change are written into the database.
+
+    Raises:
+        DefinitionStoreError: the tree cannot be changed; and what ``plan_of`` raises.
+    """
     settings = installation.settings
     root, actor, now = settings.entity_defs, request.actor or settings.user, settings.now()
     note = {"operation": operation, "actor": actor, "reason": request.reason, "at": now.isoformat()}
@@ -133,12 +174,23 @@ def _change(
     if request.dry_run:
         return result(plan_of(read_tree(root), request))
     require_changeable(settings, _INSTEAD)
+    if records:
+        _record(installation, now, Recorder(actor))  # what came by other ways could not be restored else
     with locked_tree(root):
         plan = plan_of(read_tree(root), request)
         if plan.files:
             apply_changes(root, plan.files, note)
     installation.forget_entities()
+    if records and plan.files:  # before Dagster loads it, which would not know why
+        keys = frozenset((one.kind, one.name) for one in plan.entities if one.action != "unchanged")
+        _record(installation, now, Recorder(actor, operation, request.reason, keys))
     return result(plan, reload_code_locations(settings.webserver) if plan.files else "")
+
+
+def _record(installation: Installation, now: datetime, recorder: Recorder) -> None:
+    """Writes down what is new; where that is not possible, the next load does."""
+    with suppress(SettingsError, OperationalError, InvalidDefinitionsError, DefinitionStoreError):
+        record_definitions(installation.database, installation.settings.entity_defs, now, recorder)
 
 
 def _given(stored: Stored, request: Request, *, names_first: bool = False) -> tuple[Stored, list[str]]:

@@ -13,6 +13,7 @@ from falcon_assets.ledger.locks import try_lock, unlock
 from falcon_assets.orchestration.coordination.circuit_breakers import Breakers
 from falcon_assets.orchestration.coordination.collector import Collection, Collector
 from falcon_assets.orchestration.coordination.coordinator import Coordinator, coordinator_lock, pipelines
+from falcon_assets.orchestration.coordination.definition_recording import DefinitionRecording
 from falcon_assets.orchestration.coordination.late_arrival_sensor import late_arrival_sensors
 from falcon_assets.orchestration.coordination.old_instances import OldInstances
 from falcon_assets.orchestration.coordination.tick_messages import WaitingNews, done, nothing_started
@@ -36,14 +37,15 @@ def sensors(
 ) -> Iterator[dg.SensorDefinition]:
     """All sensors of the code location, which start runs of ``jobs``; they run unless somebody turns them off."""
     breakers, definitions = Breakers(), WatchedDefinitions(store.root)
+    recording = DefinitionRecording(store.root, settings)
     for cluster in store.clusters.values():
-        yield _collector(Collector(store, cluster, settings, breakers), settings)
+        yield _collector(Collector(store, cluster, settings, breakers), settings, recording)
     for pipeline, workloads in pipelines(store.workloads).items():
-        yield _coordinator(store, pipeline, workloads, settings, jobs, definitions)
+        yield _coordinator(store, pipeline, workloads, settings, jobs, definitions, recording)
     yield from late_arrival_sensors(store, settings)
 
 
-def _collector(collector: Collector, settings: Settings) -> dg.SensorDefinition:
+def _collector(collector: Collector, settings: Settings, recording: DefinitionRecording) -> dg.SensorDefinition:
     old_instances = OldInstances(collector)
 
     @dg.sensor(
@@ -54,6 +56,7 @@ def _collector(collector: Collector, settings: Settings) -> dg.SensorDefinition:
     )
     def evaluate(context):  # type: ignore[no-untyped-def]  # Dagster cannot resolve postponed annotations
         recorded, passed = 0, False
+        recording.record(open_ledger(settings, context.instance))
         for _ in rounds(settings.clock):
             ledger = open_ledger(settings, context.instance)
             found = collector.collect(ledger, _COLLECT_SECONDS)
@@ -83,6 +86,7 @@ def _coordinator(
     settings: Settings,
     jobs: Mapping[str, dg.UnresolvedAssetJobDefinition],
     definitions: WatchedDefinitions,
+    recording: DefinitionRecording,
 ) -> dg.SensorDefinition:
     coordinator = Coordinator(store, settings, workloads)
     dead_runs, waiting = DeadRuns(workloads), WaitingNews()
@@ -98,6 +102,7 @@ def _coordinator(
         if problem := definitions.problem():
             raise dg.Failure(_CANNOT_START.format(problem))
         ledger = open_ledger(settings, context.instance)
+        recording.record(ledger)
         for _ in rounds(settings.clock):
             with ledger.engine.connect() as connection:
                 if not try_lock(connection, coordinator_lock(pipeline)):

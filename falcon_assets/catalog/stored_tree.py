@@ -1,0 +1,98 @@
+"""The definitions as they are stored: files, documents, and which entity each of them declares."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TypeAlias
+
+from yaml import YAMLError
+
+from falcon_assets.catalog.yaml_files.documents import Document, Files, read_files
+from falcon_assets.catalog.yaml_files.file_text import sections
+from falcon_assets.catalog.yaml_files.secrets import hide_secrets, secret_values
+from falcon_assets.catalog.yaml_files.yaml_nodes import compose_documents
+
+Key: TypeAlias = tuple[str, str]
+"""Kind and name of an entity."""
+
+
+@dataclass(frozen=True)
+class Stored:
+    """A tree of definitions.
+
+    Attributes:
+        root: Its folder; perhaps not there yet.
+        files: What is in it.
+    """
+
+    root: Path
+    files: Files
+
+    @cached_property
+    def by_key(self) -> dict[Key, Document]:
+        """The document that declares each entity; of several the first."""
+        found: dict[Key, Document] = {}
+        for document in self.files.documents:
+            if key := key_of(document):
+                found.setdefault(key, document)
+        return found
+
+    def number(self, document: Document) -> int:
+        """Which document of its file it is, from 0."""
+        return self._places[id(document)][0]
+
+    def text(self, document: Document) -> str:
+        """The document's own text; as JSON, which is YAML too, where it cannot be told from its neighbours."""
+        return self._places[id(document)][1]
+
+    @cached_property
+    def _places(self) -> dict[int, tuple[int, str]]:
+        """Number and text of each document."""
+        by_path: dict[Path, list[Document]] = {}
+        for document in self.files.documents:
+            by_path.setdefault(document.path, []).append(document)
+        places = {}
+        for path, documents in by_path.items():
+            texts = [one.text for one in sections(text_of(self.files.contents[path]))]
+            if len(texts) != len(documents):
+                texts = [as_json(one) for one in documents]
+            places.update({id(one): place for one, place in zip(documents, enumerate(texts), strict=True)})
+        return places
+
+
+def read_tree(root: Path) -> Stored:
+    """The tree as it is; where there is no folder yet, an empty one.
+
+    Raises:
+        DefinitionStoreError: a change that was interrupted cannot be finished.
+    """
+    return Stored(root, read_files(root) if root.is_dir() else Files())
+
+
+def key_of(document: Document) -> Key | None:
+    """The entity that the document declares, as far as it can be seen."""
+    data = document.data if isinstance(document.data, dict) else {}
+    kind, name = data.get("kind"), data.get("name")
+    return (kind, name) if isinstance(kind, str) and isinstance(name, str) else None
+
+
+def as_json(document: Document) -> str:
+    """What the document says, as JSON."""
+    return json.dumps(document.data, indent=2, ensure_ascii=False) + "\n"
+
+
+def text_of(raw: bytes) -> str:
+    """The text of a file that was read without problems."""
+    return raw.decode("utf-8-sig")
+
+
+def masked(text: str) -> str:
+    """The text with stars for the values of storage options, but for names of environment variables."""
+    try:
+        secrets = [node for root in compose_documents(text) for node in secret_values(root, names=False)]
+    except YAMLError:
+        return text
+    return "\n".join(hide_secrets(line, number, secrets) for number, line in enumerate(text.split("\n")))

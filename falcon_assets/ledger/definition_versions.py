@@ -1,0 +1,163 @@
+"""Which definitions entities have had: what is new is written down, and read again by name and number."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import Connection, Engine, func, insert, select, tuple_
+
+from falcon_assets.catalog.definition_texts import DefinitionTexts, read_definition_texts, tree_fingerprint
+from falcon_assets.catalog.stored_tree import Key
+from falcon_assets.errors import printable
+from falcon_assets.ledger.locks import lock_in_transaction
+from falcon_assets.ledger.tables import DEFINITION_TREES, DEFINITION_VERSIONS
+from falcon_assets.ledger.upsert import upsert
+
+_LOCK = "falcon definition versions"
+_LOAD = "load"
+
+
+@dataclass(frozen=True)
+class DefinitionVersion:
+    """A definition that an entity has had.
+
+    Attributes:
+        kind: Of the entity.
+        name: Of the entity.
+        version: Its number, from 1.
+        text: As it was stored, with stars for secrets; None: the entity was deleted.
+        text_hash: SHA-256 of the text.
+        workflow_hash: SHA-256 of the files of its workflows; None: it has none.
+        since: When it was taken up, on the falcon clock.
+        operation: The command that brought it; ``load``: it was found in the tree.
+        actor: The user who gave the command, or whose process found it.
+        reason: In the words of who gave the command.
+    """
+
+    kind: str
+    name: str
+    version: int
+    text: str | None
+    text_hash: str | None
+    workflow_hash: str | None
+    since: datetime
+    operation: str
+    actor: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class Recorder:
+    """Who writes versions down, and why.
+
+    Attributes:
+        actor: The user of the operating system.
+        operation: The command that changed the tree.
+        reason: Why.
+        keys: The entities that the command changed: only those are written down; of a load, all.
+    """
+
+    actor: str
+    operation: str = _LOAD
+    reason: str = ""
+    keys: frozenset[Key] = field(default=frozenset())
+
+
+def record_definitions(engine: Engine, root: Path, now: datetime, recorder: Recorder) -> int:
+    """Writes down what is new in the tree since the last time; the number of versions.
+
+    One statement and no parsing where nothing is. Several processes may do it at once: whoever comes last has read the
+    tree last.
+
+    Raises:
+        InvalidDefinitionsError: the definitions have problems; nothing is written down.
+        DefinitionStoreError: a change of the tree that was interrupted cannot be finished.
+    """
+    with engine.connect() as connection:
+        if _is_recorded(connection, root):
+            return 0
+    with engine.begin() as connection:
+        lock_in_transaction(connection, _LOCK)
+        if not root.is_dir() or _is_recorded(connection, root):
+            return 0
+        texts = read_definition_texts(root)
+        if not texts.by_key and recorder.operation == _LOAD:  # such a tree is not loaded
+            return 0
+        new = list(_new_rows(connection, root, texts, recorder.keys))
+        mine = [row for row in new if recorder.operation == _LOAD or (row["kind"], row["name"]) in recorder.keys]
+        said = {"operation": recorder.operation, "actor": recorder.actor, "reason": recorder.reason}
+        by = {name: printable(text) for name, text in said.items()}  # PostgreSQL takes no byte that is not UTF-8
+        if mine:
+            connection.execute(insert(DEFINITION_VERSIONS), [{**row, **by, "since": now} for row in mine])
+        if len(mine) == len(new):  # else somebody else writes down what is left: another command, or the next load
+            tree = {"root": _name_of(root), "fingerprint": texts.fingerprint, "workflows": list(texts.workflows)}
+            upsert(connection, DEFINITION_TREES, [{**tree, "entities": [list(key) for key in texts.by_key]}])
+    return len(mine)
+
+
+def definition_history(connection: Connection, kind: str, name: str) -> list[DefinitionVersion]:
+    """The versions of an entity, the oldest first; none where none was recorded."""
+    table = DEFINITION_VERSIONS
+    found = connection.execute(
+        select(table).where(table.c.kind == kind, table.c.name == name).order_by(table.c.version)
+    )
+    return [DefinitionVersion(**row._mapping) for row in found]
+
+
+def recorded_kinds(connection: Connection, name: str) -> list[str]:
+    """The kinds of which an entity of that name was recorded."""
+    table = DEFINITION_VERSIONS
+    found = connection.execute(select(table.c.kind).where(table.c.name == name).distinct().order_by(table.c.kind))
+    return list(found.scalars())
+
+
+def _is_recorded(connection: Connection, root: Path) -> bool:
+    table = DEFINITION_TREES
+    known = select(table.c.fingerprint, table.c.workflows).where(table.c.root == _name_of(root))
+    row = connection.execute(known).one_or_none()
+    return row is not None and root.is_dir() and tree_fingerprint(root, row.workflows) == row.fingerprint
+
+
+def _name_of(root: Path) -> str:
+    return printable(str(root))
+
+
+def _new_rows(
+    connection: Connection, root: Path, texts: DefinitionTexts, told: frozenset[Key]
+) -> Iterator[dict[str, Any]]:
+    """What differs from the latest versions; ``told``: what was perhaps deleted, besides what was in the tree."""
+    latest = _latest(connection)
+
+    def row(key: Key, text: str | None, hashes: tuple[str | None, str | None]) -> dict[str, Any]:
+        number = latest[key].version + 1 if key in latest else 1
+        numbered = {"kind": key[0], "name": key[1], "version": number, "text": text}
+        return {**numbered, "text_hash": hashes[0], "workflow_hash": hashes[1]}
+
+    for key, one in texts.by_key.items():
+        before, hashes = latest.get(key), (one.text_hash, one.workflow_hash)
+        if before is None or (before.text_hash, before.workflow_hash) != hashes:
+            yield row(key, one.text, hashes)
+    for key in sorted((_gone(connection, root) | told) - texts.by_key.keys()):
+        if key in latest and latest[key].text_hash is not None:
+            yield row(key, None, (None, None))
+
+
+def _latest(connection: Connection) -> dict[Key, Any]:
+    table = DEFINITION_VERSIONS.c
+    newest = select(table.kind, table.name, func.max(table.version)).group_by(table.kind, table.name)
+    columns = (table.kind, table.name, table.version, table.text_hash, table.workflow_hash)
+    found = select(*columns).where(tuple_(table.kind, table.name, table.version).in_(newest))
+    return {(row.kind, row.name): row for row in connection.execute(found)}
+
+
+def _gone(connection: Connection, root: Path) -> set[Key]:
+    """What was in this tree, and is in no other of this database."""
+    before: set[Key] = set()
+    elsewhere: set[Key] = set()
+    for row in connection.execute(select(DEFINITION_TREES.c.root, DEFINITION_TREES.c.entities)):
+        (before if row.root == _name_of(root) else elsewhere).update((kind, name) for kind, name in row.entities)
+    return before - elsewhere

@@ -1,0 +1,143 @@
+"""The definitions that an entity has had: listed, compared with the present one, and restored."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from difflib import unified_diff
+from pathlib import Path
+from typing import Any
+
+from falcon_assets.catalog.stored_tree import Stored, masked, read_tree
+from falcon_assets.catalog.yaml_files.documents import Files, read_file
+from falcon_assets.errors import UnknownEntityError, printable
+from falcon_assets.ledger.definition_versions import DefinitionVersion, definition_history, recorded_kinds
+from falcon_assets.operations.entities.changes import Plan, plan_submit, plan_update
+from falcon_assets.operations.entities.changing import change
+from falcon_assets.operations.entities.results import OperationResult, Request
+from falcon_assets.operations.installation import Installation
+
+
+@dataclass(frozen=True)
+class History:
+    """The recorded definitions of an entity.
+
+    Attributes:
+        kind: Of the entity.
+        name: Of the entity.
+        versions: The oldest first.
+        present: The definition in the tree now; None: the entity is not there.
+    """
+
+    kind: str
+    name: str
+    versions: Sequence[DefinitionVersion]
+    present: str | None
+
+    @property
+    def is_recorded(self) -> bool:
+        """Whether the present definition is the latest version."""
+        return bool(self.versions) and self.versions[-1].text == self.present
+
+    def as_data(self) -> dict[str, Any]:
+        """What ``--json`` prints."""
+        items = [{**vars(one), "since": one.since.isoformat()} for one in self.versions]
+        return {"items": items, "total": len(items), "next": None, "recorded": self.is_recorded}
+
+
+@dataclass(frozen=True)
+class VersionDiff:
+    """How the present definition differs from a version.
+
+    Attributes:
+        kind: Of the entity.
+        name: Of the entity.
+        version: The version.
+        diff: As a unified diff; empty: it does not.
+    """
+
+    kind: str
+    name: str
+    version: int
+    diff: str
+
+
+def entity_history(installation: Installation, name: str, kind: str | None = None) -> History:
+    """The recorded versions of an entity, deleted ones too.
+
+    Raises:
+        UnknownEntityError: nothing of that name was recorded, or there are several and ``kind`` is not given.
+        SettingsError: the database cannot be reached.
+    """
+    name = printable(name)  # PostgreSQL takes no byte that is not UTF-8, and no entity has another name
+    with installation.database.connect() as connection:
+        kinds = [kind] if kind else recorded_kinds(connection, name)
+        if len(kinds) > 1:
+            found = " and ".join(f"a {one}" for one in kinds)
+            raise UnknownEntityError(f"there is {found} {name!r}: say which one with --kind")
+        versions = definition_history(connection, kinds[0], name) if kinds else []
+    if not versions:
+        what = f"{kind or 'an entity'} {name!r}"
+        raise UnknownEntityError(f"no definition of {what} is recorded: a load of the code location does that")
+    stored = read_tree(installation.settings.entity_defs)
+    document = stored.by_key.get((kinds[0], name))
+    present = masked(stored.text(document).strip("\n") + "\n") if document else None
+    return History(kinds[0], name, versions, present)
+
+
+def entity_diff(
+    installation: Installation, name: str, version: int | None = None, kind: str | None = None
+) -> VersionDiff:
+    """How the definition in the tree differs from a version; raises as :func:`entity_history`.
+
+    Args:
+        installation: Whose tree.
+        name: Of the entity.
+        version: Its number; None: the last one with another text than the present one, else the latest.
+        kind: Of what kind.
+    """
+    history = entity_history(installation, name, kind)
+    others = [one for one in history.versions if one.text != history.present]
+    old = _version(history, (others or history.versions)[-1].version if version is None else version)
+    lines = unified_diff(
+        _lines(old.text), _lines(history.present), f"{name} version {old.version}", f"{name} now", lineterm=""
+    )
+    return VersionDiff(history.kind, name, old.version, "".join(f"{line}\n" for line in lines))
+
+
+def restore_entity(installation: Installation, version: int, request: Request) -> OperationResult:
+    """Gives the entity that ``request`` names the definition of a version; one that was deleted is submitted again.
+
+    Workflow files are not restored.
+
+    Raises:
+        UnknownEntityError: that version is not recorded, or it is one in which the entity was deleted.
+        InvalidDefinitionsError: the tree would have problems.
+        DefinitionStoreError: the tree cannot be changed.
+        SettingsError: the database cannot be reached.
+    """
+    history = entity_history(installation, request.given[0], request.kind)
+    text = _version(history, version).text
+    if text is None:
+        raise UnknownEntityError(f"in version {version} {history.kind} {history.name!r} was deleted: use another one")
+    given = Files()
+    read_file(Path(f"{history.name} version {version}"), text.encode(), given)
+
+    def plan(stored: Stored, _: Request) -> Plan:
+        plan_of = plan_update if (history.kind, history.name) in stored.by_key else plan_submit
+        return plan_of(stored, Stored(stored.root, given))
+
+    return change(installation, "restore", request, plan)
+
+
+def _version(history: History, number: int) -> DefinitionVersion:
+    for one in history.versions:
+        if one.version == number:
+            return one
+    raise UnknownEntityError(
+        f"{history.kind} {history.name!r} has no version {number}: there are 1 to {history.versions[-1].version}"
+    )
+
+
+def _lines(text: str | None) -> list[str]:
+    return (text or "").removesuffix("\n").split("\n") if text else []
