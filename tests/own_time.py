@@ -12,7 +12,7 @@ class OwnTime:
     def time(self) -> float:
         return self.now
 
-    monotonic = time
+    monotonic = perf_counter = time
 
     def sleep(self, seconds: float) -> None:
         self.slept.append(seconds)

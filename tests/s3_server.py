@@ -5,11 +5,12 @@ from __future__ import annotations
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+
+from tests.waiting import wait_until
 
 KEY, SECRET = "AKIAF4LC0NTEST", "s3cr3t/of+the/lake"
 """Credentials that must be seen nowhere."""
@@ -26,20 +27,17 @@ def s3_server(folder: Path) -> Iterator[str]:
         command = [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)]
         server = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT)
     try:
-        deadline = time.monotonic() + 60
-        while not _listens(port):
+
+        def listens() -> bool:
             assert server.poll() is None, (folder / "s3.log").read_text()
-            assert time.monotonic() < deadline, "the S3 server did not listen"
-            time.sleep(0.05)
+            with socket.socket() as asking:
+                return asking.connect_ex(("127.0.0.1", port)) == 0
+
+        wait_until(listens, what="the S3 server")
         yield f"http://127.0.0.1:{port}"
     finally:
         server.kill()
         server.wait()
-
-
-def _listens(port: int) -> bool:
-    with socket.socket() as probe:
-        return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
 def lake(url: str, name: str = "lake", bucket: str = "lake", execute: str = "local[2]") -> dict[str, Any]:

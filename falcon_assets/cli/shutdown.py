@@ -11,7 +11,8 @@ from contextlib import contextmanager, suppress
 
 GRACE_SECONDS = 8.0
 """For what is finished in order: the record of what was done, sessions of Spark, the embedded database."""
-_CLEANUP_SECONDS = 1.5
+CLEAN_UP_SECONDS = 1.5
+"""For what is done instead, where that was not in time."""
 _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -61,7 +62,7 @@ def ends_in_time(last_words: str, clean_up: Callable[[], object]) -> Iterator[No
 def _end_now(code: int, last_words: str, clean_up: Callable[[], object]) -> None:
     cleaning = threading.Thread(target=clean_up, daemon=True)
     cleaning.start()
-    cleaning.join(_CLEANUP_SECONDS)
+    cleaning.join(CLEAN_UP_SECONDS)
     with suppress(OSError):
         cursor = "\r\x1b[?25h" if os.isatty(1) else ""  # a progress display has hidden it
         os.write(1, f"{cursor}{last_words}\n".encode())

@@ -5,8 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import pytest
 import sqlalchemy
@@ -15,9 +14,11 @@ from sqlalchemy import Engine, text
 
 from falcon_assets.ledger.locks import locked, try_lock
 from falcon_assets.orchestration.platform.reconnecting import wait_out_restarts
-from falcon_assets.orchestration.runs.run_locks import RETAKEN_WITHIN_SECONDS, LockWaitError, RunLocks, run_lock
+from falcon_assets.orchestration.runs.run_locks import LockWaitError, RunLocks, run_lock
+from tests.waiting import wait_until
 
 RUN = run_lock("17", "sum-up", "primary")
+GIVE_UP_SECONDS = 120
 
 
 @pytest.fixture(scope="module")
@@ -43,15 +44,6 @@ def taken(engine: Engine, *names: str) -> set[str]:
         return locked(connection, names)
 
 
-def soon(condition: Callable[[], bool], seconds: float = RETAKEN_WITHIN_SECONDS) -> bool:
-    give_up = time.monotonic() + seconds
-    while not condition():
-        if time.monotonic() > give_up:
-            return False
-        time.sleep(0.05)
-    return True
-
-
 def test_the_lock_is_held_while_the_run_works(engine: Engine) -> None:
     assert taken(engine, RUN) == set()
     with hold(engine) as one:
@@ -69,7 +61,7 @@ def test_one_of_two_takes_a_lock_and_the_other_one_can_wait(engine: Engine) -> N
         waiting = threading.Thread(target=second.wait_for, args=("an instance",))
         waiting.start()
         first.release("an instance")
-        waiting.join(10)
+        waiting.join(GIVE_UP_SECONDS)
         assert not waiting.is_alive()
         assert not first.take("an instance")
 
@@ -88,7 +80,7 @@ def test_whoever_waits_is_told_when_the_run_is_interrupted(engine: Engine) -> No
         waiting = threading.Thread(target=wait, args=(second,))
         waiting.start()
         second.stop_waiting()
-        waiting.join(10)
+        waiting.join(GIVE_UP_SECONDS)
     assert list(map(str, refused)) == ["the run is interrupted"]
 
 
@@ -103,7 +95,7 @@ def test_the_same_run_elsewhere_is_waited_for(engine: Engine) -> None:
         second = threading.Thread(target=enter)
         second.start()
         assert not entered.wait(0.2)
-    second.join(10)
+    second.join(GIVE_UP_SECONDS)
     assert entered.is_set()
 
 
@@ -115,7 +107,7 @@ def test_broken_off_sessions_are_taken_up_again_with_all_locks(engine: Engine) -
                 text("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'falcon run 17'")
             )
             assert list(ended.scalars()) == [True]
-        assert soon(lambda: taken(engine, RUN, "an instance") == {RUN, "an instance"})
+        wait_until(lambda: taken(engine, RUN, "an instance") == {RUN, "an instance"})
         assert one.sessions == 2
 
 
@@ -125,9 +117,9 @@ def test_a_lock_that_somebody_else_took_meanwhile_is_taken_when_it_is_free(engin
             connection.execute(
                 text("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'falcon run 17'")
             )
-            assert soon(lambda: try_lock(connection, RUN), 1)
-            assert soon(lambda: one.sessions == 2)
-        assert soon(lambda: taken(engine, RUN) == {RUN})
+            wait_until(lambda: try_lock(connection, RUN))
+            wait_until(lambda: one.sessions == 2)
+        wait_until(lambda: taken(engine, RUN) == {RUN})
 
 
 def test_a_restart_of_postgresql_is_survived(server: PostgresServer, engine: Engine) -> None:
@@ -138,10 +130,10 @@ def test_a_restart_of_postgresql_is_survived(server: PostgresServer, engine: Eng
         asking = threading.Thread(target=lambda: asked.append(one.take("another instance")))
         asking.start()
         server.start()
-        asking.join(RETAKEN_WITHIN_SECONDS)
+        asking.join(GIVE_UP_SECONDS)
         assert asked == [True]
         names = (RUN, "an instance", "another instance")
-        assert soon(lambda: taken(engine, *names) == set(names))
+        wait_until(lambda: taken(engine, *names) == set(names))
 
 
 def test_connections_wait_while_postgresql_restarts(server: PostgresServer, engine: Engine) -> None:
@@ -158,7 +150,7 @@ def test_connections_wait_while_postgresql_restarts(server: PostgresServer, engi
     asking = threading.Thread(target=ask)
     asking.start()
     server.start()
-    asking.join(20)
+    asking.join(GIVE_UP_SECONDS)
     assert found == [17]
     pooled.dispose()
 
@@ -173,8 +165,8 @@ def test_a_killed_process_holds_nothing(engine: Engine) -> None:
     url = engine.url.render_as_string(hide_password=False)
     process = subprocess.Popen([sys.executable, "-c", program, url, RUN])
     try:
-        assert soon(lambda: taken(engine, RUN) == {RUN}, 60)
+        wait_until(lambda: taken(engine, RUN) == {RUN})
     finally:
         process.kill()
         process.wait()
-    assert soon(lambda: taken(engine, RUN) == set())
+    wait_until(lambda: taken(engine, RUN) == set())

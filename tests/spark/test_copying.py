@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import time
 from functools import partial
 from pathlib import Path
 
@@ -16,8 +15,10 @@ from falcon_assets.model.cluster import Cluster
 from falcon_assets.planning.replication.options import ReplicationOptions
 from falcon_assets.spark.copying import copy_instance
 from falcon_assets.spark.session.sessions import session_for
+from falcon_assets.storage.copying import copy_task, throttle
 from falcon_assets.storage.copying.copy_progress import CopyProgress
 from tests.copy_sandbox import CopySandbox, some_files
+from tests.own_time import OwnTime
 
 
 @pytest.fixture
@@ -88,14 +89,15 @@ def test_a_failure_of_spark_is_said_in_a_sentence(local_cluster: Cluster, workin
 
 
 @pytest.mark.parametrize(("rate", "size"), [(4.0, 2 << 20), (0.5, 300_000)], ids=["one file", "many small files"])
-def test_map_bandwidth_is_kept(copies: CopySandbox, rate: float, size: int) -> None:
+def test_map_bandwidth_is_kept(copies: CopySandbox, monkeypatch: pytest.MonkeyPatch, rate: float, size: int) -> None:
     # Two tasks' worth of bytes at the rate of one: each task has a rate of its own.
     total = 8 << 20 if size > 1 << 20 else 1_200_000
     copies.write({f"part-{number}": os.urandom(size) for number in range(total // size)})
     with copies.copying(ReplicationOptions(map_bandwidth=rate)) as copy:
         assert len(copy.plan.tasks) == 1
-        started = time.monotonic()
+        own = OwnTime()
+        for module in (throttle, copy_task):
+            monkeypatch.setattr(module, "time", own)
         result = copy_instance(no_session, copy)
-        elapsed = time.monotonic() - started
-    assert result.bytes / (1 << 20) / result.task_seconds == pytest.approx(rate, rel=0.1)
-    assert elapsed >= 0.9 * result.task_seconds
+    assert result.bytes / (1 << 20) / result.task_seconds == pytest.approx(rate)
+    assert own.now == pytest.approx(result.task_seconds)

@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -22,6 +21,7 @@ from falcon_assets.storage.kinds.kind_of import kind_of
 from tests.builders import make_cluster, make_feed
 from tests.copy_sandbox import FLAG, PATH, CopySandbox, some_files
 from tests.s3_server import ENVIRON, KEY, SECRET, lake, s3_server
+from tests.waiting import wait_until
 
 
 @pytest.fixture(scope="module")
@@ -170,11 +170,12 @@ def test_a_killed_copy_is_resumed(archive: CopySandbox, url: str, bucket: str) -
     child = subprocess.Popen([sys.executable, "-c", PROGRAM, str(archive.home), url, bucket])
     store = archive.store()
     records = f"{store.staging}/copies"
-    deadline = time.monotonic() + 60
-    while not any(str(name).endswith(".jsonl") and "/records/" in str(name) for name in store.fs.find(records)):
+
+    def recorded() -> bool:
         assert child.poll() is None
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
+        return any(str(name).endswith(".jsonl") and "/records/" in str(name) for name in store.fs.find(records))
+
+    wait_until(recorded)
     child.send_signal(signal.SIGKILL)
     child.wait()
     assert not archive.is_complete()

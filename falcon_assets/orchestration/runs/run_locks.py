@@ -19,10 +19,10 @@ from falcon_assets.ledger.locks import try_lock, unlock
 from falcon_assets.model.instant import format_instant
 
 T = TypeVar("T")
-RETAKEN_WITHIN_SECONDS = 10.0
-"""After a restart of PostgreSQL every run that lives has its locks again within this time."""
 _CHECK_SECONDS = 2.0
 _RETRY_SECONDS = 0.5
+RETAKEN_WITHIN_SECONDS = 4 * (_CHECK_SECONDS + _RETRY_SECONDS)
+"""After a restart of PostgreSQL every run that lives has its locks again within this time."""
 _PATIENCE_SECONDS = 300.0
 """So long a lock is asked for while the database is away."""
 

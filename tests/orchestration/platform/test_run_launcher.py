@@ -7,7 +7,6 @@ import os
 import shutil
 import signal
 import sys
-import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
@@ -20,6 +19,7 @@ import pytest
 
 from falcon_assets.orchestration.mapping import run_tags
 from falcon_assets.settings import Settings
+from tests.waiting import wait_until
 
 T = TypeVar("T")
 CHECKOUT = Path(__file__).parents[3]
@@ -90,14 +90,6 @@ class Said:
     version: str
 
 
-def eventually(look: Callable[[], T | None], what: str, log: Callable[[], str], seconds: float = 120) -> T:
-    give_up = time.monotonic() + seconds
-    while (seen := look()) is None:
-        assert time.monotonic() < give_up, f"{what}: {log()}"
-        time.sleep(0.05)
-    return seen
-
-
 class Project:
     """A folder with a code location of ours, one that is not, and a daemon over both."""
 
@@ -131,8 +123,7 @@ class Project:
 
     def said(self, name: str) -> Said:
         file = self.folder / f"{name}.said"
-        said = eventually(lambda: json.loads(file.read_text()) if file.exists() else None, f"{name} runs", self.log)
-        return Said(**said)
+        return Said(**self.wait(lambda: json.loads(file.read_text()) if file.exists() else None, f"{name} runs"))
 
     def let_go(self, name: str) -> None:
         (self.folder / f"{name}.go").touch()
@@ -142,17 +133,14 @@ class Project:
         return run
 
     def ended(self, name: str) -> dg.DagsterRunStatus:
-        def look() -> dg.DagsterRunStatus | None:
-            run = self.run(name)
-            return run.status if run.is_finished else None
-
-        return eventually(look, f"{name} ends", self.log)
+        self.wait(lambda: self.run(name).is_finished, f"{name} ends")
+        return self.run(name).status
 
     def messages(self, name: str) -> list[str]:
         return [entry.user_message or entry.message for entry in self.instance.all_logs(self.run(name).run_id)]
 
-    def log(self) -> str:
-        return (self.folder / "daemon.log").read_text()[-4000:]
+    def wait(self, condition: Callable[[], T], what: str) -> T:
+        return wait_until(condition, 120, lambda: f"{what}: {(self.folder / 'daemon.log').read_text()[-4000:]}")
 
 
 def _family(process: psutil.Process) -> list[psutil.Process]:
@@ -212,7 +200,7 @@ def test_a_run_is_cancelled_from_any_process(project: Project) -> None:
     assert project.instance.run_launcher.terminate(project.run("cancelled").run_id)
     assert project.ended("cancelled") is dg.DagsterRunStatus.CANCELED
     assert not project.instance.run_launcher.terminate(project.run("cancelled").run_id)
-    eventually(lambda: None if worker.is_running() else True, "the worker ends", project.log)
+    project.wait(lambda: not worker.is_running(), "the worker ends")
 
 
 @pytest.mark.usefixtures("daemon")
@@ -223,7 +211,7 @@ def test_what_was_queued_when_definitions_broke_is_interrupted(project: Project,
     project.let_go("whole")
     (settings.entity_defs / "all.yaml").write_text(ENTITIES.replace("name:", "nme:"))
     project.request("broken")
-    eventually(lambda: project.instance.get_runs(dg.RunsFilter(tags={"name": "broken"})) or None, "queued", project.log)
+    project.wait(lambda: project.instance.get_runs(dg.RunsFilter(tags={"name": "broken"})), "queued")
     assert project.ended("broken") is dg.DagsterRunStatus.CANCELED
     why = "the entity definitions were changed and have problems now, which falcon validate shows"
     assert project.run("broken").tags[run_tags.INTERRUPTED] == why
@@ -248,7 +236,7 @@ def test_workers_end_with_the_daemon(project: Project, daemon: psutil.Popen, how
         assert pid in [one.pid for one in forked]
         process.send_signal(how)
         for one in forked:
-            eventually(lambda one=one: None if _is_alive(one) else True, f"{one.pid} ends", project.log)
+            project.wait(lambda one=one: not _is_alive(one), f"{one.pid} ends")
         ended = project.ended(name)
         if how is signal.SIGTERM:
             assert ended is dg.DagsterRunStatus.CANCELED

@@ -1,0 +1,54 @@
+"""A command that is told to end, and cannot: it ends itself."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from falcon_assets.cli.shutdown import CLEAN_UP_SECONDS, GRACE_SECONDS
+
+DEAF = """
+import signal, time
+from falcon_assets.cli import shutdown
+
+def clean_up():
+    print("cleaned up", flush=True)
+    time.sleep(CLEANS_UP_FOR)
+
+shutdown.GRACE_SECONDS, shutdown.CLEAN_UP_SECONDS = 0, PATIENCE
+with shutdown.ends_in_time("last words", clean_up):
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, lambda *_: None)
+    print("deaf", flush=True)
+    while True:
+        time.sleep(600)
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP], ids=lambda number: number.name)
+@pytest.mark.parametrize(
+    ("cleans_up_for", "patience", "said"),
+    [(0, 600, "cleaned up\nlast words\n"), (600, 0, "last words\n")],
+    ids=["cleans up", "cleans up for too long"],
+)
+def test_what_does_not_end_in_time_is_ended(
+    number: signal.Signals, cleans_up_for: int, patience: int, said: str
+) -> None:
+    program = DEAF.replace("CLEANS_UP_FOR", str(cleans_up_for)).replace("PATIENCE", str(patience))
+    with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True) as child:
+        assert child.stdout is not None
+        assert child.stdout.readline() == "deaf\n"
+        child.send_signal(number)
+        try:
+            out, _ = child.communicate(timeout=120)
+        finally:
+            child.kill()
+    assert said in out
+    assert child.returncode == 128 + number
+
+
+def test_both_together_are_the_ten_seconds_that_users_are_told() -> None:
+    assert GRACE_SECONDS + CLEAN_UP_SECONDS < 10
