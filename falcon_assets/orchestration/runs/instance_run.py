@@ -31,12 +31,12 @@ from falcon_assets.planning.instances.process_instance import (
 from falcon_assets.planning.rules.lateness import late_workflow
 from falcon_assets.spark.data.dataset import InputData, OutputData
 from falcon_assets.storage.cluster_store import ClusterStore
+from falcon_assets.storage.files.ability import Ability
 from falcon_assets.storage.instances.data_version import DataVersion, count_files
 from falcon_assets.storage.instances.instance_files import InstanceFiles
 from falcon_assets.storage.kinds.available_instances import AvailableInstances
 from falcon_assets.storage.kinds.kind_of import kind_of
 from falcon_assets.storage.kinds.publishing import InstancePublication
-from falcon_assets.storage.kinds.storage_kind import Ability
 from falcon_assets.storage.output_target import OutputTarget
 
 Evicted: TypeAlias = Callable[[str, Sequence[datetime]], Mapping[datetime, datetime]]

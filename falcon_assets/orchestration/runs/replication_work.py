@@ -32,9 +32,9 @@ from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.copying.copy_progress import CopyProgress
 from falcon_assets.storage.copying.copy_publication import publish_if_complete
 from falcon_assets.storage.copying.instance_copy import CopyResult, InstanceCopy
+from falcon_assets.storage.files.ability import Ability
 from falcon_assets.storage.instances.data_version import DataVersion
 from falcon_assets.storage.kinds.kind_of import kind_of
-from falcon_assets.storage.kinds.storage_kind import Ability
 from falcon_assets.storage.output_target import OutputTarget
 
 Copying: TypeAlias = Callable[[str, CopyProgress], object]

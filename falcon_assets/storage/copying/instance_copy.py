@@ -20,6 +20,7 @@ from falcon_assets.storage.copying.copy_task import CopyJob, TaskSummary, join, 
 from falcon_assets.storage.copying.file_copy import Attributes
 from falcon_assets.storage.copying.listed_files import list_files
 from falcon_assets.storage.errors import driver_explained
+from falcon_assets.storage.files.ability import Ability
 
 _SHOWN_FAILURES = 5
 
@@ -226,8 +227,8 @@ class InstanceCopy:
             raise StorageError(
                 f"{self._where}: an object store publishes by setting the flag: declare availability_flag"
             )
-        preserved = self._options.preserved
-        if preserved and not (self._source.files.has_attributes and self._target.store.files.has_attributes):
+        preserved, cannot = self._options.preserved, self._source.files.cannot | target.store.files.cannot
+        if preserved and not cannot.isdisjoint((Ability.MODES, Ability.TIMES)):
             raise StorageError(f"{self._where}: object stores have nothing of {', '.join(preserved)}: remove it")
 
     def _explained(self) -> AbstractContextManager[None]:

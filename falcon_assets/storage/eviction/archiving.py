@@ -7,6 +7,7 @@ from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.copying.copy_publication import publish_parts
 from falcon_assets.storage.copying.copy_target import ARCHIVING, CopyTarget
 from falcon_assets.storage.copying.instance_copy import InstanceCopy
+from falcon_assets.storage.files.ability import Ability
 from falcon_assets.storage.kinds.kind_of import kind_of
 from falcon_assets.storage.output_target import OutputTarget
 from falcon_assets.storage.staging import TO_ARCHIVE
@@ -62,8 +63,10 @@ def _copy(source: ClusterStore, path: str, store: ClusterStore, archive_path: st
     marker = f"{source.path(path)}/{flag}"
     is_complete = flag is not None and source.fs.isfile(marker)
     target = _copy_target(store, archive_path, flag if is_complete else None)
-    keeps = source.files.has_attributes and store.files.has_attributes
-    options = ReplicationOptions(preserve_permission=keeps, preserve_times=keeps)
+    cannot = kind_of(source).cannot | kind_of(store).cannot
+    options = ReplicationOptions(
+        preserve_permission=Ability.MODES not in cannot, preserve_times=Ability.TIMES not in cannot
+    )
     with InstanceCopy(source, path, target, lambda _: True, options) as copy:
         result = copy.finish(copy.run_here())
     if result.to_publish:

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 from fsspec import AbstractFileSystem
 
+from falcon_assets.storage.files.ability import Ability
 from falcon_assets.storage.files.checksum import checksum
 
 
@@ -21,8 +22,8 @@ class FileAccess(ABC):
 
     requests: ClassVar[int]
     """How many files to read or write at once: with those of another host, more than one gain time."""
-    has_attributes: ClassVar[bool]
-    """Whether files have owners, permissions and times that anybody may set."""
+    cannot: ClassVar[frozenset[Ability]]
+    """What nobody can do with it."""
 
     def __init__(self, fs: AbstractFileSystem) -> None:
         self.fs = fs

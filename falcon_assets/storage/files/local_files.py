@@ -21,7 +21,8 @@ class LocalFiles(FileAccess):
     """See :class:`FileAccess`."""
 
     requests = 1
-    has_attributes = True
+    cannot = frozenset()
+    tells_changes = True
 
     def refresh(self) -> None:
         pass  # nothing is remembered
@@ -34,10 +35,6 @@ class LocalFiles(FileAccess):
 
     def is_mounted(self, root: str) -> bool:
         return os.path.isdir(root)  # noqa: PTH112 - a text
-
-    @property
-    def tells_changes(self) -> bool:
-        return True
 
     def changed_at(self, entry: Mapping[str, Any]) -> datetime | None:
         if entry.get("islink") and entry.get("type") != "directory":

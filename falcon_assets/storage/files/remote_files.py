@@ -9,6 +9,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from falcon_assets.errors import StorageError
+from falcon_assets.storage.files.ability import Ability
 from falcon_assets.storage.files.entry import ETAGS, MODIFIED, modified_at
 from falcon_assets.storage.files.file_access import FileAccess
 
@@ -23,7 +24,7 @@ class RemoteFiles(FileAccess):
     """See :class:`FileAccess`."""
 
     requests = 16
-    has_attributes = False
+    cannot = frozenset(Ability)
 
     def refresh(self) -> None:
         self.fs.invalidate_cache()

@@ -13,6 +13,7 @@ from falcon_assets.planning.instances.instance_paths import InstancePaths
 from falcon_assets.planning.landing.old_folders import FolderPass
 from falcon_assets.planning.retention.eviction import StoredInstance
 from falcon_assets.storage.errors import driver_explained, explained
+from falcon_assets.storage.files.ability import Ability
 from falcon_assets.storage.instances.data_version import DataVersion, fingerprint
 from falcon_assets.storage.instances.instance_files import Listing, list_instance
 from falcon_assets.storage.instances.old_folders import Visit, visits
@@ -25,6 +26,10 @@ _NO_PLACE = (errno.ELOOP, errno.ENAMETOOLONG)
 
 class FileStorage(StorageKind):
     """Instances that are files, or folders of files, on the store's file system."""
+
+    @property
+    def cannot(self) -> frozenset[Ability]:
+        return self.store.files.cannot
 
     def require_there(self) -> None:
         root = self.store.path("")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from falcon_assets.storage.cluster_store import ClusterStore
-from falcon_assets.storage.files.local_files import LocalFiles
+from falcon_assets.storage.files.ability import Ability
 from falcon_assets.storage.kinds.objects.object_storage import ObjectStorage
 from falcon_assets.storage.kinds.renaming.renaming_storage import RenamingStorage
 from falcon_assets.storage.kinds.storage_kind import StorageKind
@@ -11,4 +11,4 @@ from falcon_assets.storage.kinds.storage_kind import StorageKind
 
 def kind_of(store: ClusterStore) -> StorageKind:
     """The instances of ``store``, by the protocol of its kind."""
-    return RenamingStorage(store) if isinstance(store.files, LocalFiles) else ObjectStorage(store)
+    return ObjectStorage(store) if Ability.RENAME in store.files.cannot else RenamingStorage(store)

@@ -6,14 +6,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime
-from enum import Enum
-from typing import ClassVar
 
 from falcon_assets.model.feed import Feed
 from falcon_assets.planning.landing.old_folders import FolderPass
 from falcon_assets.planning.retention.eviction import StoredInstance, StoredLocation
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.copying.copy_target import REPLICATING, CopyRules, CopyTarget
+from falcon_assets.storage.files.ability import Ability
 from falcon_assets.storage.instances.data_version import DataVersion
 from falcon_assets.storage.instances.instance_files import Listing
 from falcon_assets.storage.instances.old_folders import Visit
@@ -25,21 +24,6 @@ READERS_SECONDS = 60.0
 """How long a reader may take to list one folder."""
 
 
-class Ability(Enum):
-    """What not every kind of storage can do."""
-
-    RENAME = "rename"
-    """To exchange an instance in one step: without it, what is written in several steps is written in its place."""
-    LOCK = "lock"
-    """To keep others away, until the holder ends in whatever way."""
-    MODES = "modes"
-    """To keep owners and permissions."""
-    TIMES = "times"
-    """To keep the times of files."""
-    SPARK_OUTPUT = "outputs of workflows"
-    """To be written to by Spark."""
-
-
 class StorageKind(ABC):
     """The instances on a store; each is named by its path below the store's root, whatever lies there.
 
@@ -47,12 +31,14 @@ class StorageKind(ABC):
     ability by name.
     """
 
-    cannot: ClassVar[frozenset[Ability]]
-    """What it cannot do."""
-
     def __init__(self, store: ClusterStore) -> None:
         self.store = store
         """The store."""
+
+    @property
+    @abstractmethod
+    def cannot(self) -> frozenset[Ability]:
+        """What it cannot do."""
 
     @abstractmethod
     def require_there(self) -> None:

@@ -16,12 +16,12 @@ from falcon_assets.planning.retention.eviction import StoredInstance, StoredLoca
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.copying.copy_target import ARCHIVING
 from falcon_assets.storage.eviction.evicting import Evicted, evict
+from falcon_assets.storage.files.ability import Ability
 from falcon_assets.storage.files.path_lock import path_lock
 from falcon_assets.storage.instances.data_version import fingerprint
 from falcon_assets.storage.instances.stored_instances import stored_instances
 from falcon_assets.storage.kinds.kind_of import kind_of
 from falcon_assets.storage.kinds.renaming import set_aside
-from falcon_assets.storage.kinds.storage_kind import Ability
 from falcon_assets.storage.output_target import OutputTarget
 from falcon_assets.storage.staging import TO_ARCHIVE, copies_folder, place_key
 from tests.builders import VALIDITY, make_cluster, make_feed

@@ -181,7 +181,7 @@ def test_listing_costs_parents_not_instances(store: ClusterStore) -> None:
     assert listings(lambda: found(store, feed, datetime(2005, 1, 1, tzinfo=timezone.utc))) == 1 + 10 + 10 + 10
 
 
-def listings(look: Callable[[], object]) -> int:
+def listings(ask: Callable[[], object]) -> int:
     """How many folders one call lists, counted in a process of its own, as audit hooks are for ever."""
     reading, writing = os.pipe()
     child = os.fork()
@@ -194,7 +194,7 @@ def listings(look: Callable[[], object]) -> int:
                 count += event in ("os.scandir", "os.listdir")
 
             sys.addaudithook(hook)
-            look()
+            ask()
             os.write(writing, str(count).encode())
         finally:
             os._exit(0)  # an error must not go on as a second pytest

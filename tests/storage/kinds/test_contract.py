@@ -18,8 +18,9 @@ from falcon_assets.model.instant import parse_instant
 from falcon_assets.planning.landing.old_folders import FolderPass
 from falcon_assets.planning.retention.eviction import StoredInstance, StoredLocation
 from falcon_assets.storage.cluster_store import ClusterStore
+from falcon_assets.storage.files.ability import Ability
 from falcon_assets.storage.kinds.kind_of import kind_of
-from falcon_assets.storage.kinds.storage_kind import Ability, StorageKind
+from falcon_assets.storage.kinds.storage_kind import StorageKind
 from falcon_assets.storage.output_target import OutputTarget
 from falcon_assets.storage.staging import copies_folder
 from tests.builders import make_cluster, make_feed

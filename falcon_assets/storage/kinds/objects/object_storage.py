@@ -13,14 +13,12 @@ from falcon_assets.storage.kinds.objects.publication import ObjectPublication
 from falcon_assets.storage.kinds.objects.removal import ObjectRemoval
 from falcon_assets.storage.kinds.publishing import InstancePublication
 from falcon_assets.storage.kinds.removing import Removal
-from falcon_assets.storage.kinds.storage_kind import READERS_SECONDS, Ability, StorageKind
+from falcon_assets.storage.kinds.storage_kind import READERS_SECONDS, StorageKind
 from falcon_assets.storage.output_target import OutputTarget
 
 
 class ObjectStorage(FileStorage):
     """The availability flag is the switch: it goes before anything of an instance does, and comes last."""
-
-    cannot = frozenset(Ability)
 
     def publish(self, key: str, outputs: Mapping[str, OutputTarget]) -> AbstractContextManager[InstancePublication]:
         return ObjectPublication(self.store, key, outputs)

@@ -27,8 +27,6 @@ class RenamingStorage(FileStorage):
     What went stays aside for a minute or two, for the sake of those who are reading it.
     """
 
-    cannot = frozenset()
-
     def publish(self, key: str, outputs: Mapping[str, OutputTarget]) -> AbstractContextManager[InstancePublication]:
         return RenamePublication(self.store, key, outputs)
 
