@@ -82,24 +82,24 @@ _WORDS: dict[Any, str] = {
     bool: "`true` `false`",
     int: "whole number",
 }
-_MARK = re.compile(r"^<!-- (\w+)(?:: (\w+))? -->$", re.MULTILINE)
+_COMMENT = re.compile(r"^<!-- (\w+)(?:: (\w+))? -->$", re.MULTILINE)
 
 
 def on_page_markdown(markdown: str, **_: Any) -> str:
     """Called by MkDocs with the text of each page."""
-    return _MARK.sub(_generated, markdown)
+    return _COMMENT.sub(_generated, markdown)
 
 
-def _generated(mark: re.Match[str]) -> str:
-    if mark[1] == "table" and mark[2] in TABLES:
-        return table(TABLES[mark[2]])
-    if mark[1] == "counterparts" and mark[2] in KINDS:
-        return counterparts(KINDS[mark[2]])
-    if mark[1] == "engines":
+def _generated(comment: re.Match[str]) -> str:
+    if comment[1] == "table" and comment[2] in TABLES:
+        return table(TABLES[comment[2]])
+    if comment[1] == "counterparts" and comment[2] in KINDS:
+        return counterparts(KINDS[comment[2]])
+    if comment[1] == "engines":
         return "\n".join(f"#### {_engine(model)}\n\n{table(model)}" for model in ENGINES)
-    if mark[1] == "rooms":
+    if comment[1] == "rooms":
         return rooms()
-    raise PluginError(f"{mark[0]}: nothing of that name is generated")
+    raise PluginError(f"{comment[0]}: nothing of that name is generated")
 
 
 def counterparts(rules: Sequence[Rule]) -> str:
@@ -190,10 +190,12 @@ def _default(field: FieldInfo) -> str:
 
 def rooms() -> str:
     """The rooms of the package as a drawing, the highest first: their names, what they say they are, their parts."""
-    boxes, y = [], 1
-    for name in reversed(_rooms_lowest_first()):
+    boxes, y, order = [], 1, _lowest_first("PARTS")
+    for name in reversed(_lowest_first("ROOMS")):
         lines = [f"<tspan>{escape(line)}</tspan>" for line in wrap(_sentence(name), 98)]
-        parts = sorted(part.parent.name for part in (PACKAGE / name).glob("*/__init__.py"))
+        known = order.get(name, [""])
+        found = sorted(part.parent.name for part in (PACKAGE / name).glob("*/__init__.py"))
+        parts = sorted(found, key=lambda part: -known.index(part if part in known else ""))
         lines += [f'<tspan class="part">{line}</tspan>' for line in wrap("   ".join(parts), 76)]
         boxes.append(f'<rect x="40" y="{y}" width="719" height="{17 * len(lines) + 15}" rx="4"/>')
         boxes.append(f'<text x="52" y="{y + 21}" class="name">{name}</text>')
@@ -203,12 +205,11 @@ def rooms() -> str:
     return _DRAWING.format(height=y, body=arrow + "".join(boxes))
 
 
-def _rooms_lowest_first() -> list[str]:
-    """The order that the test of the layers holds."""
+def _lowest_first(name: str) -> Any:
+    """An order that the test of the layers checks."""
     tree = ast.parse((CHECKOUT / "tests" / "test_layers.py").read_text())
     assigned = {ast.unparse(node.targets[0]): node.value for node in tree.body if isinstance(node, ast.Assign)}
-    names: list[str] = ast.literal_eval(assigned["ROOMS"])
-    return names
+    return ast.literal_eval(assigned[name])
 
 
 def _sentence(room: str) -> str:
