@@ -155,11 +155,11 @@ def ended(graphql: Callable[..., Any]) -> Callable[[str], str]:
     """Waits for a run, by the query of the page, and gives its last status."""
 
     def wait(run_id: str) -> str:
-        def look() -> str | None:
+        def final() -> str | None:
             status: str = graphql(query("What became of a run"), id=run_id)["runOrError"]["status"]
             return status if status in ("SUCCESS", "FAILURE", "CANCELED") else None
 
-        return wait_until(look, 300, f"the end of run {run_id}")
+        return wait_until(final, 300, f"the end of run {run_id}")
 
     return wait
 
@@ -309,12 +309,12 @@ def test_which_partitions_are_there(
 def test_a_backfill_over_several_assets(
     launched: Launched, graphql: Callable[..., Any], recorded: Callable[..., dict[str, Any]]
 ) -> None:
-    def look() -> list[str] | None:
+    def final() -> list[str] | None:
         answer = graphql(query("What became of a backfill"), id=launched.backfill)["partitionBackfillOrError"]
         found = [run["status"] for run in answer["runs"]]
         return found if found and set(found) <= {"SUCCESS", "FAILURE", "CANCELED"} else None
 
-    statuses = wait_until(look, 300, "the end of the backfill's runs")
+    statuses = wait_until(final, 300, "the end of the backfill's runs")
     assert set(statuses) == {"SUCCESS"}
     for cluster in ("primary", "backup"):
         facts = recorded([cluster, "weather-daily"], "2013-01-02T00:00Z")

@@ -33,7 +33,7 @@ PATIENCE = 300.0
 BEGUN = (8, 28)
 """So many instances begin between two strikes: what is killed has got going again."""
 _AGAIN_SECONDS = 3.0
-"""What is not launched by then is looked at anew."""
+"""What is not launched by then is decided on anew."""
 UNFINISHED = [
     dg.DagsterRunStatus.NOT_STARTED,
     dg.DagsterRunStatus.QUEUED,
@@ -78,8 +78,8 @@ class Strikes:
 class Director:
     """A world on an installation, whose own daemon launches everything.
 
-    The director looks too, while nobody else does: what a look finds and asks for is the same, whoever looks, and it
-    learns by it what is still to come. It launches nothing.
+    The director decides too, while nobody else does: the decision is the same, whoever makes it, and says what is still
+    to come. It launches nothing.
     """
 
     def __init__(self, world: World, site: Site, store: EntityStore, settings: Settings, strikes: Strikes) -> None:
@@ -91,7 +91,7 @@ class Director:
         self._collectors = [Collector(store, cluster, self.settings) for cluster in store.clusters.values()]
         self._late_arrival = LateArrivalHandler(self.settings.now, store.process_workloads)
         self._coordinator = Coordinator(store, self.settings, store.process_workloads)
-        self._looked: tuple[int, float] = (-1, 0.0)
+        self._decided: tuple[int, float] = (-1, 0.0)
 
     def play(self, instance: dg.DagsterInstance) -> Ledger:
         """All of it; the ledger in the end."""
@@ -118,11 +118,11 @@ class Director:
             assert (found.left, found.problems) == (0, {})
 
     def _collected(self, ledger: Ledger) -> bool:
-        """Whether the daemon's collectors have looked through everything since the clock was put forward."""
+        """Whether the daemon's collectors have gone through everything since the clock was put forward."""
         self.site.ensure()
         with ledger.engine.connect() as connection:
-            looks = [at for name in self.store.clusters for at in queries.last_collected(connection, name).values()]
-        return min(looks) == self.settings.now()
+            collected = [at for name in self.store.clusters for at in queries.last_collected(connection, name).values()]
+        return min(collected) == self.settings.now()
 
     def _quiet(self, ledger: Ledger) -> bool:
         """Whether nothing is at work and nothing is to be launched; strikes in between, and mends what is broken."""
@@ -132,20 +132,20 @@ class Director:
             self._strike_runs(working)
             return False
         runs = ledger.instance.get_runs_count()
-        if self._looked[0] == runs and time.monotonic() < self._looked[1] + _AGAIN_SECONDS:
+        if self._decided[0] == runs and time.monotonic() < self._decided[1] + _AGAIN_SECONDS:
             return False  # the daemon has been told, and has not launched it yet
         with self.clock.alone(DECIDERS):
-            to_launch = self._look(ledger)
-            self._looked = (runs, time.monotonic())
+            to_launch = self._decide(ledger)
+            self._decided = (runs, time.monotonic())
             if to_launch or ledger.instance.get_runs(dg.RunsFilter(statuses=UNFINISHED), limit=1):
                 return False
             if self._killed(ledger):
                 self.clock.put(self.settings.now() + timedelta(minutes=1))  # when they are tried again
-                self._looked = (-1, 0.0)
+                self._decided = (-1, 0.0)
                 return False
         return True
 
-    def _look(self, ledger: Ledger) -> tuple[PlannedRun, ...]:
+    def _decide(self, ledger: Ledger) -> tuple[PlannedRun, ...]:
         self._late_arrival.decide(ledger)
         outlook = self._coordinator.decide(ledger)
         assert outlook.problems == {}

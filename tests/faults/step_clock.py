@@ -1,4 +1,4 @@
-"""One frozen clock for all processes of an installation, put forward by hand while nobody looks."""
+"""One frozen clock for all processes of an installation, put forward by hand while no sensor is evaluated."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 from falcon_assets.planning.time.clock import Clock
 
 COLLECTORS, DECIDERS = "collectors", "deciders"
-"""Who looks: those who find what landed, and those who decide what comes of it."""
+"""The sensors: those which find what landed, and those which decide what comes of it."""
 
 
 class StepClock(Clock):

@@ -92,13 +92,13 @@ def test_processes_share_the_work(engine: Engine, database: str, tmp_path: Path)
     assert content(engine) == alone
 
 
-def failing_at(look: int, history: History) -> History:
-    looks = 0
+def failing_at(call: int, history: History) -> History:
+    calls = 0
 
     def failing(connection: Connection, after: int, limit: int) -> tuple[Sequence[Logged], int | None]:
-        nonlocal looks
-        looks += 1
-        if looks == look:
+        nonlocal calls
+        calls += 1
+        if calls == call:
             raise ConnectionError("the history is away")
         return history(connection, after, limit)
 
@@ -153,10 +153,10 @@ def test_a_killed_folder_leaves_a_whole_number_of_chunks(engine: Engine, databas
 
 def test_rebuild_makes_the_same_and_leaves_the_rest_alone(engine: Engine) -> None:
     suspended = make_process()
-    looks = {column.name: hour(3) if column.nullable else "raw" for column in COLLECTED.c}
+    first = {column.name: hour(3) if column.nullable else "raw" for column in COLLECTED.c}
     with engine.begin() as connection:
         command(connection, suspended, Status.SUSPENDED, hour(1))
-        upsert(connection, COLLECTED, [looks])
+        upsert(connection, COLLECTED, [first])
     for end in range(0, len(FACTS) + 1, 60):
         fold(engine, history_of(FACTS[:end]))
     folded = content(engine)
@@ -168,7 +168,7 @@ def test_rebuild_makes_the_same_and_leaves_the_rest_alone(engine: Engine) -> Non
     with engine.begin() as connection:
         assert progress(connection, "primary") == {}
         assert statuses(connection, [suspended], hour(9)) == before
-        assert [dict(row._mapping) for row in connection.execute(select(COLLECTED))] == [looks]
+        assert [dict(row._mapping) for row in connection.execute(select(COLLECTED))] == [first]
 
 
 def test_readers_see_the_old_projection_until_the_new_one_is_complete(engine: Engine) -> None:
@@ -177,11 +177,11 @@ def test_readers_see_the_old_projection_until_the_new_one_is_complete(engine: En
     seen = []
     history = history_of(FACTS, [100])
 
-    def looking(connection: Connection, after: int, limit: int) -> tuple[Sequence[Logged], int | None]:
+    def watching(connection: Connection, after: int, limit: int) -> tuple[Sequence[Logged], int | None]:
         seen.append(content(engine))
         return history(connection, after, limit)
 
-    rebuild(engine, looking)
+    rebuild(engine, watching)
     assert len(seen) == 7
     assert all(one == old for one in seen)
     assert cursor(engine) == 600

@@ -16,7 +16,7 @@ ON, OFF = make_process(schedule=True), make_process(schedule=False)
 RUNNING, SUBMITTED, SUSPENDED = Status.RUNNING, Status.SUBMITTED, Status.SUSPENDED
 
 
-def look(engine: Engine, number: int, *entities: Feed | Process) -> dict[tuple[str, str], EntityStatus]:
+def said(engine: Engine, number: int, *entities: Feed | Process) -> dict[tuple[str, str], EntityStatus]:
     """What is said at that hour."""
     with engine.begin() as connection:
         return dict(statuses(connection, entities, hour(number)))
@@ -34,7 +34,7 @@ def written(engine: Engine) -> list[tuple[object, ...]]:
 
 def test_the_definition_says_it_first(engine: Engine) -> None:
     feed = make_feed(name="hourly-delays", schedule=True)
-    assert look(engine, 1, OFF, feed) == {
+    assert said(engine, 1, OFF, feed) == {
         KEY: EntityStatus(SUBMITTED, hour(1), commanded=False),
         ("feed", "hourly-delays"): EntityStatus(RUNNING, hour(1), commanded=False),
     }
@@ -45,43 +45,43 @@ def test_the_definition_says_it_first(engine: Engine) -> None:
 
 
 def test_a_second_query_changes_nothing(engine: Engine) -> None:
-    first = look(engine, 1, ON)
-    assert look(engine, 2, ON) == first
-    assert look(engine, 3) == {}
+    first = said(engine, 1, ON)
+    assert said(engine, 2, ON) == first
+    assert said(engine, 3) == {}
     assert written(engine) == [(*KEY, "RUNNING", hour(1), False)]
 
 
 def test_a_change_of_the_definition_counts_from_when_it_is_seen(engine: Engine) -> None:
-    look(engine, 1, OFF)
-    assert look(engine, 2, ON) == {KEY: EntityStatus(RUNNING, hour(2), commanded=False)}
-    assert look(engine, 3, ON) == {KEY: EntityStatus(RUNNING, hour(2), commanded=False)}
-    assert look(engine, 4, OFF) == {KEY: EntityStatus(SUBMITTED, hour(4), commanded=False)}
+    said(engine, 1, OFF)
+    assert said(engine, 2, ON) == {KEY: EntityStatus(RUNNING, hour(2), commanded=False)}
+    assert said(engine, 3, ON) == {KEY: EntityStatus(RUNNING, hour(2), commanded=False)}
+    assert said(engine, 4, OFF) == {KEY: EntityStatus(SUBMITTED, hour(4), commanded=False)}
 
 
 def test_commands_win_over_the_definition(engine: Engine) -> None:
-    look(engine, 1, ON)
+    said(engine, 1, ON)
     give(engine, ON, SUSPENDED, 2)
     for number, entity in ((3, ON), (4, OFF), (5, ON)):
-        assert look(engine, number, entity) == {KEY: EntityStatus(SUSPENDED, hour(2), commanded=True)}
+        assert said(engine, number, entity) == {KEY: EntityStatus(SUSPENDED, hour(2), commanded=True)}
     give(engine, ON, RUNNING, 6)
     for number, entity in ((7, ON), (8, OFF)):
-        assert look(engine, number, entity) == {KEY: EntityStatus(RUNNING, hour(6), commanded=True)}
+        assert said(engine, number, entity) == {KEY: EntityStatus(RUNNING, hour(6), commanded=True)}
 
 
 def test_a_command_to_what_nobody_checked_yet(engine: Engine) -> None:
     give(engine, OFF, RUNNING, 1)
-    assert look(engine, 2, OFF) == {KEY: EntityStatus(RUNNING, hour(1), commanded=True)}
+    assert said(engine, 2, OFF) == {KEY: EntityStatus(RUNNING, hour(1), commanded=True)}
 
 
 def test_a_command_for_the_status_it_has_keeps_its_beginning(engine: Engine) -> None:
-    look(engine, 1, ON)
+    said(engine, 1, ON)
     give(engine, ON, RUNNING, 5)
-    assert look(engine, 6, OFF) == {KEY: EntityStatus(RUNNING, hour(1), commanded=True)}
+    assert said(engine, 6, OFF) == {KEY: EntityStatus(RUNNING, hour(1), commanded=True)}
 
 
 def test_a_command_is_for_one_entity_only(engine: Engine) -> None:
     feed, other = make_feed(name="hourly-delays", schedule=True), make_process(name="other", schedule=True)
-    look(engine, 1, ON, feed, other)
+    said(engine, 1, ON, feed, other)
     give(engine, ON, SUSPENDED, 2)
     assert written(engine) == [
         ("feed", "hourly-delays", "RUNNING", hour(1), False),
@@ -91,16 +91,16 @@ def test_a_command_is_for_one_entity_only(engine: Engine) -> None:
 
 
 def test_a_query_does_not_undo_a_command_of_the_same_moment(engine: Engine) -> None:
-    look(engine, 1, OFF)
+    said(engine, 1, OFF)
     blocked = text(
         "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
     )
     with ThreadPoolExecutor(1) as pool:
         with engine.begin() as connection:
             command(connection, ON, SUSPENDED, hour(2))
-            looking = pool.submit(look, engine, 3, ON)  # it sees SUBMITTED by the old definition, and waits to write
+            asking = pool.submit(said, engine, 3, ON)  # it sees SUBMITTED by the old definition, and waits to write
             with engine.connect() as other:
-                while not looking.done() and not other.execute(blocked).scalar_one():
+                while not asking.done() and not other.execute(blocked).scalar_one():
                     other.rollback()
-        looking.result(20)
-    assert look(engine, 4, ON) == {KEY: EntityStatus(SUSPENDED, hour(2), commanded=True)}
+        asking.result(20)
+    assert said(engine, 4, ON) == {KEY: EntityStatus(SUSPENDED, hour(2), commanded=True)}

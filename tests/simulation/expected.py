@@ -12,7 +12,7 @@ ProcessKey = tuple[str, str, datetime]  # process, cluster, nominal time
 class Present:
     """What a feed instance is known to hold: its version, when it was seen, whether a late rerun published it.
 
-    Where it landed, ``unseen`` is the look before that: it came later. None = there was none, or it was published.
+    Where it landed, ``unseen`` is the tick before that: it came later. None = there was none, or it was published.
     """
 
     version: str

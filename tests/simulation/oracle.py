@@ -1,7 +1,7 @@
 """What must have happened in a simulation: a plain and slow program that shares no code with the system.
 
-It knows the rules only as they are written down for users: it steps through the moments at which the system
-looks, keeps everything in dictionaries, and works every question out again whenever it comes up. Runs take no
+It knows the rules only as they are written down for users: it steps through the moments at which sensors are
+evaluated, keeps everything in dictionaries, and works every question out again whenever it comes up. Runs take no
 time, since the clock of the simulation stands still while they are executed.
 """
 
@@ -57,7 +57,7 @@ class Oracle:
                 self.running_since[command.process] = now
 
     def _collect(self, now: datetime) -> None:
-        """The collector's look: all that is missing, and what was within its cut-off at the look before this one."""
+        """The collector's tick: all that is missing, and what was within its cut-off at the tick before this one."""
         unseen = max((tick for tick in self.world.ticks if tick < now), default=None)
         before = unseen or now
         for arrival in self.world.arrivals:

@@ -53,10 +53,10 @@ class Player:
             obey(self.world, self.store, self.ledger, now)
             self.ground.land(now)
             kinds: Sequence[str] = KINDS
-            while self._look(kinds):
+            while self._evaluated(kinds):
                 kinds = KINDS[1:]  # nothing lands while the clock stands still
 
-    def _look(self, kinds: Sequence[str]) -> bool:
+    def _evaluated(self, kinds: Sequence[str]) -> bool:
         """Every sensor of these kinds once, then the runs that they asked for; False when they asked for none."""
         requests: list[dg.RunRequest] = []
         names = [sensor.name for sensor in self.repository.sensor_defs]

@@ -1,4 +1,4 @@
-"""Two weeks of March 2013, New York's change of clocks among them: what is declared, what arrives, who looks when."""
+"""Two weeks of March 2013, New York's change of clocks among them: what is declared, what arrives, when ticks are."""
 
 from __future__ import annotations
 
@@ -215,7 +215,7 @@ EXTERNAL += [("flights", BACKUP, march(5, 18), march(9))]
 
 
 def make_world(seed: int, steps: range = range(280, 580)) -> World:
-    """The same world for the same seed; so many minutes are between two looks of the system."""
+    """The same world for the same seed; so many minutes are between two ticks."""
     random = Random(seed)
     ticks = [BEGIN + timedelta(minutes=17)]
     while ticks[-1] < END + hours(30):

@@ -110,7 +110,7 @@ class World(LedgerWorld):
             feed: [(event.partition or "")[11:13] for event in self.events(cluster, feed)] for feed in FEEDS[cluster]
         }
 
-    def looked_at(self, cluster: str) -> dict[str, str]:
+    def collected_at(self, cluster: str) -> dict[str, str]:
         with self.ledger.engine.connect() as connection:
             return {
                 feed: format_instant(time)[11:]
@@ -209,7 +209,7 @@ def test_a_feed_that_cannot_be_checked_is_reported_and_the_others_go_on(world: W
         f"cluster 'refused': cannot list /closed/2013-01-01: Too many levels of symbolic links ({closed}/2013-01-01)"
     )
     assert found.problems == {"closed": problem}
-    assert world.looked_at("refused") == {"open": "00:30Z"}
+    assert world.collected_at("refused") == {"open": "00:30Z"}
 
 
 def test_a_feed_that_cannot_be_checked_leaves_the_next_budget_to_others(world: World) -> None:
@@ -225,12 +225,12 @@ def test_what_the_budget_leaves_comes_first_the_next_time(world: World) -> None:
     assert world.recorded("busy") == {"first": ["00"], "second": [], "third": []}
     # Nothing new there any more: that counts as looked through, and the next one is not begun.
     assert world.collect("busy", "00:31", 0) == Collection(recorded=0, left=2, problems={})
-    assert world.looked_at("busy") == {"first": "00:31Z"}
+    assert world.collected_at("busy") == {"first": "00:31Z"}
     assert world.collect("busy", "00:32", 0) == Collection(recorded=1, left=3, problems={})
     assert world.recorded("busy") == {"first": ["00"], "second": ["00"], "third": []}
     assert world.collect("busy", "00:33") == Collection(recorded=1, left=0, problems={})
     assert world.recorded("busy") == {"first": ["00"], "second": ["00"], "third": ["00"]}
-    assert world.looked_at("busy") == {"first": "00:33Z", "second": "00:33Z", "third": "00:33Z"}
+    assert world.collected_at("busy") == {"first": "00:33Z", "second": "00:33Z", "third": "00:33Z"}
 
 
 def test_the_sensor_says_what_landed(world: World) -> None:

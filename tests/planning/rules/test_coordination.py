@@ -561,8 +561,8 @@ def situations(draw) -> Situation:
 
 
 @contextmanager
-def looking_at(count: int) -> Iterator[None]:
-    """One look considers so many instances."""
+def considering(count: int) -> Iterator[None]:
+    """So many instances are considered at once."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(coordination, "CONSIDERED", count)
         yield
@@ -570,9 +570,9 @@ def looking_at(count: int) -> Iterator[None]:
 
 @examples(400)
 @given(situations(), st.integers(1, 6))
-def test_everything_that_is_ready_starts_however_many_others_wait(now: Situation, looked_at: int):
+def test_everything_that_is_ready_starts_however_many_others_wait(now: Situation, considered: int):
     everything = decide(now)
-    with looking_at(looked_at):
+    with considering(considered):
         found = decide(now)
     assert (found.launches, found.first_open) == (everything.launches, everything.first_open)
     assert found.skipped == everything.skipped
