@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -12,11 +13,14 @@ from yaml import YAMLError
 
 from falcon_assets.catalog.yaml_files.documents import Document, Files, read_files
 from falcon_assets.catalog.yaml_files.file_text import sections
-from falcon_assets.catalog.yaml_files.secrets import hide_secrets, secret_values
+from falcon_assets.catalog.yaml_files.secrets import hide_secrets, may_hold_secrets, secret_values
 from falcon_assets.catalog.yaml_files.yaml_nodes import compose_documents
 
 Key: TypeAlias = tuple[str, str]
 """Kind and name of an entity."""
+
+_LINE_BREAK = re.compile(r"(\r\n|[\n\r\x85\u2028\u2029])")
+"""What YAML counts lines by."""
 
 
 @dataclass(frozen=True)
@@ -93,6 +97,17 @@ def masked(text: str) -> str:
     """The text with stars for the values of storage options, but for names of environment variables."""
     try:
         secrets = [node for root in compose_documents(text) for node in secret_values(root, names=False)]
+    except YAMLError:  # a document without the directives in front of it
+        return re.sub(r"\S", "*", text) if may_hold_secrets(text) else text
+    parts = _LINE_BREAK.split(text)
+    parts[::2] = [hide_secrets(line, number, secrets) for number, line in enumerate(parts[::2])]
+    return "".join(parts)
+
+
+def has_hidden_values(text: str) -> bool:
+    """Whether there are stars in what :func:`masked` made of a definition: where a value is to be, they are no YAML."""
+    try:
+        list(compose_documents(text))
     except YAMLError:
-        return text
-    return "\n".join(hide_secrets(line, number, secrets) for number, line in enumerate(text.split("\n")))
+        return True
+    return False

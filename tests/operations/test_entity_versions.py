@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import create_engine
 
-from falcon_assets.errors import EntityInUseError, InvalidDefinitionsError, UnknownEntityError
+from falcon_assets.errors import DefinitionStoreError, EntityInUseError, InvalidDefinitionsError, UnknownEntityError
 from falcon_assets.ledger.upgrade import upgrade
 from falcon_assets.operations.entities.changing import delete, submit, update
 from falcon_assets.operations.entities.versions import entity_diff, entity_history, restore_entity
@@ -99,6 +99,25 @@ def test_what_was_deleted_is_submitted_again(falcon: Installation) -> None:
     restore_entity(falcon, 1, request("hourly"))
     assert list(falcon.all_entities.processes) == ["hourly"]
     assert versions(falcon, "hourly")[-1] == (3, "restore", "")
+
+
+@pytest.mark.parametrize("value", ["hushed", '"hushed"'])
+def test_a_version_with_secrets_is_not_restored(falcon: Installation, tmp_path: Path, value: str) -> None:
+    secret = PRIMARY.strip("\n") + f"\nstorage_options: {{key: {value}}}\n"
+    update(falcon, request(written(tmp_path / "secret", a=secret)))
+    named = secret.replace(value, "{env: KEY}")
+    update(falcon, request(written(tmp_path / "named", a=named)))
+    before = content(falcon.settings.entity_defs)
+    with pytest.raises(DefinitionStoreError) as caught:
+        restore_entity(falcon, 2, request("primary"))
+    assert str(caught.value) == (
+        "version 2 of cluster 'primary' held values of storage_options that are not recorded: "
+        "write them as {env: NAME}, or update from a file"
+    )
+    assert content(falcon.settings.entity_defs) == before
+    assert restore_entity(falcon, 1, request("primary")).changed
+    assert restore_entity(falcon, 3, request("primary")).changed
+    assert content(falcon.settings.entity_defs) == before
 
 
 def test_a_version_that_does_not_fit_any_more_is_refused(falcon: Installation, tmp_path: Path) -> None:

@@ -8,9 +8,9 @@ from difflib import unified_diff
 from pathlib import Path
 from typing import Any
 
-from falcon_assets.catalog.stored_tree import Stored, masked, read_tree
+from falcon_assets.catalog.stored_tree import Stored, has_hidden_values, masked, read_tree
 from falcon_assets.catalog.yaml_files.documents import Files, read_file
-from falcon_assets.errors import UnknownEntityError, printable
+from falcon_assets.errors import DefinitionStoreError, UnknownEntityError, printable
 from falcon_assets.ledger.definition_versions import DefinitionVersion, definition_history, recorded_kinds
 from falcon_assets.operations.entities.changes import Plan, plan_submit, plan_update
 from falcon_assets.operations.entities.changing import change
@@ -113,13 +113,18 @@ def restore_entity(installation: Installation, version: int, request: Request) -
     Raises:
         UnknownEntityError: that version is not recorded, or it is one in which the entity was deleted.
         InvalidDefinitionsError: the tree would have problems.
-        DefinitionStoreError: the tree cannot be changed.
+        DefinitionStoreError: the version held secrets, which are not recorded; or the tree cannot be changed.
         SettingsError: the database cannot be reached.
     """
     history = entity_history(installation, request.given[0], request.kind)
     text = _version(history, version).text
     if text is None:
         raise UnknownEntityError(f"in version {version} {history.kind} {history.name!r} was deleted: use another one")
+    if has_hidden_values(text):
+        raise DefinitionStoreError(
+            f"version {version} of {history.kind} {history.name!r} held values of storage_options that are not "
+            "recorded: write them as {env: NAME}, or update from a file"
+        )
     given = Files()
     read_file(Path(f"{history.name} version {version}"), text.encode(), given)
 

@@ -1,0 +1,46 @@
+"""Texts of definitions without the values of storage options."""
+
+from __future__ import annotations
+
+import pytest
+
+from falcon_assets.catalog.stored_tree import has_hidden_values, masked
+
+SECRETS = {
+    "plain": "storage_options: {key: hushed}\n",
+    "quoted": "storage_options: {key: 'hushed'}\n",
+    "as JSON": '{"storage_options":{"key":"hushed"}}\n',
+    "one character": "storage_options: {key: h}\n",
+    "of several lines": 'storage_options:\n  key: "hushed\n    hushed"\n',
+    "a block": "storage_options:\n  key: |\n    hushed\nname: x\n",
+    "in a list": "storage_options:\n  - hushed\n",
+    "by an alias": "description: &a hushed\nstorage_options: {key: *a}\n",
+    "with an anchor": "storage_options:\n  key: &a hushed\n  other: *a\n",
+    "lines end as in Windows": "name: x\r\nstorage_options: {key: hushed}\r\n",
+    "lines end in CR": "name: x\rstorage_options: {key: hushed}\r",
+    "next line before it": "# a\x85# b\nstorage_options: {key: hushed}\n",
+    "line separator before it": "# a\u2028# b\nstorage_options: {key: hushed}\n",
+    "beyond the basic plane": '"\U0001f600": x\nstorage_options: {"\U0001f600": hushed}\n',
+    "directives are missing": "storage_options: {key: !y!str hushed}\n",
+}
+
+
+@pytest.mark.parametrize("text", SECRETS.values(), ids=SECRETS)
+def test_a_secret_is_shown_in_no_layout_and_known_to_be_hidden(text: str) -> None:
+    shown = masked(text)
+    assert "hush" not in shown
+    assert has_hidden_values(shown)
+    assert len(shown) == len(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "storage_options: {key: {env: AWS_KEY}, other: }\n",
+        "storage_options: {}\r\nname: x\r\n",
+        "name: '***'\ndescription: nothing to hide\n",
+    ],
+)
+def test_what_is_no_secret_is_shown(text: str) -> None:
+    assert masked(text) == text
+    assert not has_hidden_values(text)
