@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import pwd
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
@@ -30,7 +31,8 @@ class Settings:
         webserver: FALCON_WEBSERVER_URL: Dagster's webserver, which is asked to load changed definitions; None: nobody.
         clock: FALCON_CLOCK: what time it is; the real time unless simulated. A running clock was started once, for all
             processes with the same ``home``. Where FALCON_CLOCK is not set, the clock of the database.
-        user: Who runs this; what ``user()`` says where an entity declares no owner.
+        user: The user of the operating system who runs this, whatever the environment says: who gives commands, and
+            what ``user()`` says where an entity declares no owner.
         environ: The environment itself, for values that definitions name (``{env: NAME}``); never printed.
     """
 
@@ -67,7 +69,7 @@ def load_settings(environ: Mapping[str, str] | None = None) -> Settings:
         read_only=_switch("FALCON_ENTITY_DEFS_READONLY", env.get("FALCON_ENTITY_DEFS_READONLY")),
         webserver=_webserver(env.get("FALCON_WEBSERVER_URL")),
         clock=_clock(env.get("FALCON_CLOCK"), home, database_name(env.get("FALCON_DATABASE_URL"))),
-        user=env.get("USER") or env.get("LOGNAME") or "unknown",
+        user=_os_user(),
         environ=env,
     )
 
@@ -78,6 +80,14 @@ def database_name(url: str | None) -> str:
         return "embedded"
     place = url.partition("://")[2].rpartition("@")[2].partition("?")[0]  # without the driver and who connects
     return hashlib.blake2b(place.encode(errors="replace"), digest_size=8).hexdigest()
+
+
+def _os_user() -> str:
+    """The name of the user; ``unknown`` where the system has none, as in a container with any number for a user."""
+    try:
+        return pwd.getpwuid(os.getuid()).pw_name
+    except KeyError:
+        return "unknown"
 
 
 def _clock(text: str | None, home: Path, database: str) -> Clock:

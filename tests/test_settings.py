@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import pwd
 from pathlib import Path
 
 import pytest
@@ -38,3 +40,13 @@ def test_options_that_the_driver_does_not_know_are_an_error_without_a_traceback(
         "Error: the database postgresql+psycopg2://u:***@127.0.0.1:1/d?color=red cannot be reached: "
         'invalid dsn: invalid connection option "color"\n'
     )
+
+
+@pytest.mark.parametrize("environ", [{}, {"USER": "ann", "LOGNAME": "ann"}], ids=["as in cron", "any name"])
+def test_who_acts_is_the_user_of_the_system(environ: dict[str, str]) -> None:
+    assert load_settings(environ).user == pwd.getpwuid(os.getuid()).pw_name
+
+
+def test_a_user_without_a_name_is_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "getuid", lambda: 2**31 - 7)
+    assert load_settings({"USER": "ann"}).user == "unknown"

@@ -38,7 +38,6 @@ def falcon(database: str, tmp_path: Path) -> Iterator[Installation]:
             "FALCON_DATABASE_URL": database,
             "FALCON_WEBSERVER_URL": "",
             "FALCON_CLOCK": "2013-01-03T06:00Z",
-            "USER": "ann",
         }
         yield Installation(load_settings(told), opened)
 
@@ -52,7 +51,7 @@ def test_an_update_records_what_was_before_and_what_is_now(falcon: Installation,
     assert versions(falcon, "raw") == [(1, "load", ""), (2, "update", "too long")]
     assert versions(falcon, "hourly") == [(1, "load", "")]
     found = entity_history(falcon, "raw")
-    assert (found.is_recorded, found.versions[1].text, found.versions[1].actor) == (True, SHORTER, "ann")
+    assert (found.is_recorded, found.versions[1].text, found.versions[1].actor) == (True, SHORTER, falcon.settings.user)
     assert found.as_data()["items"][0]["since"] == "2013-01-03T06:00:00+00:00"
 
 
