@@ -75,14 +75,16 @@ class Installation:
 
     @cached_property
     def database(self) -> Engine:
-        """The ledger's tables, for who reads them only: Dagster's instance is not opened.
+        """The ledger's tables, for who needs nothing of Dagster, whose instance is not opened.
 
         Raises:
             SettingsError: the database cannot be reached.
         """
         from falcon_assets.orchestration.platform.open_ledger import ledger_engine  # noqa: PLC0415 - takes seconds
 
-        return ledger_engine(self.settings)
+        engine = ledger_engine(self.settings)
+        self._opened.callback(engine.dispose)
+        return engine
 
     def set_clock(self, *, anew: bool) -> None:
         """Lets the database go by the clock of the settings.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -17,11 +18,9 @@ from falcon_assets.errors import (
     InvalidDefinitionsError,
     UnknownEntityError,
 )
-from falcon_assets.operations.entities.changing import delete_definitions
-from falcon_assets.operations.entities.changing import submit_definitions as submit
-from falcon_assets.operations.entities.changing import update_definitions as update
+from falcon_assets.operations.entities.changing import delete, submit, update
 from falcon_assets.operations.entities.results import OperationResult
-from falcon_assets.operations.installation import Installation
+from falcon_assets.operations.installation import Installation, open_installation
 from tests.catalog.mutations import mutations
 from tests.operations.trees import (
     BACKUP,
@@ -33,17 +32,19 @@ from tests.operations.trees import (
     content,
     installation_of,
     request,
+    settings_of,
     written,
 )
 from tests.properties import examples
 
 
 @pytest.fixture
-def falcon(tmp_path: Path) -> Installation:
+def falcon(tmp_path: Path, database: str) -> Iterator[Installation]:
     """With a workflow in the tree, and nothing else."""
     (tmp_path / "defs").mkdir()
     (tmp_path / "defs" / "hourly.sql").write_text("SELECT 1")
-    return installation_of(tmp_path)
+    with open_installation(settings_of(tmp_path, FALCON_DATABASE_URL=database)) as opened:
+        yield opened
 
 
 @pytest.fixture
@@ -157,7 +158,7 @@ def test_an_update_that_breaks_another_entity_is_refused(full: Installation, tmp
 def test_what_others_need_is_not_deleted(full: Installation) -> None:
     before = content(full.settings.entity_defs)
     with pytest.raises(EntityInUseError) as caught:
-        delete_definitions(full, request("primary", "delays"))
+        delete(full, request("primary", "delays"))
     said = str(caught.value).replace(f"{full.settings.entity_defs}/", "")
     assert said == (
         "cluster 'primary' is needed by feed 'raw' (feeds/raw.yaml:1), process 'hourly' (processes/hourly.yaml:1); "
@@ -167,31 +168,31 @@ def test_what_others_need_is_not_deleted(full: Installation) -> None:
 
 
 def test_entities_are_deleted_by_name_and_by_file(full: Installation, tmp_path: Path) -> None:
-    result = delete_definitions(full, request("hourly", "delays"))
+    result = delete(full, request("hourly", "delays"))
     assert said(result) == [("feed", "delays", "deleted"), ("process", "hourly", "deleted")]
-    result = delete_definitions(full, request("hourly", written(tmp_path / "given", a=RAW), "nobody"))
+    result = delete(full, request("hourly", written(tmp_path / "given", a=RAW), "nobody"))
     assert said(result) == [
         ("feed", "raw", "deleted"),
         ("entity", "hourly", "unchanged"),
         ("entity", "nobody", "unchanged"),
     ]
-    assert delete_definitions(full, request("primary", "backup")).changed
+    assert delete(full, request("primary", "backup")).changed
     assert set(content(full.settings.entity_defs)) == {"hourly.sql"}
-    assert not delete_definitions(full, request("primary", kind="cluster")).changed
+    assert not delete(full, request("primary", kind="cluster")).changed
 
 
 def test_one_of_several_in_a_file_is_deleted(falcon: Installation) -> None:
     root = falcon.settings.entity_defs
     (root / "all.yaml").write_text("---\n".join(PARTS))
-    delete_definitions(falcon, request("hourly"))
+    delete(falcon, request("hourly"))
     assert (root / "all.yaml").read_text() == "---\n".join(PARTS[:-1])
 
 
 def test_a_name_that_two_have(falcon: Installation, tmp_path: Path) -> None:
     submit(falcon, request(written(tmp_path / "all", all="---\n".join(PARTS).replace("name: delays", "name: hourly").replace("feed: delays", "feed: hourly"))))  # fmt: skip  # noqa: E501
     with pytest.raises(UnknownEntityError, match="there is a feed and a process 'hourly': say which one with --kind"):
-        delete_definitions(falcon, request("hourly"))
-    assert said(delete_definitions(falcon, request("hourly", kind="process"))) == [("process", "hourly", "deleted")]
+        delete(falcon, request("hourly"))
+    assert said(delete(falcon, request("hourly", kind="process"))) == [("process", "hourly", "deleted")]
 
 
 def test_a_dry_run_says_what_would_change_and_writes_nothing(full: Installation, tmp_path: Path) -> None:
@@ -213,8 +214,8 @@ def test_a_tree_that_something_else_deploys(full: Installation, tmp_path: Path) 
     before = content(full.settings.entity_defs)
     fixed = installation_of(tmp_path, FALCON_ENTITY_DEFS_READONLY="true")
     with pytest.raises(DefinitionStoreError, match=r"FALCON_ENTITY_DEFS_READONLY is set: .* --dry-run says"):
-        delete_definitions(fixed, request("hourly"))
-    assert delete_definitions(fixed, request("hourly", dry_run=True)).changed
+        delete(fixed, request("hourly"))
+    assert delete(fixed, request("hourly", dry_run=True)).changed
     assert content(full.settings.entity_defs) == before
 
 
@@ -251,28 +252,28 @@ _BASE = "---\n".join(PARTS[:3])
 
 
 @pytest.fixture(scope="module")
-def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def base(tmp_path_factory: pytest.TempPathFactory, database: str) -> Iterator[Installation]:
     folder = tmp_path_factory.mktemp("base")
     (folder / "defs").mkdir()
     (folder / "defs" / "hourly.sql").write_text("SELECT 1")
     (folder / "defs" / "base.yaml").write_text(_BASE)
-    return folder
+    with open_installation(settings_of(folder, FALCON_DATABASE_URL=database)) as opened:
+        yield opened
 
 
 @examples(300)
 @given(
     text=st.one_of(mutations(f"{DELAYS}---\n{HOURLY}"), mutations(RAW), mutations(PRIMARY + "# the end\n")),
-    operation=st.sampled_from([submit, update, delete_definitions]),
+    operation=st.sampled_from([submit, update, delete]),
 )
 def test_whatever_is_given_leaves_a_valid_tree_or_is_refused_with_a_sentence(
-    base: Path, text: str, operation: type
+    base: Installation, text: str, operation: Callable[..., OperationResult]
 ) -> None:
-    root = base / "defs"
-    before = content(root)
-    (base / "given.yaml").write_bytes(text.encode())
-    falcon = installation_of(base)
+    root = base.settings.entity_defs
+    before, given = content(root), root.parent / "given.yaml"
+    given.write_bytes(text.encode())
     try:
-        result = operation(falcon, request(base / "given.yaml"))
+        result = operation(base, request(given))
     except FalconError as error:
         assert str(error)
         if isinstance(error, InvalidDefinitionsError):
@@ -282,7 +283,7 @@ def test_whatever_is_given_leaves_a_valid_tree_or_is_refused_with_a_sentence(
         if set(content(root)) > {"hourly.sql"}:
             load_entities(root)
         assert (content(root) != before) == result.changed
-        assert not operation(falcon, request(base / "given.yaml")).changed
+        assert not operation(base, request(given)).changed
     finally:
         for name in content(root).keys() - before.keys():
             (root / name).unlink()

@@ -9,9 +9,10 @@ from contextlib import suppress
 from itertools import count
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import TypeAlias
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from falcon_assets.catalog.store import load_entities
@@ -22,10 +23,10 @@ from falcon_assets.errors import (
     InvalidDefinitionsError,
     MissingDefinitionsError,
 )
-from falcon_assets.operations.entities.changing import delete_definitions
-from falcon_assets.operations.entities.changing import submit_definitions as submit
-from falcon_assets.operations.entities.changing import update_definitions as update
+from falcon_assets.operations.entities.changing import delete, submit, update
+from falcon_assets.operations.installation import Installation, open_installation
 from tests.operations.trees import (
+    AWAY,
     BACKUP,
     DELAYS,
     HOURLY,
@@ -34,9 +35,11 @@ from tests.operations.trees import (
     content,
     installation_of,
     request,
+    settings_of,
     written,
 )
 from tests.processes import forked, killed_before
+from tests.properties import examples
 
 STEPS = {"open", "os.mkdir", "os.rename", "os.remove", "os.rmdir", "os.chmod", "os.scandir", "os.listdir", "os.utime"}
 """Audit events of everything that touches a file system. Each is raised just *before* the system call."""
@@ -57,23 +60,30 @@ def tree(folder: Path) -> Path:
     return root
 
 
-def submission(folder: Path) -> None:
+def submission(falcon: Installation, folder: Path) -> None:
     new = "---\n".join(part.replace("name: raw", "name: new").replace("/raw/", "/new/") for part in (RAW,))
     third = PRIMARY.replace("name: primary", "name: third").replace("data/primary", "data/third")
-    submit(installation_of(folder), request(written(folder / "given", a=new, b=third)))
+    submit(falcon, request(written(folder / "given", a=new, b=third)))
 
 
-def updating(folder: Path) -> None:
+def updating(falcon: Installation, folder: Path) -> None:
     raw, delays = (text.replace("/${HOUR}", "/h${HOUR}") for text in (RAW, DELAYS))
     process = HOURLY.replace("policy: final", "policy: backoff, delay: hours(1)")
-    update(installation_of(folder), request(written(folder / "given", a=raw, b=process, c=delays)))
+    update(falcon, request(written(folder / "given", a=raw, b=process, c=delays)))
 
 
-def deletion(folder: Path) -> None:
-    delete_definitions(installation_of(folder), request("hourly", "delays"))
+def deletion(falcon: Installation, _: Path) -> None:
+    delete(falcon, request("hourly", "delays"))
 
 
-OPERATIONS = {"submit": submission, "update": updating, "delete": deletion}
+Operation: TypeAlias = Callable[[Installation, Path], None]
+OPERATIONS: dict[str, Operation] = {"submit": submission, "update": updating, "delete": deletion}
+
+
+def do(operation: Operation, folder: Path, database: str) -> None:
+    """The operation on the tree in ``folder``/defs, as by a command of its own."""
+    with open_installation(settings_of(folder, FALCON_DATABASE_URL=database)) as falcon:
+        operation(falcon, folder)
 
 
 def left_over(root: Path) -> list[str]:
@@ -83,20 +93,20 @@ def left_over(root: Path) -> list[str]:
 @pytest.mark.soak
 @pytest.mark.parametrize("next_one", ["load", "command"])
 @pytest.mark.parametrize("operation", OPERATIONS.values(), ids=OPERATIONS)
-def test_killed_at_every_step(home: Path, operation: Callable[[Path], None], next_one: str) -> None:
+def test_killed_at_every_step(home: Path, database: str, operation: Operation, next_one: str) -> None:
     before = content(tree(home / "before"))
-    operation(home / "before")
+    do(operation, home / "before", database)
     after = content(home / "before" / "defs")
     found = set()
     for step in count(1):
         folder = home / str(step)
         root = tree(folder)
-        was_killed = killed_before(step, STEPS, lambda folder=folder: operation(folder))
+        was_killed = killed_before(step, STEPS, lambda folder=folder: do(operation, folder, database))
         if next_one == "load":
             load_entities(root)
             assert content(root) in (before, after)
             found.add(content(root) == after)
-        operation(folder)
+        do(operation, folder, database)
         assert content(root) == after
         assert left_over(root) == []
         if not was_killed:
@@ -106,15 +116,15 @@ def test_killed_at_every_step(home: Path, operation: Callable[[Path], None], nex
 
 
 @given(st.lists(st.tuples(st.sampled_from(sorted(OPERATIONS)), st.integers(1, 120)), max_size=5))
-@settings(max_examples=25)
-def test_killed_again_and_again(steps: list[tuple[str, int]]) -> None:
+@examples(25)
+def test_killed_again_and_again(database: str, steps: list[tuple[str, int]]) -> None:
     with TemporaryDirectory(dir=MEMORY) as name:
         folder = Path(name)
         root = tree(folder)
 
-        def attempt(operation: Callable[[Path], None]) -> None:
+        def attempt(operation: Operation) -> None:
             with suppress(FalconError):  # what it is about is gone
-                operation(folder)
+                do(operation, folder, database)
 
         for operation, step in steps:
             killed_before(step, STEPS, lambda operation=operation: attempt(OPERATIONS[operation]))
@@ -126,7 +136,7 @@ def test_what_somebody_else_wrote_after_a_kill_stays(home: Path) -> None:
     for step in count(1):
         folder = home / str(step)
         root = tree(folder)
-        assert killed_before(step, {"os.rename"}, lambda folder=folder: updating(folder))
+        assert killed_before(step, {"os.rename"}, lambda folder=folder: do(updating, folder, AWAY))
         if (root / FOLDER / "journal.json").exists():
             break
     mine = (root / "hourly.yaml").read_text() + "# mine\n"

@@ -3,6 +3,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from datetime import timedelta
 from pathlib import Path
+from typing import TypeAlias
 
 import pytest
 from sqlalchemy import delete
@@ -10,10 +11,11 @@ from sqlalchemy import delete
 from falcon_assets.errors import FalconError
 from falcon_assets.ledger.tables import ENTITY_STATUS
 from falcon_assets.model.instant import parse_instant
-from falcon_assets.operations.entities.results import EntityState
-from falcon_assets.operations.entities.status import entity_states, resume, schedule, suspend
+from falcon_assets.operations.entities.results import EntityState, OperationResult, Request
+from falcon_assets.operations.entities.status import entity_states, resume_entities, schedule_entities, suspend_entities
 from falcon_assets.operations.installation import Installation
 from tests.operations.conftest import OpenAt
+from tests.operations.trees import request
 
 SIX = "2013-01-03T06:00Z"
 SPAN = "clusters: [{name: primary, validity: {start: 2013-01-01T00:00Z, end: 2014-01-01T00:00Z}}]"
@@ -52,6 +54,9 @@ def installation(open_at: OpenAt, write_entities: Callable[[dict[str, str]], Pat
         yield opened
 
 
+Command: TypeAlias = Callable[[Installation, Request], OperationResult]
+
+
 def state(kind: str, name: str, status: str, hour: int = 6, *, commanded: bool = False) -> EntityState:
     return EntityState(kind, name, status, parse_instant(SIX) + timedelta(hours=hour - 6), commanded)
 
@@ -67,25 +72,30 @@ def test_states_are_those_that_are_declared(installation: Installation) -> None:
 
 
 def test_an_entity_is_scheduled_suspended_and_resumed(installation: Installation, open_at: OpenAt) -> None:
-    story = [(schedule, "RUNNING", 7), (suspend, "SUSPENDED", 8), (suspend, "SUSPENDED", 8), (resume, "RUNNING", 10)]
+    story = [
+        (schedule_entities, "RUNNING", 7),
+        (suspend_entities, "SUSPENDED", 8),
+        (suspend_entities, "SUSPENDED", 8),
+        (resume_entities, "RUNNING", 10),
+    ]
     before = entity_states(installation, "feed")[0]
     for hour, (command, status, since) in enumerate(story, 7):
         with open_at(f"2013-01-03T{hour:02}:00Z") as later:
             after = state("feed", "raw", status, since, commanded=True)
-            assert command(later, "raw") == (before, after)
+            assert command(later, request("raw")).statuses == ((before, after),)
             assert entity_states(later, "feed")[0] == after
         before = after
 
 
 def test_nothing_to_do_leaves_it_to_the_definition(installation: Installation) -> None:
     declared = state("process", "both", "RUNNING")
-    assert schedule(installation, "both", "process") == (declared, declared)
+    assert schedule_entities(installation, request("both", kind="process")).statuses == ((declared, declared),)
     assert entity_states(installation, "process") == [declared]
 
 
 def test_kind_tells_a_feed_from_a_process(installation: Installation) -> None:
-    suspend(installation, "both", "process")
-    schedule(installation, "both", "feed")
+    suspend_entities(installation, request("both", kind="process"))
+    schedule_entities(installation, request("both", kind="feed"))
     assert entity_states(installation)[1:] == [
         state("feed", "both", "RUNNING", commanded=True),
         state("process", "both", "SUSPENDED", commanded=True),
@@ -93,21 +103,33 @@ def test_kind_tells_a_feed_from_a_process(installation: Installation) -> None:
 
 
 WRONG = {
-    "suspend what is submitted": (suspend, ("raw",), "feed 'raw': what is SUBMITTED cannot be suspended"),
-    "resume what is submitted": (resume, ("raw",), "feed 'raw': what is SUBMITTED cannot be resumed (use schedule)"),
-    "two of that name": (suspend, ("both",), "there is a feed and a process 'both': say which one with --kind"),
-    "a typing error": (suspend, ("raww",), "there is no feed or process 'raww' (did you mean 'raw'?)"),
-    "a cluster": (suspend, ("primary",), "there is no feed or process 'primary'"),
-    "not of that kind": (suspend, ("raw", "process"), "there is no process 'raw'; there is: both"),
+    "suspend what is submitted": (
+        suspend_entities,
+        request("raw"),
+        "feed 'raw': what is SUBMITTED cannot be suspended",
+    ),
+    "resume what is submitted": (
+        resume_entities,
+        request("raw"),
+        "feed 'raw': what is SUBMITTED cannot be resumed (use schedule)",
+    ),
+    "two of that name": (
+        suspend_entities,
+        request("both"),
+        "there is a feed and a process 'both': say which one with --kind",
+    ),
+    "a typing error": (suspend_entities, request("raww"), "there is no feed or process 'raww' (did you mean 'raw'?)"),
+    "a cluster": (suspend_entities, request("primary"), "there is no feed or process 'primary'"),
+    "not of that kind": (suspend_entities, request("raw", kind="process"), "there is no process 'raw'; there is: both"),
 }
 
 
-@pytest.mark.parametrize(("command", "arguments", "message"), WRONG.values(), ids=WRONG)
+@pytest.mark.parametrize(("command", "asked", "message"), WRONG.values(), ids=WRONG)
 def test_wrong_commands_are_answered_in_a_sentence_and_change_nothing(
-    installation: Installation, command: Callable[..., object], arguments: tuple[str, ...], message: str
+    installation: Installation, command: Command, asked: Request, message: str
 ) -> None:
     before = entity_states(installation)
     with pytest.raises(FalconError) as caught:
-        command(installation, *arguments)
+        command(installation, asked)
     assert str(caught.value) == message
     assert entity_states(installation) == before

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -13,12 +12,21 @@ from falcon_assets.errors import DefinitionStoreError, EntityInUseError, Invalid
 from falcon_assets.ledger.upgrade import upgrade
 from falcon_assets.operations.entities.changing import delete, submit, update
 from falcon_assets.operations.entities.versions import entity_diff, entity_history, restore_entity
-from falcon_assets.operations.installation import Installation
-from falcon_assets.settings import load_settings
+from falcon_assets.operations.installation import Installation, open_installation
 from tests.ledger.histories import empty
-from tests.operations.trees import BACKUP, DELAYS, HOURLY, PRIMARY, RAW, content, installation_of, request, written
+from tests.operations.trees import (
+    BACKUP,
+    DELAYS,
+    HOURLY,
+    PRIMARY,
+    RAW,
+    content,
+    installation_of,
+    request,
+    settings_of,
+    written,
+)
 
-AWAY = {"FALCON_DATABASE_URL": "postgresql://falcon@127.0.0.1:1/none"}
 SHORTER = RAW.replace("days(90)", "days(80)")
 
 
@@ -31,15 +39,8 @@ def falcon(database: str, tmp_path: Path) -> Iterator[Installation]:
     engine.dispose()
     root = written(tmp_path / "defs", a=PRIMARY, b=BACKUP, c=RAW, d=DELAYS, e=HOURLY)
     (root / "hourly.sql").write_text("SELECT 1")
-    with ExitStack() as opened:
-        told = {
-            "FALCON_HOME": str(tmp_path / "home"),
-            "FALCON_ENTITY_DEFS": str(root),
-            "FALCON_DATABASE_URL": database,
-            "FALCON_WEBSERVER_URL": "",
-            "FALCON_CLOCK": "2013-01-03T06:00Z",
-        }
-        yield Installation(load_settings(told), opened)
+    with open_installation(settings_of(tmp_path, FALCON_DATABASE_URL=database)) as opened:
+        yield opened
 
 
 def versions(falcon: Installation, name: str) -> list[tuple[object, ...]]:
@@ -131,6 +132,6 @@ def test_a_version_that_does_not_fit_any_more_is_refused(falcon: Installation, t
 
 
 def test_without_a_database_definitions_change_all_the_same(tmp_path: Path) -> None:
-    falcon = installation_of(tmp_path, **AWAY)
+    falcon = installation_of(tmp_path)
     assert submit(falcon, request(written(tmp_path / "new", a=PRIMARY))).changed
     assert list(falcon.all_entities.clusters) == ["primary"]

@@ -1,4 +1,4 @@
-"""Trees of definitions that commands change; no database."""
+"""Trees of definitions that commands change."""
 
 from __future__ import annotations
 
@@ -8,18 +8,25 @@ from pathlib import Path
 from falcon_assets.catalog.yaml_files.journal import FOLDER
 from falcon_assets.operations.entities.results import Request
 from falcon_assets.operations.installation import Installation
-from falcon_assets.settings import load_settings
+from falcon_assets.settings import Settings, load_settings
 from tests.catalog.definition_files import CLUSTERS, FEEDS, PROCESSES
 
 PARTS = [part for text in (CLUSTERS, FEEDS, PROCESSES) for part in text.split("---\n")]
 PRIMARY, BACKUP, RAW, DELAYS, HOURLY = PARTS
+AWAY = "postgresql://falcon@127.0.0.1:1/none"
+"""A database that cannot be reached: what changes is written down by the next load."""
+
+
+def settings_of(folder: Path, **environ: str) -> Settings:
+    """Settings with definitions in ``folder``/defs; no webserver is asked, and no database unless one is given."""
+    home = {"FALCON_HOME": str(folder / "home"), "FALCON_ENTITY_DEFS": str(folder / "defs")}
+    told = {"FALCON_DATABASE_URL": AWAY, "FALCON_WEBSERVER_URL": "", "FALCON_CLOCK": "2013-01-03T06:00Z"}
+    return load_settings({**home, **told, **environ})
 
 
 def installation_of(folder: Path, **environ: str) -> Installation:
-    """An installation whose definitions are in ``folder``/defs; no webserver is asked."""
-    home = {"FALCON_HOME": str(folder / "home"), "FALCON_ENTITY_DEFS": str(folder / "defs")}
-    settings = load_settings({**home, "FALCON_WEBSERVER_URL": "", "FALCON_CLOCK": "2013-01-03T06:00Z", **environ})
-    return Installation(settings, ExitStack())
+    """An installation of such settings."""
+    return Installation(settings_of(folder, **environ), ExitStack())
 
 
 def request(*given: str | Path, **options: object) -> Request:

@@ -55,11 +55,6 @@ def submit(installation: Installation, request: Request) -> OperationResult:
     return change(installation, "submit", request, _submission)
 
 
-def submit_definitions(installation: Installation, request: Request) -> OperationResult:
-    """:func:`submit` without the database: the next load records the versions."""
-    return change(installation, "submit", request, _submission, records=False)
-
-
 def update(installation: Installation, request: Request) -> OperationResult:
     """Gives entities that are there other definitions; comments and the order of keys are kept.
 
@@ -73,11 +68,6 @@ def update(installation: Installation, request: Request) -> OperationResult:
     return change(installation, "update", request, _updating)
 
 
-def update_definitions(installation: Installation, request: Request) -> OperationResult:
-    """:func:`update` without the database: the next load records the versions."""
-    return change(installation, "update", request, _updating, records=False)
-
-
 def delete(installation: Installation, request: Request) -> OperationResult:
     """Removes entities, and their status; those that are not there are so already.
 
@@ -88,9 +78,9 @@ def delete(installation: Installation, request: Request) -> OperationResult:
         UnknownEntityError: there are several of a name, and no kind is given.
     """
     if request.dry_run:
-        return delete_definitions(installation, request)
+        return change(installation, "delete", request, _deletion)
     require_changeable(installation.settings, _INSTEAD)
-    engine = installation.ledger.engine  # where it cannot be reached, nothing is deleted either
+    engine = installation.database  # where it cannot be reached, nothing is deleted either
     result = change(installation, "delete", request, _deletion)
     if result.entities:
         with engine.begin() as connection:
@@ -98,11 +88,6 @@ def delete(installation: Installation, request: Request) -> OperationResult:
                 for kind in (one.kind,) if one.kind in KINDS else KINDS:
                     forget(connection, kind, one.name)
     return result
-
-
-def delete_definitions(installation: Installation, request: Request) -> OperationResult:
-    """:func:`delete` without the database: the status of the entities stays."""
-    return change(installation, "delete", request, _deletion, records=False)
 
 
 def submit_and_schedule(installation: Installation, request: Request) -> OperationResult:
@@ -148,8 +133,6 @@ def change(
     operation: str,
     request: Request,
     plan_of: Callable[[Stored, Request], Plan],
-    *,
-    records: bool = True,
 ) -> OperationResult:
     """Plans a change of the tree and makes it, unless it is only to be said.
 
@@ -158,7 +141,6 @@ def change(
         operation: The name of the command.
         request: Who asks, and why.
         plan_of: What changes in the tree as it is; called while nobody else changes it.
-        records: Whether the versions before and after the change are written into the database.
 
     Raises:
         DefinitionStoreError: the tree cannot be changed; and what ``plan_of`` raises.
@@ -174,14 +156,13 @@ def change(
     if request.dry_run:
         return result(plan_of(read_tree(root), request))
     require_changeable(settings, _INSTEAD)
-    if records:
-        _record(installation, now, Recorder(actor))  # what came by other ways could not be restored else
+    _record(installation, now, Recorder(actor))  # what came by other ways could not be restored else
     with locked_tree(root):
         plan = plan_of(read_tree(root), request)
         if plan.files:
             apply_changes(root, plan.files, note)
     installation.forget_entities()
-    if records and plan.files:  # before Dagster loads it, which would not know why
+    if plan.files:  # before Dagster loads it, which would not know why
         keys = frozenset((one.kind, one.name) for one in plan.entities if one.action != "unchanged")
         _record(installation, now, Recorder(actor, operation, request.reason, keys))
     return result(plan, reload_code_locations(settings.webserver) if plan.files else "")

@@ -23,46 +23,18 @@ def entity_states(installation: Installation, kind: str | None = None) -> list[E
     return [_state(*key, status) for key, status in found.items()]
 
 
-def schedule(installation: Installation, name: str, kind: str | None = None) -> tuple[EntityState, EntityState]:
-    """Lets what is SUBMITTED run by itself from now on.
-
-    Args:
-        installation: Where.
-        name: Of a feed or process.
-        kind: Which of them, where both have that name.
-
-    Returns:
-        Its state before and after; the same where there was nothing to do.
-
-    Raises:
-        UnknownEntityError: there is none of that name, or there are two and ``kind`` is not given.
-        EntityStatusError: its status does not fit; nothing is changed.
-    """
-    return _tell(Command.SCHEDULE, installation, name, kind)
-
-
-def suspend(installation: Installation, name: str, kind: str | None = None) -> tuple[EntityState, EntityState]:
-    """Starts no more instances of what is RUNNING; the rest as :func:`schedule`."""
-    return _tell(Command.SUSPEND, installation, name, kind)
-
-
-def resume(installation: Installation, name: str, kind: str | None = None) -> tuple[EntityState, EntityState]:
-    """Lets what is SUSPENDED run again, the instances of the meantime included; the rest as :func:`schedule`."""
-    return _tell(Command.RESUME, installation, name, kind)
-
-
 def schedule_entities(installation: Installation, request: Request) -> OperationResult:
-    """:func:`schedule` for several, all of them or none; raises as that."""
+    """Lets what is SUBMITTED run by itself from now on, all of them or none; raises as :func:`change_statuses`."""
     return _command(Command.SCHEDULE, installation, request)
 
 
 def suspend_entities(installation: Installation, request: Request) -> OperationResult:
-    """:func:`suspend` for several, all of them or none; raises as that."""
+    """Starts no more instances of what is RUNNING; the rest as :func:`schedule_entities`."""
     return _command(Command.SUSPEND, installation, request)
 
 
 def resume_entities(installation: Installation, request: Request) -> OperationResult:
-    """:func:`resume` for several, all of them or none; raises as that."""
+    """Lets what is SUSPENDED run again, the instances of the meantime too; the rest as :func:`schedule_entities`."""
     return _command(Command.RESUME, installation, request)
 
 
@@ -92,10 +64,6 @@ def change_statuses(
         if not dry_run:
             connection.commit()
     return tuple(states[key] for key in found)
-
-
-def _tell(asked: Command, installation: Installation, name: str, kind: str | None) -> tuple[EntityState, EntityState]:
-    return change_statuses(installation, asked, [(kind, name)])[0]
 
 
 def _command(asked: Command, installation: Installation, request: Request) -> OperationResult:

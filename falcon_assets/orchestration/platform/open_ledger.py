@@ -66,7 +66,7 @@ def open_ledger(settings: Settings, instance: dg.DagsterInstance) -> Ledger:
 
 
 def ledger_engine(settings: Settings) -> sqlalchemy.Engine:
-    """The database with the ledger's tables, for whoever only reads them, and does not wait where it is away."""
+    """The database with the ledger's tables, for whoever needs nothing of Dagster and does not wait for it."""
     url = database_url(settings)
     _engine(url)  # its tables are up to date
     return sqlalchemy.create_engine(url, pool_size=1, pool_pre_ping=True)
