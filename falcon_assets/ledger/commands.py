@@ -68,7 +68,7 @@ def apply_command(connection: Connection, entity: Feed | Process, asked: Command
     statuses(connection, [entity], now)  # afterwards there is a row to lock
     own = (ENTITY_STATUS.c.kind == entity.kind, ENTITY_STATUS.c.name == entity.name)
     row = connection.execute(select(ENTITY_STATUS).where(*own).with_for_update()).one()
-    before = EntityStatus(Status(row.status), row.since, row.commanded)
+    before = EntityStatus(Status(row.status), row.since, row.commanded, row.scheduled_since)
     try:
         status = transition(before.status, asked)
     except EntityStatusError as error:

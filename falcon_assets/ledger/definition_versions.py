@@ -12,10 +12,12 @@ from sqlalchemy import Connection, Engine, func, insert, select, tuple_
 
 from falcon_assets.catalog.definition_texts import DefinitionTexts, read_definition_texts, tree_fingerprint
 from falcon_assets.catalog.stored_tree import Key
+from falcon_assets.catalog.workflow_files import WorkflowFile
 from falcon_assets.errors import printable
 from falcon_assets.ledger.locks import lock_in_transaction
 from falcon_assets.ledger.tables import DEFINITION_TREES, DEFINITION_VERSIONS
 from falcon_assets.ledger.upsert import upsert
+from falcon_assets.ledger.workflow_contents import keep_workflows
 
 _LOCK = "falcon definition versions"
 _LOAD = "load"
@@ -93,10 +95,25 @@ def record_definitions(engine: Engine, root: Path, now: datetime, recorder: Reco
         by = {name: printable(text) for name, text in said.items()}  # PostgreSQL takes no byte that is not UTF-8
         if mine:
             connection.execute(insert(DEFINITION_VERSIONS), [{**row, **by, "since": now} for row in mine])
+        keep_workflows(connection, root, _files_of(connection, texts))
         if len(mine) == len(new):  # else somebody else writes down what is left: another command, or the next load
             tree = {"root": _name_of(root), "fingerprint": texts.fingerprint, "workflows": list(texts.workflows)}
             upsert(connection, DEFINITION_TREES, [{**tree, "entities": [list(key) for key in texts.by_key]}])
     return len(mine)
+
+
+def _files_of(connection: Connection, texts: DefinitionTexts) -> dict[tuple[str, int], tuple[WorkflowFile, ...]]:
+    """The files of the workflows of what is recorded as it is now, by process and version."""
+    latest = _latest(connection)
+    return {
+        (key[1], latest[key].version): one.files
+        for key, one in texts.by_key.items()
+        if one.files and key in latest and _hashes(latest[key]) == _hashes(one)
+    }
+
+
+def _hashes(one: Any) -> tuple[str | None, str | None]:
+    return one.text_hash, one.workflow_hash
 
 
 def definition_history(connection: Connection, kind: str, name: str) -> list[DefinitionVersion]:
@@ -138,9 +155,8 @@ def _new_rows(
         return {**numbered, "text_hash": hashes[0], "workflow_hash": hashes[1]}
 
     for key, one in texts.by_key.items():
-        before, hashes = latest.get(key), (one.text_hash, one.workflow_hash)
-        if before is None or (before.text_hash, before.workflow_hash) != hashes:
-            yield row(key, one.text, hashes)
+        if key not in latest or _hashes(latest[key]) != _hashes(one):
+            yield row(key, one.text, _hashes(one))
     for key in sorted((_gone(connection, root) | told) - texts.by_key.keys()):
         if key in latest and latest[key].text_hash is not None:
             yield row(key, None, (None, None))

@@ -31,11 +31,13 @@ class EntityStatus:
         status: The status.
         since: When it came to it, on the falcon clock.
         commanded: Whether by a command; else by ``schedule:`` in the definition.
+        scheduled_since: When it was scheduled first; None: it never was.
     """
 
     status: Status
     since: datetime
     commanded: bool
+    scheduled_since: datetime | None = None
 
 
 def statuses(
@@ -43,7 +45,7 @@ def statuses(
 ) -> Mapping[tuple[str, str], EntityStatus]:
     """(kind, name) -> status of each entity; what is new or has another ``schedule:`` is written down as of ``now``."""
     known = {
-        (row.kind, row.name): EntityStatus(Status(row.status), row.since, row.commanded)
+        (row.kind, row.name): EntityStatus(Status(row.status), row.since, row.commanded, row.scheduled_since)
         for row in connection.execute(select(ENTITY_STATUS))
     }
     found: dict[tuple[str, str], EntityStatus] = {}
@@ -53,7 +55,8 @@ def statuses(
         declared = Status.RUNNING if entity.schedule else Status.SUBMITTED
         before = known.get(key)
         if before is None or not (before.commanded or before.status is declared):
-            before = changed[key] = EntityStatus(declared, now, commanded=False)
+            first = before and before.scheduled_since
+            before = changed[key] = EntityStatus(declared, now, False, first or _scheduled(declared, now))
         found[key] = before
     # A command may have come after the query above: it wins.
     _write(connection, changed, where=ENTITY_STATUS.c.commanded == false())
@@ -63,7 +66,8 @@ def statuses(
 def command(connection: Connection, entity: Feed | Process, status: Status, now: datetime) -> EntityStatus:
     """Gives the entity a status that its definition no longer changes."""
     before = statuses(connection, [entity], now)[entity.kind, entity.name]
-    after = EntityStatus(status, before.since if before.status is status else now, commanded=True)
+    since = before.since if before.status is status else now
+    after = EntityStatus(status, since, True, before.scheduled_since or _scheduled(status, now))
     _write(connection, {(entity.kind, entity.name): after})
     return after
 
@@ -73,13 +77,17 @@ def forget(connection: Connection, kind: str, name: str) -> None:
     connection.execute(delete(ENTITY_STATUS).where(ENTITY_STATUS.c.kind == kind, ENTITY_STATUS.c.name == name))
 
 
+def _scheduled(status: Status, now: datetime) -> datetime | None:
+    return None if status is Status.SUBMITTED else now
+
+
 def _write(
     connection: Connection,
     changed: Mapping[tuple[str, str], EntityStatus],
     where: ColumnElement[bool] | None = None,
 ) -> None:
     rows = [
-        {"kind": kind, "name": name, "status": one.status.value, "since": one.since, "commanded": one.commanded}
+        {"kind": kind, "name": name, **vars(one), "status": one.status.value}
         for (kind, name), one in sorted(changed.items())
     ]
     upsert(connection, ENTITY_STATUS, rows, where)

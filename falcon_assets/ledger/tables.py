@@ -6,7 +6,20 @@ the versions of definitions is a projection of Dagster's history: ``falcon ledge
 
 from __future__ import annotations
 
-from sqlalchemy import JSON, BigInteger, Boolean, Column, DateTime, Index, Integer, MetaData, Table, Text, text
+from sqlalchemy import (
+    JSON,
+    BigInteger,
+    Boolean,
+    Column,
+    DateTime,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    Table,
+    Text,
+    text,
+)
 
 SCHEMA = "falcon"
 METADATA = MetaData(schema=SCHEMA)
@@ -64,6 +77,7 @@ PROCESS_INSTANCES = Table(
     Column("ended", _INSTANT),
     Column("event_id", BigInteger, nullable=False, comment="of Dagster's latest event about it"),
     Column("started_event", BigInteger, comment="of Dagster's event by which it started last"),
+    Column("definition", Integer, comment="the version that it ran with last; null: not recorded"),
 )
 """One row per process instance that a run was given, or that timed out or was skipped. Others are pending."""
 Index("ix_process_instances_queued_run", PROCESS_INSTANCES.c.queued_run)
@@ -114,6 +128,7 @@ ENTITY_STATUS = Table(
     Column("status", Text, nullable=False, comment="SUBMITTED, RUNNING or SUSPENDED"),
     Column("since", _INSTANT, nullable=False, comment="on the falcon clock"),
     Column("commanded", Boolean, nullable=False, comment="by a person; false: by schedule: in the definition"),
+    Column("scheduled_since", _INSTANT, comment="when it was scheduled first, on the falcon clock; null: never"),
 )
 """What is scheduled. Dagster has no place for it, so a rebuild leaves it alone."""
 
@@ -238,6 +253,26 @@ DEFINITION_TREES = Table(
     Column("entities", JSON, nullable=False, comment="kind and name of each entity"),
 )
 """The trees whose versions are recorded: a load of the same tree compares one fingerprint."""
+
+WORKFLOW_FILES = Table(
+    "workflow_files",
+    METADATA,
+    Column("process", Text, primary_key=True),
+    Column("version", Integer, primary_key=True, autoincrement=False, comment="of its definition"),
+    Column("path", Text, primary_key=True, comment="relative to the folder of the definitions"),
+    Column("hash", Text, comment="SHA-256 of the content; null: it was not kept"),
+    Column("problem", Text, nullable=False, comment="why it was not kept"),
+)
+"""The files of the workflows of each version of a process. A rebuild leaves them alone."""
+
+FILE_CONTENTS = Table(
+    "file_contents",
+    METADATA,
+    Column("hash", Text, primary_key=True, comment="SHA-256 of the whole content"),
+    Column("number", Integer, primary_key=True, autoincrement=False, comment="of the part, from 0"),
+    Column("data", LargeBinary, nullable=False),
+)
+"""What is in those files, each content once, in parts of a size that fits into memory."""
 
 PROJECTION = (FEED_INSTANCES, PROCESS_INSTANCES, CONSUMED, PUSHED, FOLD, PROGRESS)
 """What a rebuild makes anew."""

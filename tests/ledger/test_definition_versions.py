@@ -7,8 +7,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from sqlalchemy import Engine, select
+from sqlalchemy import Engine, delete, select, update
 
+from falcon_assets.catalog.workflow_files import PART_BYTES, WorkflowFile
 from falcon_assets.errors import InvalidDefinitionsError
 from falcon_assets.ledger.definition_versions import (
     DefinitionVersion,
@@ -17,7 +18,8 @@ from falcon_assets.ledger.definition_versions import (
     record_definitions,
     recorded_kinds,
 )
-from falcon_assets.ledger.tables import DEFINITION_TREES, DEFINITION_VERSIONS
+from falcon_assets.ledger.tables import DEFINITION_TREES, DEFINITION_VERSIONS, FILE_CONTENTS, WORKFLOW_FILES
+from falcon_assets.ledger.workflow_contents import content_parts, keep_workflows, kept_files
 from tests.ledger.histories import hour, ledger_engine
 from tests.ledger.test_queries import count_statements
 from tests.operations.trees import BACKUP, DELAYS, HOURLY, PRIMARY, RAW, written
@@ -153,3 +155,95 @@ def test_bytes_that_are_no_text(engine: Engine, root: Path) -> None:
     assert record_definitions(engine, odd, hour(1), LOAD) == 4
     assert record_definitions(engine, odd, hour(2), LOAD) == 0
     assert history(engine, "feed", "raw")[0].reason.isprintable()
+
+
+def kept(engine: Engine, version: int) -> dict[str, bytes | str]:
+    """The files of that version of the process: what is in them, or why they were not kept."""
+    with engine.connect() as connection:
+        return {
+            one.path: b"".join(content_parts(connection, one.hash)) if one.hash else one.problem
+            for one in kept_files(connection, "hourly", version)
+        }
+
+
+def contents(engine: Engine) -> int:
+    with engine.connect() as connection:
+        return len(connection.execute(select(FILE_CONTENTS.c.hash).distinct()).all())
+
+
+def test_the_files_of_workflows_are_kept_with_each_version(engine: Engine, root: Path) -> None:
+    record_definitions(engine, root, hour(1), LOAD)
+    (root / "hourly.sql").write_text("SELECT 2")
+    record_definitions(engine, root, hour(2), LOAD)
+    (root / "hourly.sql").write_text("SELECT 1")
+    record_definitions(engine, root, hour(3), LOAD)
+    assert [kept(engine, number) for number in (1, 2, 3)] == [
+        {"hourly.sql": b"SELECT 1"},
+        {"hourly.sql": b"SELECT 2"},
+        {"hourly.sql": b"SELECT 1"},
+    ]
+    assert contents(engine) == 2
+
+
+def test_libraries_late_workflows_and_large_files_are_kept(engine: Engine, root: Path) -> None:
+    jar = os.urandom(PART_BYTES) + b"end"
+    (root / "lib" / "__pycache__").mkdir(parents=True)
+    for name, data in {"a.jar": jar, "b.py": b"", "__pycache__/b.pyc": b"compiled"}.items():
+        (root / "lib" / name).write_bytes(data)
+    (root / "late.sql").write_text("SELECT 'late'")
+    late = "{input: flights, workflow: {engine: spark-sql, path: late.sql}}"
+    change(root / "e.yaml", "{input: flights}", late)
+    change(root / "e.yaml", "path: hourly.sql}", "path: hourly.sql, lib: [lib]}")
+    record_definitions(engine, root, hour(1), LOAD)
+    assert kept(engine, 1) == {
+        "hourly.sql": b"SELECT 1",
+        "late.sql": b"SELECT 'late'",
+        "lib/a.jar": jar,
+        "lib/b.py": b"",
+    }
+    (root / "lib" / "__pycache__" / "c.pyc").write_bytes(b"compiled")
+    assert record_definitions(engine, root, hour(2), LOAD) == 0
+
+
+def test_what_cannot_be_kept_is_noted(engine: Engine, root: Path) -> None:
+    (root / "lib").mkdir()
+    (root / "lib" / "a.jar").write_bytes(b"jar")
+    os.mkfifo(root / "lib" / "pipe")
+    (root / "lib" / "odd\udcff.py").write_bytes(b"")
+    change(root / "e.yaml", "path: hourly.sql}", f"path: {root}/hourly.sql, lib: [lib]}}")
+    record_definitions(engine, root, hour(1), LOAD)
+    assert kept(engine, 1) == {
+        f"{root}/hourly.sql": "its path leads out of the folder of the definitions",
+        "lib/a.jar": b"jar",
+        "lib/odd\\udcff.py": "its path cannot be printed",
+        "lib/pipe": "no file",
+    }
+
+
+def test_a_file_that_changes_while_it_is_kept_is_not_kept(engine: Engine, root: Path) -> None:
+    with engine.begin() as connection:
+        other = WorkflowFile("hourly.sql", "0" * 64)
+        keep_workflows(connection, root, {("hourly", 1): (other,)})
+    assert kept(engine, 1) == {"hourly.sql": "it changed while it was read"}
+    assert contents(engine) == 0
+
+
+def test_files_of_versions_that_were_recorded_without_them_are_kept_by_the_next_load(
+    engine: Engine, root: Path
+) -> None:
+    record_definitions(engine, root, hour(1), LOAD)
+    with engine.begin() as connection:
+        connection.execute(delete(WORKFLOW_FILES))
+        connection.execute(update(DEFINITION_TREES).values(fingerprint=""))  # as the migration leaves it
+    assert record_definitions(engine, root, hour(2), LOAD) == 0
+    assert kept(engine, 1) == {"hourly.sql": b"SELECT 1"}
+
+
+def test_a_command_keeps_the_files_of_what_it_changed_only(engine: Engine, root: Path) -> None:
+    record_definitions(engine, root, hour(1), LOAD)
+    (root / "hourly.sql").write_text("SELECT 2")
+    change(root / "c.yaml", "days(90)", "days(80)")
+    record_definitions(engine, root, hour(2), Recorder("bob", "update", "", frozenset({("feed", "raw")})))
+    assert kept(engine, 1) == {"hourly.sql": b"SELECT 1"}
+    record_definitions(engine, root, hour(3), LOAD)
+    assert kept(engine, 2) == {"hourly.sql": b"SELECT 2"}

@@ -36,11 +36,11 @@ def test_the_definition_says_it_first(engine: Engine) -> None:
     feed = make_feed(name="hourly-delays", schedule=True)
     assert said(engine, 1, OFF, feed) == {
         KEY: EntityStatus(SUBMITTED, hour(1), commanded=False),
-        ("feed", "hourly-delays"): EntityStatus(RUNNING, hour(1), commanded=False),
+        ("feed", "hourly-delays"): EntityStatus(RUNNING, hour(1), False, hour(1)),
     }
     assert written(engine) == [
-        ("feed", "hourly-delays", "RUNNING", hour(1), False),
-        ("process", "hourly-delays", "SUBMITTED", hour(1), False),
+        ("feed", "hourly-delays", "RUNNING", hour(1), False, hour(1)),
+        ("process", "hourly-delays", "SUBMITTED", hour(1), False, None),
     ]
 
 
@@ -48,35 +48,35 @@ def test_a_second_query_changes_nothing(engine: Engine) -> None:
     first = said(engine, 1, ON)
     assert said(engine, 2, ON) == first
     assert said(engine, 3) == {}
-    assert written(engine) == [(*KEY, "RUNNING", hour(1), False)]
+    assert written(engine) == [(*KEY, "RUNNING", hour(1), False, hour(1))]
 
 
 def test_a_change_of_the_definition_counts_from_when_it_is_seen(engine: Engine) -> None:
     said(engine, 1, OFF)
-    assert said(engine, 2, ON) == {KEY: EntityStatus(RUNNING, hour(2), commanded=False)}
-    assert said(engine, 3, ON) == {KEY: EntityStatus(RUNNING, hour(2), commanded=False)}
-    assert said(engine, 4, OFF) == {KEY: EntityStatus(SUBMITTED, hour(4), commanded=False)}
+    assert said(engine, 2, ON) == {KEY: EntityStatus(RUNNING, hour(2), False, hour(2))}
+    assert said(engine, 3, ON) == {KEY: EntityStatus(RUNNING, hour(2), False, hour(2))}
+    assert said(engine, 4, OFF) == {KEY: EntityStatus(SUBMITTED, hour(4), False, hour(2))}
 
 
 def test_commands_win_over_the_definition(engine: Engine) -> None:
     said(engine, 1, ON)
     give(engine, ON, SUSPENDED, 2)
     for number, entity in ((3, ON), (4, OFF), (5, ON)):
-        assert said(engine, number, entity) == {KEY: EntityStatus(SUSPENDED, hour(2), commanded=True)}
+        assert said(engine, number, entity) == {KEY: EntityStatus(SUSPENDED, hour(2), True, hour(1))}
     give(engine, ON, RUNNING, 6)
     for number, entity in ((7, ON), (8, OFF)):
-        assert said(engine, number, entity) == {KEY: EntityStatus(RUNNING, hour(6), commanded=True)}
+        assert said(engine, number, entity) == {KEY: EntityStatus(RUNNING, hour(6), True, hour(1))}
 
 
 def test_a_command_to_what_nobody_checked_yet(engine: Engine) -> None:
     give(engine, OFF, RUNNING, 1)
-    assert said(engine, 2, OFF) == {KEY: EntityStatus(RUNNING, hour(1), commanded=True)}
+    assert said(engine, 2, OFF) == {KEY: EntityStatus(RUNNING, hour(1), True, hour(1))}
 
 
 def test_a_command_for_the_status_it_has_keeps_its_beginning(engine: Engine) -> None:
     said(engine, 1, ON)
     give(engine, ON, RUNNING, 5)
-    assert said(engine, 6, OFF) == {KEY: EntityStatus(RUNNING, hour(1), commanded=True)}
+    assert said(engine, 6, OFF) == {KEY: EntityStatus(RUNNING, hour(1), True, hour(1))}
 
 
 def test_a_command_is_for_one_entity_only(engine: Engine) -> None:
@@ -84,9 +84,9 @@ def test_a_command_is_for_one_entity_only(engine: Engine) -> None:
     said(engine, 1, ON, feed, other)
     give(engine, ON, SUSPENDED, 2)
     assert written(engine) == [
-        ("feed", "hourly-delays", "RUNNING", hour(1), False),
-        ("process", "hourly-delays", "SUSPENDED", hour(2), True),
-        ("process", "other", "RUNNING", hour(1), False),
+        ("feed", "hourly-delays", "RUNNING", hour(1), False, hour(1)),
+        ("process", "hourly-delays", "SUSPENDED", hour(2), True, hour(1)),
+        ("process", "other", "RUNNING", hour(1), False, hour(1)),
     ]
 
 
@@ -103,4 +103,4 @@ def test_a_query_does_not_undo_a_command_of_the_same_moment(engine: Engine) -> N
                 while not asking.done() and not other.execute(blocked).scalar_one():
                     other.rollback()
         asking.result(20)
-    assert said(engine, 4, ON) == {KEY: EntityStatus(SUSPENDED, hour(2), commanded=True)}
+    assert said(engine, 4, ON) == {KEY: EntityStatus(SUSPENDED, hour(2), True, hour(2))}

@@ -54,12 +54,16 @@ def objects(engine: Engine) -> list[tuple[object, ...]]:
         return [tuple(row) for row in connection.execute(statement, {"schema": SCHEMA})]
 
 
-def downgrade(engine: Engine) -> None:
+def migrate(engine: Engine, to: str, *, up: bool) -> None:
     with engine.begin() as connection:
         config = Config()
         config.set_main_option("script_location", str(Path(falcon_assets.ledger.__file__).parent / "migrations"))
         config.attributes["connection"] = connection
-        command.downgrade(config, "base")
+        (command.upgrade if up else command.downgrade)(config, to)
+
+
+def downgrade(engine: Engine) -> None:
+    migrate(engine, "base", up=False)
 
 
 def differences(engine: Engine) -> list[object]:
@@ -120,7 +124,7 @@ def test_two_processes_at_once(engine: Engine, database: str) -> None:
     assert [os.waitpid(child, 0)[1] for child in children] == [0, 0]
     assert differences(engine) == []
     with engine.connect() as connection:
-        assert connection.execute(text("SELECT version_num FROM falcon.alembic_version")).all() == [("0011",)]
+        assert connection.execute(text("SELECT version_num FROM falcon.alembic_version")).all() == [("0012",)]
 
 
 def test_down_and_up_again(engine: Engine) -> None:
@@ -144,3 +148,22 @@ def test_an_upgrade_that_fails_leaves_nothing(engine: Engine) -> None:
     with pytest.raises(Exception, match='relation "definition_trees" already exists'):
         upgrade(engine)
     assert schemas(engine)[SCHEMA] == {"definition_trees"}
+
+
+def test_what_was_scheduled_before_is_known_to_have_been(engine: Engine) -> None:
+    with engine.begin() as connection:
+        connection.execute(text("CREATE SCHEMA falcon"))
+    migrate(engine, "0011", up=True)
+    since = "2013-01-03T06:00Z"
+    rows = [("process", "a", "RUNNING"), ("feed", "b", "SUSPENDED"), ("feed", "c", "SUBMITTED")]
+    with engine.begin() as connection:
+        for kind, name, status in rows:
+            values = {"kind": kind, "name": name, "status": status, "since": since}
+            row = "INSERT INTO falcon.entity_status VALUES (:kind, :name, :status, :since, true)"
+            connection.execute(text(row), values)
+        connection.execute(text("INSERT INTO falcon.definition_trees VALUES ('/defs', 'old', '[]', '[]')"))
+    upgrade(engine)
+    with engine.connect() as connection:
+        found = connection.execute(text("SELECT name, scheduled_since = since FROM falcon.entity_status ORDER BY name"))
+        assert [tuple(row) for row in found] == [("a", True), ("b", True), ("c", None)]
+        assert connection.execute(text("SELECT fingerprint FROM falcon.definition_trees")).scalar_one() == ""

@@ -1,0 +1,100 @@
+"""The files that the workflows of processes are made of, and what is in them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path, PurePosixPath
+
+from falcon_assets.model.process import Process
+
+PART_BYTES = 1 << 20
+"""So much of a file is read at once."""
+_COMPILED = "__pycache__"
+"""What Python writes beside the modules that it imports."""
+
+
+@dataclass(frozen=True)
+class WorkflowFile:
+    """A file of a workflow.
+
+    Attributes:
+        path: Relative to the root of the definitions.
+        hash: SHA-256 of its content; None: it cannot be read.
+        problem: Why it cannot be read.
+    """
+
+    path: str
+    hash: str | None
+    problem: str = ""
+
+    @property
+    def said(self) -> str:
+        """What stands for its content where contents are compared."""
+        return self.hash or self.problem
+
+    @property
+    def is_inside(self) -> bool:
+        """Whether the path leads nowhere but below whatever folder it is taken to."""
+        path = PurePosixPath(os.path.normpath(self.path))
+        return not path.is_absolute() and ".." not in path.parts
+
+
+def declared_paths(process: Process) -> tuple[str, ...]:
+    """The files and folders that the workflows of the process name, those for late data too."""
+    late = process.late_process.inputs if process.late_process else ()
+    workflows = [process.workflow, *(one.workflow for one in late if one.workflow)]
+    return tuple(sorted({file for one in workflows for file in (*one.files().values(), *one.lib)}))
+
+
+def files_at(root: Path, declared: str) -> tuple[WorkflowFile, ...]:
+    """The file of that path below the root, or all files in the folder."""
+    path = root / declared
+    if not path.is_dir():
+        return (_file(path, declared),)
+    return tuple(_file(file, f"{declared.rstrip('/')}/{file.relative_to(path)}") for file in sorted(_files_in(path)))
+
+
+def hash_at(root: Path, declared: str, files: Iterable[WorkflowFile]) -> str:
+    """The hash of what :func:`files_at` found: of a file its own, else one of all of them."""
+    if (root / declared).is_dir():
+        skipped = len(declared.rstrip("/")) + 1
+        return combined(f"{one.path[skipped:]}\0{one.said}" for one in files)
+    return "".join(one.said for one in files)
+
+
+def combined(lines: Iterable[str]) -> str:
+    """A hash of several texts."""
+    return sha256("\n".join(lines).encode(errors="surrogateescape")).hexdigest()
+
+
+def parts_of(path: Path) -> Iterator[bytes]:
+    """What is in a file, part by part; of an empty one there is one.
+
+    Raises:
+        OSError: it cannot be read.
+    """
+    with path.open("rb") as file:
+        yield file.read(PART_BYTES)
+        while part := file.read(PART_BYTES):
+            yield part
+
+
+def _files_in(folder: Path) -> Iterator[Path]:
+    for parent, folders, names in os.walk(folder):
+        folders[:] = [one for one in folders if one != _COMPILED]
+        yield from (Path(parent, name) for name in names)
+
+
+def _file(path: Path, name: str) -> WorkflowFile:
+    digest = sha256()
+    try:
+        if not path.is_file():  # a pipe would be waited for
+            return WorkflowFile(name, None, "no file")
+        for part in parts_of(path):
+            digest.update(part)
+    except OSError as error:
+        return WorkflowFile(name, None, error.strerror or "unreadable")
+    return WorkflowFile(name, digest.hexdigest())

@@ -1,0 +1,83 @@
+"""The files of workflows as they were in each version of a process: kept, and read again part by part."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from hashlib import sha256
+from pathlib import Path
+
+from sqlalchemy import Connection, func, insert, select, tuple_
+
+from falcon_assets.catalog.workflow_files import WorkflowFile, parts_of
+from falcon_assets.errors import printable
+from falcon_assets.ledger.tables import FILE_CONTENTS, WORKFLOW_FILES
+from falcon_assets.ledger.upsert import parts
+
+_CHANGED = "it changed while it was read"
+_ODD = "its path cannot be printed"
+_OUTSIDE = "its path leads out of the folder of the definitions"
+
+
+def keep_workflows(connection: Connection, root: Path, of: Mapping[tuple[str, int], Sequence[WorkflowFile]]) -> None:
+    """Keeps the files of (process, version), but for versions whose files are kept already; each content once.
+
+    What cannot be kept is noted with the reason. The caller has the lock of the versions of definitions.
+    """
+    new = dict(of)
+    for known in parts(of):
+        own = (WORKFLOW_FILES.c.process, WORKFLOW_FILES.c.version)
+        for row in connection.execute(select(*own).where(tuple_(*own).in_(known)).distinct()):
+            del new[row.process, row.version]
+    problems = {one: _keep(connection, root, one) for one in {one for files in new.values() for one in files}}
+    rows = [
+        {
+            "process": process,
+            "version": version,
+            "path": printable(one.path),
+            "hash": None if problems[one] else one.hash,
+            "problem": problems[one],
+        }
+        for (process, version), files in new.items()
+        for one in files
+    ]
+    if rows:
+        connection.execute(insert(WORKFLOW_FILES), rows)
+
+
+def kept_files(connection: Connection, process: str, version: int) -> list[WorkflowFile]:
+    """The files of a version, by path; none where none were kept."""
+    table = WORKFLOW_FILES.c
+    found = select(table.path, table.hash, table.problem).where(table.process == process, table.version == version)
+    return [WorkflowFile(*row) for row in connection.execute(found.order_by(table.path))]
+
+
+def content_parts(connection: Connection, content: str) -> Iterator[bytes]:
+    """What has that hash, part by part."""
+    table = FILE_CONTENTS.c
+    number = connection.execute(select(func.count()).where(table.hash == content)).scalar_one()
+    for part in range(number):
+        yield bytes(
+            connection.execute(select(table.data).where(table.hash == content, table.number == part)).scalar_one()
+        )
+
+
+def _keep(connection: Connection, root: Path, one: WorkflowFile) -> str:
+    """Keeps the content of a file; why it is not kept, or nothing."""
+    problem = one.problem or ("" if one.is_inside else _OUTSIDE) or ("" if one.path.isprintable() else _ODD)
+    if problem:
+        return problem
+    if connection.execute(select(FILE_CONTENTS.c.number).where(FILE_CONTENTS.c.hash == one.hash).limit(1)).first():
+        return ""
+    with connection.begin_nested() as savepoint:
+        digest = sha256()
+        try:
+            for number, part in enumerate(parts_of(root / one.path)):
+                digest.update(part)
+                connection.execute(insert(FILE_CONTENTS), {"hash": one.hash, "number": number, "data": part})
+        except OSError as error:
+            problem = error.strerror or "unreadable"
+        if not problem and digest.hexdigest() != one.hash:
+            problem = _CHANGED
+        if problem:
+            savepoint.rollback()
+    return problem
