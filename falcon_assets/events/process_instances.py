@@ -9,7 +9,7 @@ import dagster as dg
 
 from falcon_assets.events import record as keys
 from falcon_assets.events.inputs import Changes, Inputs
-from falcon_assets.events.record import Data, Record, Text, Time, Words
+from falcon_assets.events.record import Data, Record, Text, Time, VersionNumber, Words
 from falcon_assets.model.instant import Instant, format_instant
 from falcon_assets.planning.instances.instance_record import InstanceState
 
@@ -24,6 +24,7 @@ class InstanceChanged(Record):
         inputs: What it read, where it succeeded.
         late: The changed inputs for which it was run again.
         reason_data: The reason for programs: its kind and what it is about.
+        definition: The version of the definition that it runs with; None: it does not run, or nobody knows.
     """
 
     key = "state"
@@ -37,6 +38,7 @@ class InstanceChanged(Record):
     inputs: Annotated[Inputs | None, keys.INPUTS] = None
     late: Annotated[Changes, keys.LATE] = ()
     reason_data: Annotated[Data, keys.REASON_DATA] = None
+    definition: VersionNumber = None
 
     def metadata(self) -> dict[str, Any]:
         """See :class:`Record`; the UI shows it in this order."""

@@ -38,6 +38,7 @@ PUSHED = Field(alias="pushed")
 PUSH_EVENT = Field(alias="pushed_event")
 
 _LARGEST = 2**63 - 1
+_LARGEST_NUMBER = 2**31 - 1
 
 
 def storable(text: str) -> str:
@@ -84,6 +85,11 @@ Size = Annotated[
     BeforeValidator(lambda value: value if type(value) is int and 0 <= value <= _LARGEST else None),
 ]
 """A count; None: nobody counted, or not in numbers."""
+VersionNumber = Annotated[
+    int | None,
+    BeforeValidator(lambda value: value if type(value) is int and 1 <= value <= _LARGEST_NUMBER else None),
+]
+"""Of a definition, from 1; None: nobody knows."""
 Data = Annotated[dict[str, Any] | None, BeforeValidator(_json_object)]
 """An object of JSON; None: there is none, or PostgreSQL cannot store it."""
 

@@ -189,6 +189,8 @@ class Rows:
             row = replace(row, failures=row.failures + 1)
         elif fact.state is InstanceState.WAITING and run_id is None:
             row = replace(row, queued_run=None)  # a coordinator takes it from a run that is not there any more
+        if fact.definition is not None:
+            row = replace(row, definition=fact.definition)
         self._put(key, replace(row, state=fact.state, reason=fact.reason, reason_data=fact.reason_data), event_id)
 
     def _queued(self, fact: RunQueued, event_id: int, run_id: str) -> None:

@@ -18,6 +18,7 @@ from falcon_assets.settings import Settings
 
 START = datetime(2013, 1, 1, tzinfo=timezone.utc)
 KEPT = {"kind": "process", "name": "hourly", "status": "SUSPENDED", "since": START, "commanded": True}
+KEPT["scheduled_since"] = START
 
 
 @pytest.fixture

@@ -73,7 +73,9 @@ FACTS: st.SearchStrategy[Fact] = st.one_of(
     ),
     st.builds(PushRefused, NAME, NAME, TEXT, COUNT, TEXT),
     st.builds(
-        InstanceChanged, TEXT, NAME, INSTANT, st.sampled_from(InstanceState), TIME, TEXT, INPUTS, LATE, REASON_DATA
+        InstanceChanged,
+        *(TEXT, NAME, INSTANT, st.sampled_from(InstanceState), TIME, TEXT, INPUTS, LATE, REASON_DATA),
+        definition=st.none() | st.integers(1, 2**31 - 1),
     ),
     st.builds(CameTooLate, TEXT, NAME, INSTANT, TEXT, INSTANT, TEXT, TIME),
 )

@@ -50,6 +50,15 @@ def again(logged: Logged, event_id: int, run_id: str | None = None, **changes: A
     return Logged(event_id, replace(logged.fact, **changes), run_id)
 
 
+def test_an_instance_keeps_the_version_that_it_ran_with_last() -> None:
+    started = again(changed(1, S.RUNNING, "a"), 1, "a", definition=2)
+    assert after(started).processes[KEY].definition == 2
+    assert after(started, changed(2, S.WAITING)).processes[KEY].definition == 2
+    late = again(changed(3, S.RUNNING, "b"), 3, "b", definition=3)
+    assert after(started, late).processes[KEY].definition == 3
+    assert after(changed(1, S.SUCCEEDED, "a")).processes[KEY].definition is None
+
+
 OVER = [ended(4, "a", RunEnding.FAILED)]
 
 

@@ -45,6 +45,7 @@ class InstanceRecord:
         started: When it was started last.
         ended: When it ended last, or timed out.
         reason_data: The reason for programs, where a rule says it: ``kind`` and what it is about.
+        definition: The version of the definition that it ran with last; None: not recorded.
     """
 
     nominal: datetime
@@ -57,6 +58,7 @@ class InstanceRecord:
     started: datetime | None = None
     ended: datetime | None = None
     reason_data: Mapping[str, Any] | None = None
+    definition: int | None = None
 
     @property
     def in_flight(self) -> bool:
