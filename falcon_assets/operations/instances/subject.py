@@ -1,0 +1,88 @@
+"""Which single instance a command is about: of a process, a replication or a feed, on one cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from datetime import datetime
+
+from falcon_assets.catalog.store import EntityStore
+from falcon_assets.errors import UnknownEntityError
+from falcon_assets.model.expression import nearest
+from falcon_assets.model.feed import Feed
+from falcon_assets.model.instant import format_instant
+from falcon_assets.planning.time.timeline import feed_timeline
+from falcon_assets.planning.workloads.workload import Workload
+
+
+@dataclass(frozen=True)
+class Subject:
+    """An instance.
+
+    Attributes:
+        name: Of the process, the replication (``FEED from CLUSTER``) or the feed.
+        cluster: Where it is.
+        instance: Its nominal time.
+        workload: What it is an instance of; None: of the feed.
+        feed: The feed; None: it is of the workload.
+    """
+
+    name: str
+    cluster: str
+    instance: datetime
+    workload: Workload | None = None
+    feed: Feed | None = None
+
+    @property
+    def kind(self) -> str:
+        """process, replication or feed."""
+        if self.workload is None:
+            return "feed"
+        return "replication" if isinstance(self.workload.entity, Feed) else "process"
+
+    def __str__(self) -> str:
+        """It in words."""
+        return f"{self.name} {format_instant(self.instance)} on {self.cluster}"
+
+
+def find_subject(
+    store: EntityStore, name: str, instance: datetime, cluster: str | None = None, kind: str | None = None
+) -> Subject:
+    """The instance of that name.
+
+    Args:
+        store: The entities.
+        name: Of a process, a feed, or a replication as lists call it.
+        instance: Its nominal time.
+        cluster: Where; None: on the only cluster that it is on.
+        kind: process or feed, where both have that name; a replication counts as a process.
+
+    Raises:
+        UnknownEntityError: there is none of that name, or not there, or on several clusters and none is named.
+        UnknownInstanceError: it has no such instance.
+    """
+    workloads = {one.cluster: one for one in store.workloads if one.name == name} if kind != "feed" else {}
+    feed = store.feeds.get(name) if kind != "process" else None
+    if workloads and feed:
+        raise UnknownEntityError(f"there is a feed and a process {name!r}: say which one with --type")
+    if feed:
+        where = _cluster(f"feed {name!r}", [one.name for one, _ in store.feed_clusters(feed)], cluster)
+        feed_timeline(feed, where).require(instance, f"feed {name!r} on cluster {where!r}")
+        return Subject(name, where, instance, feed=feed)
+    if not workloads:
+        known = [*(store.processes if kind != "feed" else ()), *(store.feeds if kind != "process" else ())]
+        raise UnknownEntityError(f"there is no {kind or 'process or feed'} {name!r}{nearest(name, known)}")
+    where = _cluster(f"{name!r}", list(workloads), cluster)
+    workload = workloads[where]
+    workload.timeline.require(instance, f"{name!r} on cluster {where!r}")
+    return Subject(name, where, instance, workload)
+
+
+def _cluster(what: str, clusters: Collection[str], asked: str | None) -> str:
+    if asked is None and len(clusters) == 1:
+        return next(iter(clusters))
+    if asked is None:
+        raise UnknownEntityError(f"{what} is on several clusters: say which one with --cluster ({', '.join(clusters)})")
+    if asked not in clusters:
+        raise UnknownEntityError(f"{what} is not on cluster {asked!r}; it is on: {', '.join(clusters)}")
+    return asked
