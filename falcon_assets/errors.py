@@ -140,6 +140,10 @@ class QueryError(FalconError):
     """What is asked of a list names a field that it does not have."""
 
 
+class DeniedError(FalconError):
+    """Who asks may not do that."""
+
+
 class EntityStatusError(FalconError):
     """A command does not fit the status of the entity: what is only submitted cannot be suspended."""
 

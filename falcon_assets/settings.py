@@ -33,6 +33,9 @@ class Settings:
             processes with the same ``home``. Where FALCON_CLOCK is not set, the clock of the database.
         user: The user of the operating system who runs this, whatever the environment says: who gives commands, and
             what ``user()`` says where an entity declares no owner.
+        superusers: FALCON_SUPERUSERS: users who may change and read every entity, whatever its ``acl`` says.
+        proxy_users: FALCON_PROXY_USERS: users of the operating system whose processes may act for others, whom they
+            name.
         environ: The environment itself, for values that definitions name (``{env: NAME}``); never printed.
     """
 
@@ -44,6 +47,8 @@ class Settings:
     webserver: str | None
     clock: Clock
     user: str
+    superusers: frozenset[str]
+    proxy_users: frozenset[str]
     environ: Mapping[str, str] = field(repr=False)
 
     def now(self) -> datetime:
@@ -70,6 +75,8 @@ def load_settings(environ: Mapping[str, str] | None = None) -> Settings:
         webserver=_webserver(env.get("FALCON_WEBSERVER_URL")),
         clock=_clock(env.get("FALCON_CLOCK"), home, database_name(env.get("FALCON_DATABASE_URL"))),
         user=_os_user(),
+        superusers=_names(env.get("FALCON_SUPERUSERS")),
+        proxy_users=_names(env.get("FALCON_PROXY_USERS")),
         environ=env,
     )
 
@@ -88,6 +95,10 @@ def _os_user() -> str:
         return pwd.getpwuid(os.getuid()).pw_name
     except KeyError:
         return "unknown"
+
+
+def _names(text: str | None) -> frozenset[str]:
+    return frozenset(name for part in (text or "").split(",") if (name := part.strip()))
 
 
 def _clock(text: str | None, home: Path, database: str) -> Clock:

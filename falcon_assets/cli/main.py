@@ -12,6 +12,7 @@ import click
 
 from falcon_assets.errors import FalconError
 from falcon_assets.garbage_collection import imports_without_gc
+from falcon_assets.operations.ways import coming_by
 
 COMMANDS = {
     "validate": "Check all entity definitions.",
@@ -69,8 +70,10 @@ class LazyGroup(click.Group):
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 @click.version_option(package_name="falcon-assets", prog_name="falcon")
-def falcon() -> None:
+@click.pass_context
+def falcon(context: click.Context) -> None:
     """Declare clusters, feeds and processes; manage them and their instances."""
+    context.with_resource(coming_by("cli"))
 
 
 def main(command: click.Command = falcon) -> None:

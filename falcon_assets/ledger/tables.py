@@ -1,7 +1,7 @@
 """The tables of the ledger, in the PostgreSQL schema ``falcon``; the migrations create them.
 
-Everything but ``entity_status``, ``reruns``, ``evictions``, ``collected``, ``passes``, ``incomplete``, ``clock`` and
-the versions of definitions is a projection of Dagster's history: ``falcon ledger rebuild`` makes it anew.
+Everything but ``entity_status``, ``reruns``, ``evictions``, ``collected``, ``passes``, ``incomplete``, ``clock``,
+``audit`` and the versions of definitions is a projection of Dagster's history: ``falcon ledger rebuild`` makes it anew.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from sqlalchemy import (
     Text,
     text,
 )
+from sqlalchemy.dialects.postgresql import JSONB
 
 SCHEMA = "falcon"
 METADATA = MetaData(schema=SCHEMA)
@@ -273,6 +274,26 @@ FILE_CONTENTS = Table(
     Column("data", LargeBinary, nullable=False),
 )
 """What is in those files, each content once, in parts of a size that fits into memory."""
+
+AUDIT = Table(
+    "audit",
+    METADATA,
+    Column("id", BigInteger, primary_key=True),
+    Column("at", _INSTANT, nullable=False, comment="on the falcon clock"),
+    Column("recorded", _INSTANT, nullable=False, comment="in real time"),
+    Column("principal", Text, nullable=False, comment="who asked"),
+    Column("os_user", Text, nullable=False, comment="the user of the process that did it"),
+    Column("way", Text, nullable=False, comment="cli, api or job"),
+    Column("operation", Text, nullable=False),
+    Column("entities", JSONB, nullable=False, comment="kind and name of each that it was about"),
+    Column("instances", Integer, comment="how many it was about; null: it was about entities"),
+    Column("first", _INSTANT, comment="of the instances"),
+    Column("last", _INSTANT, comment="of the instances"),
+    Column("reason", Text, nullable=False, comment="in the words of who asked"),
+    Column("result", Text, nullable=False, comment="done, unchanged, denied or failed"),
+    Column("message", Text, nullable=False, comment="why it was denied or failed"),
+)
+"""Every operation that was asked for. Dagster has no place for it, so a rebuild leaves it alone."""
 
 PROJECTION = (FEED_INSTANCES, PROCESS_INSTANCES, CONSUMED, PUSHED, FOLD, PROGRESS)
 """What a rebuild makes anew."""

@@ -24,12 +24,13 @@ class Acl(Declaration):
     """Who owns an entity and its data."""
 
     owner: NonEmpty
-    """User name; shown as the asset's owner: an e-mail address as it is, any other name as a team."""
+    """User name: who may change the entity. Shown as the asset's owner: an e-mail address as it is, any other name as
+    a team."""
     group: str = ""
-    """Group name."""
+    """Group name: its members may change the entity, too."""
     permission: Annotated[str, StringConstraints(pattern=r"^((0x?)?[0-7]{3}|\*)$"), AfterValidator(_octal)] = "0755"
     """Octal mode of what is published, in quotes (``"0755"``; Falcon's ``"0x755"`` is the same), or ``*``: left
-    alone. Files get no execute bits."""
+    alone. Files get no execute bits. Its last digit says whether others may read the entity."""
 
 
 FIRST_YEAR, LAST_YEAR = 1000, 9000

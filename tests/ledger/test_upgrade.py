@@ -124,7 +124,7 @@ def test_two_processes_at_once(engine: Engine, database: str) -> None:
     assert [os.waitpid(child, 0)[1] for child in children] == [0, 0]
     assert differences(engine) == []
     with engine.connect() as connection:
-        assert connection.execute(text("SELECT version_num FROM falcon.alembic_version")).all() == [("0012",)]
+        assert connection.execute(text("SELECT version_num FROM falcon.alembic_version")).all() == [("0013",)]
 
 
 def test_down_and_up_again(engine: Engine) -> None:
@@ -144,10 +144,10 @@ def test_down_and_up_again(engine: Engine) -> None:
 def test_an_upgrade_that_fails_leaves_nothing(engine: Engine) -> None:
     with engine.begin() as connection:
         connection.execute(text("CREATE SCHEMA falcon"))
-        connection.execute(text("CREATE TABLE falcon.definition_trees (in_the_way text)"))  # the last one made
-    with pytest.raises(Exception, match='relation "definition_trees" already exists'):
+        connection.execute(text("CREATE TABLE falcon.audit (in_the_way text)"))  # the last one made
+    with pytest.raises(Exception, match='relation "audit" already exists'):
         upgrade(engine)
-    assert schemas(engine)[SCHEMA] == {"definition_trees"}
+    assert schemas(engine)[SCHEMA] == {"audit"}
 
 
 def test_what_was_scheduled_before_is_known_to_have_been(engine: Engine) -> None:

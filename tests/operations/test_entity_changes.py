@@ -21,6 +21,7 @@ from falcon_assets.errors import (
 from falcon_assets.operations.entities.changing import delete, submit, update
 from falcon_assets.operations.entities.results import OperationResult
 from falcon_assets.operations.installation import Installation, open_installation
+from falcon_assets.settings import load_settings
 from tests.catalog.mutations import mutations
 from tests.operations.trees import (
     BACKUP,
@@ -43,7 +44,8 @@ def falcon(tmp_path: Path, database: str) -> Iterator[Installation]:
     """With a workflow in the tree, and nothing else."""
     (tmp_path / "defs").mkdir()
     (tmp_path / "defs" / "hourly.sql").write_text("SELECT 1")
-    with open_installation(settings_of(tmp_path, FALCON_DATABASE_URL=database)) as opened:
+    user = load_settings().user
+    with open_installation(settings_of(tmp_path, FALCON_DATABASE_URL=database, FALCON_PROXY_USERS=user)) as opened:
         yield opened
 
 

@@ -12,6 +12,7 @@ from sqlalchemy.exc import OperationalError
 
 from falcon_assets.catalog.additions import require_changeable
 from falcon_assets.catalog.declared import KINDS
+from falcon_assets.catalog.stored_entity import StoredEntity
 from falcon_assets.catalog.stored_tree import Key, Stored, key_of, read_tree
 from falcon_assets.catalog.yaml_files.definition_files import UnfitFileError, definition_files, file_content
 from falcon_assets.catalog.yaml_files.documents import Files, read_file, shown_path
@@ -28,6 +29,8 @@ from falcon_assets.ledger.commands import Command
 from falcon_assets.ledger.definition_versions import Recorder, record_definitions
 from falcon_assets.ledger.status import forget
 from falcon_assets.model.expression import nearest
+from falcon_assets.operations.acting import require_change
+from falcon_assets.operations.auditing import Audit, audited
 from falcon_assets.operations.entities.changes import (
     ANY_KIND,
     Plan,
@@ -37,7 +40,7 @@ from falcon_assets.operations.entities.changes import (
     require_definitions,
 )
 from falcon_assets.operations.entities.results import EntityChange, OperationResult, Request
-from falcon_assets.operations.entities.status import change_statuses
+from falcon_assets.operations.entities.status import apply_to_all, named_entities
 from falcon_assets.operations.installation import Installation
 from falcon_assets.operations.reload import reload_code_locations
 
@@ -79,26 +82,33 @@ def delete(installation: Installation, request: Request) -> OperationResult:
     """
     if request.dry_run:
         return change(installation, "delete", request, _deletion)
-    require_changeable(installation.settings, _INSTEAD)
-    engine = installation.database  # where it cannot be reached, nothing is deleted either
-    result = change(installation, "delete", request, _deletion)
-    if result.entities:
+    with audited(installation, "delete", request) as audit:
+        require_changeable(installation.settings, _INSTEAD)
+        engine = installation.database  # where it cannot be reached, nothing is deleted either
+        result = _changed(audit, request, _deletion)
         with engine.begin() as connection:
             for one in result.entities:
                 for kind in (one.kind,) if one.kind in KINDS else KINDS:
                     forget(connection, kind, one.name)
+            audit.result(result.changed, connection)
     return result
 
 
 def submit_and_schedule(installation: Installation, request: Request) -> OperationResult:
     """:func:`submit`, then lets the feeds and processes among them run by themselves; raises as both."""
+    operation = "submit-and-schedule"
     if request.dry_run:
-        return change(installation, "submit-and-schedule", request, _submission)
-    require_changeable(installation.settings, _INSTEAD)
-    _ = installation.ledger  # where it cannot be reached, nothing is submitted either
-    result = change(installation, "submit-and-schedule", request, _submission)
-    found = [(one.kind, one.name) for one in result.entities if one.kind != "cluster"]
-    return replace(result, statuses=change_statuses(installation, Command.SCHEDULE, found))
+        return change(installation, operation, request, _submission)
+    with audited(installation, operation, request) as audit:
+        require_changeable(installation.settings, _INSTEAD)
+        engine = installation.ledger.engine  # where it cannot be reached, nothing is submitted either
+        submitted = _changed(audit, request, _submission)
+        found = [(one.kind, one.name) for one in submitted.entities if one.kind != "cluster"]
+        with engine.begin() as connection:
+            states = apply_to_all(connection, installation, Command.SCHEDULE, named_entities(installation, found))
+            result = replace(submitted, statuses=states)
+            audit.result(result.changed, connection)
+    return result
 
 
 def _submission(stored: Stored, request: Request) -> Plan:
@@ -144,21 +154,38 @@ def change(
 
     Raises:
         DefinitionStoreError: the tree cannot be changed; and what ``plan_of`` raises.
+        DeniedError: who asks may not change one of the entities.
     """
+    with audited(installation, operation, request) as audit:
+        result = _changed(audit, request, plan_of)
+        audit.result(result.changed)
+    return result
+
+
+def _changed(audit: Audit, request: Request, plan_of: Callable[[Stored, Request], Plan]) -> OperationResult:
+    """:func:`change`, as a part of an operation."""
+    installation, operation, actor = audit.installation, audit.operation, audit.principal.name
     settings = installation.settings
-    root, actor, now = settings.entity_defs, request.actor or settings.user, settings.now()
+    root, now = settings.entity_defs, settings.now()
     note = {"operation": operation, "actor": actor, "reason": request.reason, "at": now.isoformat()}
 
     def result(plan: Plan, reload: str = "") -> OperationResult:
         told = (operation, actor, request.reason, now, request.dry_run)
         return OperationResult(*told, plan.entities, plan.diff(), plan.warnings, reload=reload)
 
+    def planned() -> Plan:
+        stored = read_tree(root)
+        plan = plan_of(stored, request)
+        audit.about((one.kind, one.name) for one in plan.entities)
+        require_change(audit.principal, operation, _owned(stored, plan, operation))
+        return plan
+
     if request.dry_run:
-        return result(plan_of(read_tree(root), request))
+        return result(planned())
     require_changeable(settings, _INSTEAD)
     _record(installation, now, Recorder(actor))  # what came by other ways could not be restored else
     with locked_tree(root):
-        plan = plan_of(read_tree(root), request)
+        plan = planned()
         if plan.files:
             apply_changes(root, plan.files, note)
     installation.forget_entities()
@@ -166,6 +193,16 @@ def change(
         keys = frozenset((one.kind, one.name) for one in plan.entities if one.action != "unchanged")
         _record(installation, now, Recorder(actor, operation, request.reason, keys))
     return result(plan, reload_code_locations(settings.webserver) if plan.files else "")
+
+
+def _owned(stored: Stored, plan: Plan, operation: str) -> list[StoredEntity]:
+    """What is there and would be changed, or scheduled with what is submitted."""
+    found = [stored.by_key.get((one.kind, one.name)) for one in plan.entities if _changes(one, operation)]
+    return [StoredEntity(document) for document in found if document is not None]
+
+
+def _changes(one: EntityChange, operation: str) -> bool:
+    return one.action != "unchanged" or (operation == "submit-and-schedule" and one.kind != "cluster")
 
 
 def _record(installation: Installation, now: datetime, recorder: Recorder) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 from falcon_assets.catalog.store import EntityStore
 from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.process import Process
+from falcon_assets.operations.auditing import require_readable
 from falcon_assets.operations.entities.listing import AnyEntity, any_named, declared_entities
 from falcon_assets.operations.installation import Installation
 
@@ -76,8 +77,10 @@ def entity_dependencies(
 
     Raises:
         UnknownEntityError: there is none of that name, or there are several and ``kind`` is not given.
+        DeniedError: who asks may not read it.
     """
     entity = any_named(installation.all_entities, name, kind)
+    require_readable(installation, "dependency", [entity])
     return needed_by_it(installation.all_entities, entity), that_need_it(installation.all_entities, entity)
 
 

@@ -9,10 +9,13 @@ from typing import Any, TypeAlias
 
 from falcon_assets.catalog.store import EntityStore
 from falcon_assets.errors import UnknownEntityError
+from falcon_assets.model.access import may_read
 from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.expression import nearest
 from falcon_assets.model.feed import Feed
 from falcon_assets.model.process import Process
+from falcon_assets.operations.acting import acting
+from falcon_assets.operations.auditing import require_readable
 from falcon_assets.operations.entities.hidden import hidden
 from falcon_assets.operations.entities.results import EntityState
 from falcon_assets.operations.entities.status import entity_states
@@ -97,6 +100,8 @@ FIELDS: Fields[Entity] = {
 def list_entities(installation: Installation, query: Query | None = None, text: str | None = None) -> Page[Entity]:
     """The entities of this colo: clusters, feeds, processes, each kind in the order of the definitions.
 
+    Those that the user of the operating system may not read are left out.
+
     Args:
         installation: Where.
         query: Which of them, by :data:`FIELDS`.
@@ -107,7 +112,9 @@ def list_entities(installation: Installation, query: Query | None = None, text: 
     """
     entities = installation.entities
     states = {(one.kind, one.name): one for one in entity_states(installation)}
-    found = [_entity(one, states.get((one.kind, one.name))) for one in declared_entities(entities)]
+    who = acting(installation.settings)
+    known = [one for one in declared_entities(entities) if may_read(one.acl, who)]
+    found = [_entity(one, states.get((one.kind, one.name))) for one in known]
     if text:
         found = [one for one in found if text.casefold() in _searched(one)]
     return select(found, query or Query(), FIELDS)
@@ -118,8 +125,10 @@ def show_entity(installation: Installation, name: str, kind: str | None = None) 
 
     Raises:
         UnknownEntityError: there is none of that name, or there are several and ``kind`` is not given.
+        DeniedError: who asks may not read it.
     """
     declared = any_named(installation.entities, name, kind)
+    require_readable(installation, "show", [declared])
     if isinstance(declared, Cluster):
         return Entity(declared)
     found = entity_states(installation, declared.kind)

@@ -8,8 +8,10 @@ from datetime import datetime
 from pathlib import Path
 
 from falcon_assets.catalog.store import EntityStore
+from falcon_assets.model.access import may_read
 from falcon_assets.model.instant import format_instant
 from falcon_assets.model.store_url import store_url
+from falcon_assets.operations.acting import acting
 from falcon_assets.operations.installation import Installation
 from falcon_assets.operations.paging import Fields, Page, Query, select
 from falcon_assets.planning.instances.instance_paths import InstancePaths
@@ -53,13 +55,17 @@ FIELDS: Fields[PathOwner] = {
 def lookup(installation: Installation, path: str, query: Query | None = None) -> Page[PathOwner]:
     """The instances that the path belongs to; it may be a file in one of them.
 
+    Those of feeds that the user of the operating system may not read are left out.
+
     Args:
         installation: Where; entities of all colos.
         path: As on a cluster (``/raw/2013/01``), of this machine, or a URL.
         query: Which part of the list.
     """
-    found = path_owners(installation.all_entities, path.strip(), installation.settings.home, Path.cwd())
-    return select(list(found), query or Query(), FIELDS)
+    entities, who = installation.all_entities, acting(installation.settings)
+    found = path_owners(entities, path.strip(), installation.settings.home, Path.cwd())
+    known = [one for one in found if may_read(entities.feed(one.feed).acl, who)]
+    return select(known, query or Query(), FIELDS)
 
 
 def path_owners(entities: EntityStore, path: str, home: Path, folder: Path) -> Iterator[PathOwner]:

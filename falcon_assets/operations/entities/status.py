@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from sqlalchemy import Connection
+
 from falcon_assets.catalog.store import EntityStore
 from falcon_assets.errors import UnknownEntityError
 from falcon_assets.ledger.commands import Command, apply_command
@@ -11,6 +13,8 @@ from falcon_assets.ledger.status import EntityStatus, statuses
 from falcon_assets.model.expression import nearest
 from falcon_assets.model.feed import Feed
 from falcon_assets.model.process import Process
+from falcon_assets.operations.acting import require_change
+from falcon_assets.operations.auditing import audited
 from falcon_assets.operations.entities.results import EntityState, OperationResult, Request
 from falcon_assets.operations.installation import Installation
 
@@ -38,40 +42,52 @@ def resume_entities(installation: Installation, request: Request) -> OperationRe
     return _command(Command.RESUME, installation, request)
 
 
-def change_statuses(
-    installation: Installation, asked: Command, keys: Iterable[tuple[str | None, str]], *, dry_run: bool = False
+def named_entities(installation: Installation, keys: Iterable[tuple[str | None, str]]) -> list[Feed | Process]:
+    """The entities of these kinds and names, each once.
+
+    Raises:
+        UnknownEntityError: there is none of a name, or there are two and the kind is not given.
+    """
+    found = [named_entity(installation.entities, name, kind) for kind, name in keys]
+    return list({(one.kind, one.name): one for one in found}.values())
+
+
+def apply_to_all(
+    connection: Connection, installation: Installation, asked: Command, entities: Iterable[Feed | Process]
 ) -> tuple[tuple[EntityState, EntityState], ...]:
     """The status of each entity before and after the command; it applies to all of them, or to none.
 
     Args:
+        connection: In a transaction, at whose end it applies.
         installation: Where.
         asked: The command.
-        keys: Kind and name of the entities; kind None: the name says it.
-        dry_run: Whether only to say what would change.
+        entities: Each once.
 
     Raises:
-        UnknownEntityError: there is none of a name, or there are two and the kind is not given.
         EntityStatusError: a status does not fit; nothing is changed.
     """
-    found = {
-        (one.kind, one.name): one for kind, name in keys if (one := named_entity(installation.entities, name, kind))
-    }
+    by_key = {(one.kind, one.name): one for one in entities}
     states = {}
-    with installation.ledger.engine.connect() as connection:
-        for key in sorted(found):  # in one order: two commands must not wait for each other
-            outcome = apply_command(connection, found[key], asked, installation.settings.now())
-            states[key] = (_state(*key, outcome.before), _state(*key, outcome.after))
-        if not dry_run:
-            connection.commit()
-    return tuple(states[key] for key in found)
+    for key in sorted(by_key):  # in one order: two commands must not wait for each other
+        outcome = apply_command(connection, by_key[key], asked, installation.settings.now())
+        states[key] = (_state(*key, outcome.before), _state(*key, outcome.after))
+    return tuple(states[key] for key in by_key)
 
 
 def _command(asked: Command, installation: Installation, request: Request) -> OperationResult:
-    settings = installation.settings
-    keys = [(request.kind, name) for name in request.given]
-    states = change_statuses(installation, asked, keys, dry_run=request.dry_run)
-    told = (asked.value, request.actor or settings.user, request.reason, settings.now(), request.dry_run)
-    return OperationResult(*told, statuses=states)
+    now = installation.settings.now()
+    with audited(installation, asked.value, request) as audit:
+        entities = named_entities(installation, [(request.kind, name) for name in request.given])
+        audit.about((one.kind, one.name) for one in entities)
+        require_change(audit.principal, asked.value, entities)
+        with installation.ledger.engine.connect() as connection:
+            states = apply_to_all(connection, installation, asked, entities)
+            told = (asked.value, audit.principal.name, request.reason, now, request.dry_run)
+            result = OperationResult(*told, statuses=states)
+            audit.result(result.changed, connection)
+            if not request.dry_run:
+                connection.commit()
+    return result
 
 
 def named_entity(entities: EntityStore, name: str, kind: str | None = None) -> Feed | Process:

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import unified_diff
 from pathlib import Path
 from typing import Any
 
+from falcon_assets.catalog.stored_entity import StoredEntity
 from falcon_assets.catalog.stored_tree import Stored, has_hidden_values, masked, read_tree
 from falcon_assets.catalog.yaml_files.documents import Files, read_file
 from falcon_assets.errors import DefinitionStoreError, UnknownEntityError, printable
 from falcon_assets.ledger.definition_versions import DefinitionVersion, definition_history, recorded_kinds
+from falcon_assets.operations.auditing import require_readable
 from falcon_assets.operations.entities.changes import Plan, plan_submit, plan_update
 from falcon_assets.operations.entities.changing import change
 from falcon_assets.operations.entities.results import OperationResult, Request
 from falcon_assets.operations.installation import Installation
+
+_STARS = re.compile(r"\*{2,}")
 
 
 @dataclass(frozen=True)
@@ -68,7 +73,14 @@ def entity_history(installation: Installation, name: str, kind: str | None = Non
     Raises:
         UnknownEntityError: nothing of that name was recorded, or there are several and ``kind`` is not given.
         SettingsError: the database cannot be reached.
+        DeniedError: who asks may not read it.
     """
+    history = _history(installation, name, kind)
+    require_readable(installation, "history", _entity(installation, history))
+    return history
+
+
+def _history(installation: Installation, name: str, kind: str | None) -> History:
     name = printable(name)  # PostgreSQL takes no byte that is not UTF-8, and no entity has another name
     with installation.database.connect() as connection:
         kinds = [kind] if kind else recorded_kinds(connection, name)
@@ -115,8 +127,10 @@ def restore_entity(installation: Installation, version: int, request: Request) -
         InvalidDefinitionsError: the tree would have problems.
         DefinitionStoreError: the version held secrets, which are not recorded; or the tree cannot be changed.
         SettingsError: the database cannot be reached.
+        DeniedError: who asks may not change it.
     """
-    history = entity_history(installation, request.given[0], request.kind)
+    history = _history(installation, request.given[0], request.kind)
+    require_readable(installation, "restore", _entity(installation, history))
     text = _version(history, version).text
     if text is None:
         raise UnknownEntityError(f"in version {version} {history.kind} {history.name!r} was deleted: use another one")
@@ -133,6 +147,17 @@ def restore_entity(installation: Installation, version: int, request: Request) -
         return plan_of(stored, Stored(stored.root, given))
 
     return change(installation, "restore", request, plan)
+
+
+def _entity(installation: Installation, history: History) -> list[StoredEntity]:
+    """The entity as it is in the tree, else as it was at last."""
+    stored = read_tree(installation.settings.entity_defs)
+    if document := stored.by_key.get((history.kind, history.name)):
+        return [StoredEntity(document)]
+    texts, files = [one.text for one in history.versions if one.text is not None], Files()
+    text = _STARS.sub("hidden", texts[-1]) if texts else ""  # stars are no YAML
+    read_file(Path(history.name), text.encode(), files)
+    return [StoredEntity(one) for one in files.documents]
 
 
 def _version(history: History, number: int) -> DefinitionVersion:

@@ -1,0 +1,162 @@
+"""What is asked for is written down with its result, by whichever way it came."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from typing import Protocol
+
+from sqlalchemy import Connection
+from sqlalchemy.exc import OperationalError
+
+from falcon_assets.catalog.stored_tree import Key
+from falcon_assets.errors import DeniedError, FalconError, InvalidDefinitionsError, SettingsError
+from falcon_assets.ledger.audit import AuditEntry, Result, write_audit
+from falcon_assets.model.access import Principal
+from falcon_assets.operations.acting import Owned, acting, require_read
+from falcon_assets.operations.installation import Installation
+from falcon_assets.operations.ways import present_way
+
+_LONGEST = 500
+_LOG = logging.getLogger(__name__)
+
+
+class AuditedRequest(Protocol):
+    """A request: who asks, why, and whether only to say what would change."""
+
+    @property
+    def actor(self) -> str | None:
+        """Who asks; None: the user of the operating system."""
+
+    @property
+    def reason(self) -> str:
+        """Why, in the words of who asks."""
+
+    @property
+    def dry_run(self) -> bool:
+        """Whether only to say what would change; that is not written down."""
+
+
+@dataclass
+class Audit:
+    """An operation that is under way.
+
+    Attributes:
+        installation: Where.
+        operation: Its name.
+        request: Who asks, and why.
+        principal: Who acts.
+        entities: Kind and name of what it is about.
+        instances: The nominal times that it is about, the earliest first; None: it is about entities.
+    """
+
+    installation: Installation
+    operation: str
+    request: AuditedRequest
+    principal: Principal
+    entities: Sequence[Key] = ()
+    instances: Sequence[datetime] | None = None
+
+    def about(self, entities: Iterable[Key], instances: Iterable[datetime] | None = None) -> None:
+        """Says what it is about, once that is known."""
+        self.entities = list(dict.fromkeys(entities))
+        self.instances = None if instances is None else sorted(instances)
+
+    def result(self, changed: bool, connection: Connection | None = None) -> None:
+        """Writes down that it is done.
+
+        Args:
+            changed: Whether anything has changed.
+            connection: Whose transaction makes the change; None: the database does not hold it.
+        """
+        self._write("done" if changed else "unchanged", "", connection)
+
+    def refused(self, result: Result, message: str) -> None:
+        """Writes down that it was denied, or failed."""
+        self._write(result, message, None)
+
+    def _write(self, result: Result, message: str, connection: Connection | None) -> None:
+        if self.request.dry_run:
+            return
+        settings, instances = self.installation.settings, self.instances
+        entry = AuditEntry(
+            at=settings.now(),
+            recorded=datetime.now(timezone.utc),
+            principal=self.principal.name,
+            os_user=settings.user,
+            way=present_way(),
+            operation=self.operation,
+            entities=self.entities,
+            instances=None if instances is None else len(instances),
+            first=instances[0] if instances else None,
+            last=instances[-1] if instances else None,
+            reason=self.request.reason,
+            result=result,
+            message=message[:_LONGEST],
+        )
+        if connection is not None:
+            write_audit(connection, entry)
+            return
+        try:
+            with self.installation.database.begin() as own:
+                write_audit(own, entry)
+        except (SettingsError, OperationalError):
+            _LOG.warning("The database cannot be reached: this %s is not audited.", self.operation)
+
+
+@dataclass(frozen=True)
+class _Reading:
+    """Whoever only reads gives no reason."""
+
+    actor: str | None = None
+    reason: str = ""
+    dry_run: bool = False
+
+
+@contextmanager
+def audited(installation: Installation, operation: str, request: AuditedRequest) -> Iterator[Audit]:
+    """What is done in this context is an operation: who asks is known, and what it raises is written down.
+
+    What comes of it else is written down by :meth:`Audit.result`, which is to be called.
+
+    Args:
+        installation: Where.
+        operation: Its name.
+        request: Who asks, and why; a dry run is not written down.
+
+    Raises:
+        DeniedError: who asks is not whom the request says.
+    """
+    settings = installation.settings
+    audit = Audit(installation, operation, request, Principal(settings.user))
+    try:
+        audit.principal = acting(settings, request.actor)
+        yield audit
+    except DeniedError as error:
+        audit.refused("denied", str(error))
+        raise
+    except BaseException as error:
+        audit.refused("failed", _message(error))
+        raise
+
+
+def require_readable(installation: Installation, operation: str, entities: Iterable[Owned]) -> None:
+    """Checks that the user of the operating system may read all of them; a denial is written down.
+
+    Raises:
+        DeniedError: some may be read by others only; the text names them.
+    """
+    found = list(entities)
+    with audited(installation, operation, _Reading()) as audit:
+        audit.about((one.kind, one.name) for one in found)
+        require_read(audit.principal, found)
+
+
+def _message(error: BaseException) -> str:
+    """What was wrong, without lines of definitions."""
+    if isinstance(error, InvalidDefinitionsError):
+        return "; ".join(map(str, error.problems))
+    return str(error) if isinstance(error, FalconError) else type(error).__name__
