@@ -11,11 +11,12 @@ from typing import Any
 import psutil
 import pytest
 
+from falcon_assets.engines.computing.program_files import logs_of_run
 from falcon_assets.engines.computing.programs import stop_programs
 from falcon_assets.engines.computing.run import run_workflow
 from falcon_assets.errors import WorkflowError
 from tests.processes import CHECKOUT
-from tests.spark.sandbox import Sandbox, cluster_on
+from tests.spark.sandbox import NOMINAL, Sandbox, cluster_on
 from tests.waiting import wait_until
 
 WAITS = "import pathlib, sys, time\npathlib.Path(sys.argv[1]).write_text('here')\ntime.sleep(600)\n"
@@ -73,8 +74,9 @@ def test_a_failure_shows_the_end_of_the_log_without_secrets(sandbox: Sandbox) ->
         sandbox, "print('the key is hunter2')\nraise SystemExit(3)", properties={"db.password": "hunter2", "day": "1"}
     )
     head, *tail = text.splitlines()
-    logs = list((sandbox.folder / "working/spark-submit/hourly/20130101T0500").glob("*.log"))
-    assert len(logs) == 1
+    logs = logs_of_run(str(sandbox.folder / "working"), "hourly", NOMINAL, "run")
+    assert [log.parent for log in logs] == [sandbox.folder / "working/spark-submit/hourly/20130101T0500"]
+    assert logs_of_run(str(sandbox.folder / "working"), "hourly", NOMINAL, "another") == []
     assert head == f"{sandbox.folder}/app.py: spark-submit ended with exit code 3; its log is {logs[0]} and says:"
     assert tail == ["the key is *****"]
     assert "hunter2" not in text
@@ -139,7 +141,7 @@ def test_an_interrupted_process_leaves_no_program_behind(sandbox: Sandbox) -> No
     started = sandbox.folder / "started"
     script = f"""
 from pathlib import Path
-from tests.spark.sandbox import Sandbox, cluster_on
+from tests.spark.sandbox import NOMINAL, Sandbox, cluster_on
 from falcon_assets.engines.computing.run import run_workflow
 box = Sandbox(Path({str(sandbox.folder)!r}), cluster_on("local[1]"))
 run_workflow(box.task(box.workflow(engine="spark-submit", path="app.py", args=[{str(started)!r}])))

@@ -90,6 +90,7 @@ class Sandbox:
             "properties": {},
             "working": str(self.folder / "working"),
             "session": self.session,
+            "run_id": "run",
         }
         return WorkflowTask(**{**given, **overrides})
 

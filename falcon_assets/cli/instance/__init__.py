@@ -6,6 +6,7 @@ import click
 
 from falcon_assets.cli.instance.collecting import collect
 from falcon_assets.cli.instance.details import dependency, params
+from falcon_assets.cli.instance.logs import logs
 from falcon_assets.cli.instance.reading import list_, running, search, status, summary
 from falcon_assets.cli.instance.waiting import wait
 
@@ -15,5 +16,5 @@ def instance() -> None:
     """See the instances of processes and replications; record instances of feeds that landed."""
 
 
-for _command in (list_, status, running, summary, search, params, dependency, collect, wait):
+for _command in (list_, status, running, summary, search, params, dependency, logs, collect, wait):
     instance.add_command(_command)

@@ -7,11 +7,11 @@ import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
-from urllib.parse import unquote, urlsplit
 
 from pyspark.find_spark_home import _find_spark_home
 
 from falcon_assets.engines.computing import connect_client
+from falcon_assets.engines.computing.program_files import log_folder, log_name
 from falcon_assets.engines.computing.program_log import cause_in
 from falcon_assets.engines.computing.programs import run_program
 from falcon_assets.engines.computing.task import WorkflowResult, WorkflowTask
@@ -60,7 +60,7 @@ def submit(task: WorkflowTask, file: str, args: Sequence[str], main_class: str |
         events = Path(made, "events")  # what is made so is its owner's only
         events.mkdir()
         secrets = _properties_file(task, Path(made, "secrets.conf"))
-        log = folder / f"{Path(made).name.replace('events-', 'spark-submit-')}.log"
+        log = folder / log_name(task.run_id, Path(made).name.removeprefix("events-"))
         program = [str(path), *arguments]
         if is_connect(endpoint) and path.suffix == ".py":
             program.insert(0, connect_client.__file__)
@@ -178,11 +178,9 @@ def _checked_token(task: WorkflowTask) -> str | None:
 
 def _log_folder(task: WorkflowTask) -> Path:
     """Where this run may leave files: below ``working`` where that is on this machine."""
-    url = urlsplit(task.working)
-    if url.scheme not in ("", "file"):
+    folder = log_folder(task.working, task.process, task.nominal)
+    if folder is None:
         return Path(tempfile.mkdtemp(prefix="falcon-"))
-    stamp = f"{task.nominal:%Y%m%dT%H%M}"
-    folder = Path(unquote(url.path) if url.scheme else task.working).absolute() / "spark-submit" / task.process / stamp
     folder.mkdir(parents=True, exist_ok=True)
     return folder
 

@@ -30,6 +30,7 @@ class WorkflowTask:
         properties: Properties of the cluster and of the process, interpolated, the latter winning.
         working: The cluster's working folder, path or URL; logs of programs go there where it is on this machine.
         session: Gives the cluster's session; called only by workflows that need it.
+        run_id: The run that computes it; the logs of its programs are named after it.
         timezone: The process's zone, in which expressions in arguments are evaluated.
         user: What ``user()`` gives in them.
         settings: What the process says about Spark, over what the cluster says.
@@ -45,6 +46,7 @@ class WorkflowTask:
     properties: Mapping[str, str]
     working: str
     session: Callable[[], SparkSession]
+    run_id: str
     timezone: str = "UTC"
     user: str = ""
     settings: Mapping[str, str] = field(default_factory=dict)

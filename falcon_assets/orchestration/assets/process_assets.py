@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import partial
 from typing import Any
 
 import dagster as dg
@@ -49,9 +49,11 @@ class ProcessAssets:
         its own, and fails on its own; the run fails at its end if any did.
         """
         process, cluster = workload.entity, self.store.clusters[workload.cluster]
-        work = cache(partial(self._work, process, cluster))
         execution = WorkloadExecution(
-            workload, self.settings.now, partial(open_ledger, self.settings), lambda *_: work()
+            workload,
+            self.settings.now,
+            partial(open_ledger, self.settings),
+            lambda context, _: self._work(process, cluster, context.run.run_id),
         )
         spark = resource_key(cluster)
 
@@ -71,7 +73,7 @@ class ProcessAssets:
 
         return compute
 
-    def _work(self, process: Process, cluster: Cluster) -> ProcessWork:
+    def _work(self, process: Process, cluster: Cluster, run_id: str) -> ProcessWork:
         return ProcessWork(
             InstanceRunner(
                 process,
@@ -81,6 +83,7 @@ class ProcessAssets:
                 StoresOf(cluster, self.settings.home, self.settings.environ),
                 self.store.root,
                 process.acl.owner if process.acl else self.settings.user,
+                run_id,
             )
         )
 

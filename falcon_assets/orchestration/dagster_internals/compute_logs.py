@@ -1,12 +1,16 @@
-"""Where what runs print is kept, for a place of our own: Dagster's class for local files is not public."""
+"""What runs print: where it is kept, in a place of our own, and reading it. Dagster's classes for it are not public."""
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import IO, Any
 
+import dagster as dg
+from dagster._core.storage.compute_log_manager import ComputeIOType, ComputeLogManager  # reads what was kept
 from dagster._core.storage.local_compute_log_manager import LocalComputeLogManager  # keeps it in local files
 from dagster._serdes import ConfigurableClassData  # how dagster.yaml declares a class
 from typing_extensions import Self
@@ -39,3 +43,40 @@ class LocalLogs(LocalComputeLogManager):
         self.prepare(Path(self.get_captured_local_path(log_key, extension)))
         with super().open_log_stream(log_key, io_type) as stream:
             yield stream
+
+
+@dataclass(frozen=True)
+class CapturedLog:
+    """What a step printed.
+
+    Attributes:
+        stream: stdout or stderr.
+        place: Where it is kept, for people.
+        read: So many bytes from an offset; none at the end.
+    """
+
+    stream: str
+    place: str
+    read: Callable[[int, int], bytes]
+
+
+def captured_logs(instance: dg.DagsterInstance, run_id: str, step: str) -> Iterator[CapturedLog]:
+    """What the step of the run printed, together with the other steps of its process."""
+    manager = instance.compute_log_manager
+    captures = instance.get_records_for_run(run_id, of_type=dg.DagsterEventType.LOGS_CAPTURED).records
+    for record in captures:
+        event = record.event_log_entry.dagster_event
+        if event is None or step not in event.logs_captured_data.step_keys:
+            continue
+        key = manager.build_log_key_for_run(run_id, event.logs_captured_data.file_key)
+        said = manager.get_log_metadata(key)
+        for stream, place in (
+            (ComputeIOType.STDOUT, said.stdout_location),
+            (ComputeIOType.STDERR, said.stderr_location),
+        ):
+            yield CapturedLog(stream.value, place or "/".join(key), partial(_read, manager, key, stream))
+
+
+def _read(manager: ComputeLogManager[Any], key: Sequence[str], stream: ComputeIOType, offset: int, size: int) -> bytes:
+    found, _ = manager.get_log_data_for_type(key, stream, offset, size)
+    return found or b""

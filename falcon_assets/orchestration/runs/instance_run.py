@@ -103,6 +103,7 @@ class InstanceRunner:
         store_of: The store that a feed lies on there.
         entity_root: The folder of the definitions.
         user: What ``user()`` gives.
+        run_id: The run that computes them.
     """
 
     process: Process
@@ -112,6 +113,7 @@ class InstanceRunner:
     store_of: Callable[[Feed], ClusterStore]
     entity_root: Path
     user: str
+    run_id: str
 
     def prepare(
         self, nominal: datetime, late: tuple[LateChange, ...] = (), evicted: Evicted = _nothing_evicted
@@ -182,6 +184,7 @@ class InstanceRunner:
                     settings=spark_settings(self.process, plan.properties),
                     working=self.store.working,
                     session=session,
+                    run_id=self.run_id,
                 )
             )
             outputs = tuple(

@@ -35,7 +35,7 @@ def ran(home: Path, cluster: Cluster = SHARED) -> InstanceResult:
     }
     process = make_process(workflow={"engine": "spark-sql", "path": "count.sql"})
     store = ClusterStore(cluster, home, {})
-    runner = InstanceRunner(process, cluster, feeds, store, StoresOf(cluster, home, {}), home, "etl")
+    runner = InstanceRunner(process, cluster, feeds, store, StoresOf(cluster, home, {}), home, "etl", "run")
     return runner.run(runner.prepare(NOMINAL), partial(session_for, cluster, str(home / "working")))
 
 
