@@ -140,6 +140,10 @@ class QueryError(FalconError):
     """What is asked of a list names a field that it does not have."""
 
 
+class NotRunningError(FalconError):
+    """A process that has to run does not."""
+
+
 class DeniedError(FalconError):
     """Who asks may not do that."""
 

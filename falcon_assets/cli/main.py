@@ -23,6 +23,7 @@ COMMANDS = {
     "instance": "List the instances of processes and replications; find those of a feed that landed, now.",
     "retention": "Show what would go from the clusters, what stays and why.",
     "ledger": "Show how far the ledger is; make it anew.",
+    "admin": "Show who did what, what is installed, and whether it works.",
     "spark": "Keep a local Spark Connect server warm: start, stop, status.",
     "import": "Turn definitions of Apache Falcon into entities in YAML.",
     "doctor": "Check that this machine is ready.",

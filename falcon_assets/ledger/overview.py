@@ -38,8 +38,12 @@ def overview(connection: Connection) -> Overview:
     instances: dict[tuple[str, str], dict[InstanceState, int]] = {}
     for process, cluster, state, count in connection.execute(by_state):
         instances.setdefault((process, cluster), {})[InstanceState(state)] = count
-    event_id = connection.execute(select(FOLD.c.event_id)).scalar() or 0
-    return Overview(event_id, {name: rows[name] for name in _TABLES}, instances)
+    return Overview(folded_up_to(connection), {name: rows[name] for name in _TABLES}, instances)
+
+
+def folded_up_to(connection: Connection) -> int:
+    """The latest event of Dagster's that is folded in; 0: none."""
+    return connection.execute(select(FOLD.c.event_id)).scalar() or 0
 
 
 _TABLES = {table.name: table for table in METADATA.tables.values()}

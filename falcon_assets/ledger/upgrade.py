@@ -6,7 +6,8 @@ from pathlib import Path
 
 from alembic import command
 from alembic.config import Config
-from sqlalchemy import Engine, text
+from alembic.migration import MigrationContext
+from sqlalchemy import Connection, Engine, text
 
 from falcon_assets.ledger.locks import LEDGER_LOCK, lock_in_transaction
 from falcon_assets.ledger.tables import SCHEMA
@@ -25,3 +26,8 @@ def upgrade(engine: Engine) -> None:
         config.set_main_option("script_location", str(Path(__file__).parent / "migrations").replace("%", "%%"))
         config.attributes["connection"] = connection
         command.upgrade(config, "head")
+
+
+def revision(connection: Connection) -> str | None:
+    """The revision of the ledger's tables; None: there are none."""
+    return MigrationContext.configure(connection, opts={"version_table_schema": SCHEMA}).get_current_revision()

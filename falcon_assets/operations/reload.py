@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import json
 import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
 from http.client import HTTPException
 from typing import Any
 
-from falcon_assets.errors import printable
+from falcon_assets.errors import FalconError, printable
 
 _CONNECT_SECONDS = 10
 _RELOAD_SECONDS = 120
 _LOCATIONS = """
 { workspaceOrError { ... on Workspace { locationEntries { name locationOrLoadError { __typename
+  ... on PythonError { message }
   ... on RepositoryLocation { repositories { allTopLevelResourceDetails { name } } } } } } } }
 """
 _RELOAD = """
@@ -25,6 +28,20 @@ _OURS = "spark__"
 """What the names of our resources begin with: one for each cluster."""
 
 
+class WebserverError(FalconError):
+    """Dagster's webserver cannot be asked; the text says why in a few words."""
+
+
+def loaded_code_locations(webserver: str) -> dict[str, str | None]:
+    """The code locations with entities, and those that did not load -> what kept them from loading; None: nothing.
+
+    Raises:
+        WebserverError: the webserver cannot be asked.
+    """
+    with _asking():
+        return {entry["name"]: _message(entry["locationOrLoadError"] or {}) for entry in _locations(webserver)}
+
+
 def reload_code_locations(webserver: str | None) -> str:
     """Asks the webserver to reload the code locations with entities, and those that did not load; says what came of it.
 
@@ -35,17 +52,31 @@ def reload_code_locations(webserver: str | None) -> str:
         return "Dagster was not asked to reload the code location: FALCON_WEBSERVER_URL is empty"
     later = "reload the code location in Dagster's UI, or restart it"
     try:
-        workspace = _ask(webserver, _LOCATIONS, _CONNECT_SECONDS)["workspaceOrError"]
-        names = [entry["name"] for entry in workspace.get("locationEntries", ()) if _is_ours(entry)]
-        problems = {name: problem for name in names if (problem := _reload(webserver, name))}
-    except (OSError, HTTPException, ValueError, LookupError, TypeError, AttributeError) as error:
-        why = printable(str(getattr(error, "reason", None) or error or type(error).__name__).strip())
-        return f"Dagster's webserver at {webserver} could not be asked to take up the change ({why}): {later}"
+        with _asking():
+            names = [entry["name"] for entry in _locations(webserver)]
+            problems = {name: problem for name in names if (problem := _reload(webserver, name))}
+    except WebserverError as error:
+        return f"Dagster's webserver at {webserver} could not be asked to take up the change ({error}): {later}"
     if problems:
         return "; ".join(f"the code location {name} was not reloaded: {why}" for name, why in problems.items())
     if not names:
         return f"Dagster's webserver at {webserver} serves no code location with entities: nothing was reloaded"
     return f"Dagster has reloaded the code location {', '.join(names)}"
+
+
+@contextmanager
+def _asking() -> Iterator[None]:
+    """Says in a few words why the webserver could not be asked."""
+    try:
+        yield
+    except (OSError, HTTPException, ValueError, LookupError, TypeError, AttributeError) as error:
+        why = str(getattr(error, "reason", None) or error or type(error).__name__).strip()
+        raise WebserverError(printable(why)) from error
+
+
+def _locations(webserver: str) -> list[dict[str, Any]]:
+    workspace = _ask(webserver, _LOCATIONS, _CONNECT_SECONDS)["workspaceOrError"]
+    return [entry for entry in workspace.get("locationEntries", ()) if _is_ours(entry)]
 
 
 def _is_ours(entry: dict[str, Any]) -> bool:
@@ -61,7 +92,11 @@ def _is_ours(entry: dict[str, Any]) -> bool:
 def _reload(webserver: str, name: str) -> str | None:
     """What kept the code location from being loaded anew, in a line; None: nothing did."""
     answer = _ask(webserver, _RELOAD, _RELOAD_SECONDS, name=name)["reloadRepositoryLocation"]
-    message = answer.get("message") or (answer.get("locationOrLoadError") or {}).get("message")
+    return _message(answer) or _message(answer.get("locationOrLoadError") or {})
+
+
+def _message(answer: dict[str, Any]) -> str | None:
+    message = answer.get("message")
     return message.strip().splitlines()[0] if message else None
 
 

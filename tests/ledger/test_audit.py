@@ -7,7 +7,6 @@ from datetime import datetime, timedelta, timezone
 import pytest
 from sqlalchemy import Engine, delete
 
-from falcon_assets.errors import QueryError
 from falcon_assets.ledger.audit import AuditEntry, read_audit, write_audit
 from falcon_assets.ledger.tables import AUDIT
 from falcon_assets.ledger.upgrade import upgrade
@@ -82,9 +81,3 @@ def test_order_and_parts(engine: Engine) -> None:
     with engine.connect() as connection:
         entries, total = read_audit(connection, (), "operation", 1, 1)
     assert ([one.operation for one in entries], total) == (["suspend"], 2)
-
-
-@pytest.mark.parametrize(("filters", "sort"), [([("name", "x")], None), ([], "reason")])
-def test_unknown_fields(engine: Engine, filters: list[tuple[str, str]], sort: str | None) -> None:
-    with engine.connect() as connection, pytest.raises(QueryError, match="there is no field"):
-        read_audit(connection, filters, sort, 0, 1)

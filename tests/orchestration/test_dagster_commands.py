@@ -209,6 +209,14 @@ def test_the_webserver_shows_the_window(graphql: Callable[[str], Any]) -> None:
     }
 
 
+def test_status_knows_the_code_location_and_misses_the_daemon(project: Path, webserver: str) -> None:
+    result = run(project, "falcon", "admin", "status", "--json", FALCON_WEBSERVER_URL=webserver)
+    found = {one["name"]: (one["ok"], one["text"]) for one in json.loads(result.stdout)["checks"]}
+    assert found["code location"] == (True, "falcon is loaded")
+    assert found["webserver"] == (True, f"{webserver} answers")
+    assert (result.returncode, found["daemon"][0]) == (1, False)
+
+
 def test_what_is_submitted_is_there_without_a_restart(
     project: Path, graphql: Callable[[str], Any], webserver: str, tmp_path: Path
 ) -> None:

@@ -1,0 +1,17 @@
+"""``falcon admin``: the installation as a whole."""
+
+from __future__ import annotations
+
+import click
+
+from falcon_assets.cli.admin.audit import audit
+from falcon_assets.cli.admin.health import status, version
+
+
+@click.group()
+def admin() -> None:
+    """Show who did what, what is installed, and whether it works."""
+
+
+for _command in (audit, version, status):
+    admin.add_command(_command)

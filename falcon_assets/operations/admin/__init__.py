@@ -1,0 +1,1 @@
+"""Operations on the installation: its audit, its versions, its health."""
