@@ -68,6 +68,8 @@ def changes_of_json(changes: Iterable[Mapping[str, Any]]) -> tuple[LateChange, .
 
 
 def _changes(value: Any) -> Any:
+    if not isinstance(value, list):
+        raise ValueError("no list of changes")
     try:
         return changes_of_json(value)
     except (KeyError, TypeError) as error:

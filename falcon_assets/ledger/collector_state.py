@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, fields
 from datetime import datetime
+from typing import Any
 
 from sqlalchemy import ARRAY, Connection, Text, any_, delete, literal, select, tuple_
 from sqlalchemy.dialects.postgresql import insert
@@ -55,6 +56,15 @@ def incomplete(connection: Connection, cluster: str) -> dict[str, set[datetime]]
     found: dict[str, set[datetime]] = {}
     for feed, instance in connection.execute(select(table.feed, table.instance).where(table.cluster == cluster)):
         found.setdefault(feed, set()).add(instance)
+    return found
+
+
+def seen_incomplete(connection: Connection, instances: Collection[tuple[str, str, datetime]]) -> set[Any]:
+    """Those of the instances (feed, cluster, nominal time) that were seen and were not complete."""
+    table = INCOMPLETE.c
+    key, found = (table.feed, table.cluster, table.instance), set()
+    for part in parts(instances):
+        found |= {tuple(row) for row in connection.execute(select(*key).where(tuple_(*key).in_(part)))}
     return found
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, delete, select, update
+from sqlalchemy import Connection, delete, select, tuple_, update
 
 from falcon_assets.ledger.tables import EVICTIONS
 from falcon_assets.ledger.upsert import parts, upsert
@@ -53,9 +53,30 @@ class Eviction:
         return {(*where, path) for path in paths if path is not None}
 
 
+class EvictionDecision(NamedTuple):
+    """What was decided on an instance."""
+
+    action: str
+    reason: str
+    archive: str | None
+    """Where it is archived, on the cluster that it is archived on, or a URL."""
+
+
 def write_down(connection: Connection, evictions: Iterable[Eviction]) -> None:
     """Writes decisions; each replaces an older decision about its instance."""
     upsert(connection, EVICTIONS, [_values(one) for one in evictions])
+
+
+def decisions(connection: Connection, instances: Collection[tuple[str, str, datetime]]) -> dict[Any, EvictionDecision]:
+    """The latest decision on each instance of a feed: feed, cluster, nominal time."""
+    table, found = EVICTIONS.c, {}
+    key = (table.feed, table.cluster, table.instance)
+    said = (table.action, table.reason, table.archive_root, table.archive_to)
+    for part in parts(instances):
+        for row in connection.execute(select(*key, *said).where(tuple_(*key).in_(part))):
+            archive = row.archive_to and f"{row.archive_root or ''}{row.archive_to}"
+            found[row.feed, row.cluster, row.instance] = EvictionDecision(row.action, row.reason, archive)
+    return found
 
 
 def undone(connection: Connection, cluster: str, feeds: Collection[str]) -> list[Eviction]:

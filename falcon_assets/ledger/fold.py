@@ -81,12 +81,10 @@ def _load(connection: Connection, logged: Sequence[Logged]) -> Rows:
     processes |= {(one.process, one.cluster, nominal) for one in queued for nominal in one.nominals}
     runs = {one.run_id for one in logged if isinstance(one.fact, RunEnded)}
     rows = Rows()
-    table, key = FEED_INSTANCES.c, (FEED_INSTANCES.c.cluster, FEED_INSTANCES.c.feed, FEED_INSTANCES.c.instance)
-    names = [one.name for one in fields(FeedInstanceRow)]
+    key = (FEED_INSTANCES.c.cluster, FEED_INSTANCES.c.feed, FEED_INSTANCES.c.instance)
     for part in parts(feeds):
-        for row in connection.execute(select(*key, *(table[name] for name in names)).where(tuple_(*key).in_(part))):
-            values = {name: row._mapping[name] for name in names}
-            rows.feeds[row[0], row[1], row[2]] = FeedInstanceRow(**{**values, "state": FeedState(values["state"])})
+        for row in connection.execute(select(FEED_INSTANCES).where(tuple_(*key).in_(part))):
+            rows.feeds[row.cluster, row.feed, row.instance] = feed_row_of(row)
     own = (PROCESS_INSTANCES.c.process, PROCESS_INSTANCES.c.cluster, PROCESS_INSTANCES.c.nominal)
     wanted: list[ColumnElement[bool]] = [tuple_(*own).in_(part) for part in parts(processes)]
     of_run = (PROCESS_INSTANCES.c.queued_run, PROCESS_INSTANCES.c.run_id)
@@ -132,6 +130,13 @@ def record_of(row: Any) -> InstanceRecord:
     return InstanceRecord(**{**values, "state": InstanceState(values["state"])})
 
 
+def feed_row_of(row: Any) -> FeedInstanceRow:
+    """A row of ``feed_instances``, without its key."""
+    values = {name: row._mapping[name] for name in _FEED_ROW}
+    return FeedInstanceRow(**{**values, "state": FeedState(values["state"])})
+
+
+_FEED_ROW = [one.name for one in fields(FeedInstanceRow)]
 _RECORD = [one.name for one in fields(InstanceRecord)]
 _PUSH = (PUSHED.c.cluster, PUSHED.c.feed, PUSHED.c.partition)
 _READER = (CONSUMED.c.process, CONSUMED.c.cluster, CONSUMED.c.nominal)

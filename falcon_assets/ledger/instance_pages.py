@@ -1,156 +1,229 @@
-"""Parts of long lists of process instances, each found by an index: however many rows there are, few are read."""
+"""Parts of long lists of instances, each found by an index: however many rows there are, few are read."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
-from typing import Any
+from datetime import datetime, timedelta
+from enum import Enum
+from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
 
 from sqlalchemy import (
     ARRAY,
-    BigInteger,
+    Column,
     ColumnElement,
     Connection,
     DateTime,
+    Interval,
+    Table,
     TableValuedAlias,
     Text,
     and_,
-    cast,
     func,
     literal,
     select,
     true,
 )
 
-from falcon_assets.ledger.fold import record_of
-from falcon_assets.ledger.tables import PROCESS_INSTANCES
-from falcon_assets.planning.instances.instance_record import InstanceRecord, InstanceState
+from falcon_assets.ledger.fold import feed_row_of, record_of
+from falcon_assets.ledger.tables import FEED_INSTANCES, PROCESS_INSTANCES
+from falcon_assets.planning.instances.instance_record import FeedState, InstanceState
 
-_TABLE = PROCESS_INSTANCES.c
+State = TypeVar("State", bound=Enum)
+Row = TypeVar("Row")
+
+Key: TypeAlias = tuple[str, str, datetime]
+"""Entity, cluster and nominal time."""
+Name: TypeAlias = tuple[str, str]
+"""Entity and cluster."""
 
 
 @dataclass(frozen=True)
 class Span:
-    """Instances of a process, or a replication, on a cluster; both ends are included."""
+    """Instances of an entity, or a replication, on a cluster; both ends are included."""
 
-    process: str
+    entity: str
     cluster: str
     first: datetime
     last: datetime
 
 
+class Steps(NamedTuple):
+    """Steps of equal length; both ends are included."""
+
+    first: datetime
+    last: datetime
+    length: timedelta
+
+
+class Counted(NamedTuple):
+    """How many rows there are, and how many of them are on steps."""
+
+    number: int
+    on_steps: int
+
+
 @dataclass(frozen=True)
-class Steps:
-    """Equal steps, of which some may have rows."""
+class InstanceRows(Generic[State, Row]):
+    """The rows of instances of one type.
 
-    span: Span
-    start: datetime
-    seconds: int
-
-
-def rows_of(
-    connection: Connection,
-    spans: Sequence[Span],
-    states: Collection[InstanceState] | None,
-    limit: int,
-    *,
-    by_time: bool,
-    descending: bool,
-) -> list[tuple[str, str, InstanceRecord]]:
-    """The first rows in the spans: process, cluster and what is known.
-
-    Args:
-        connection: The database.
-        spans: At most one for each process and cluster.
-        states: Only those in one of these states; None: all.
-        limit: How many at most.
-        by_time: Ordered by nominal time, process, cluster; else by process, cluster, nominal time.
-        descending: The other way round.
+    Attributes:
+        table: Where they are; with a ``cluster``, and indexes of entity, cluster and time with and without the state.
+        entity: Its column that names the entity.
+        instant: Its column of the nominal time.
+        states: The states.
+        record: What a row says.
     """
-    if not spans or states == frozenset():
-        return []
-    asked = _asked(spans, states)
-    own = _own(asked, states)
-    nominal = _TABLE.nominal.desc() if descending else _TABLE.nominal.asc()
-    found = select(PROCESS_INSTANCES).where(own).order_by(nominal).limit(limit).lateral("found")
-    names = [found.c.process.collate("C"), found.c.cluster.collate("C")]
-    order: list[ColumnElement[Any]] = [found.c.nominal, *names] if by_time else [*names, found.c.nominal]
-    statement = (
-        select(found)
-        .select_from(asked.join(found, true()))
-        .order_by(*(one.desc() if descending else one.asc() for one in order))
-        .limit(limit)
-    )
-    return [(row.process, row.cluster, record_of(row)) for row in connection.execute(statement)]
+
+    table: Table
+    entity: Column[str]
+    instant: Column[datetime]
+    states: type[State]
+    record: Callable[[Any], Row]
+
+    def first(
+        self,
+        connection: Connection,
+        spans: Sequence[Span],
+        states: Collection[State] | None,
+        limit: int,
+        *,
+        by_time: bool,
+        descending: bool,
+    ) -> list[tuple[Key, Row]]:
+        """The first rows in the spans.
+
+        Args:
+            connection: The database.
+            spans: At most one for each entity and cluster.
+            states: Only those in one of these states; None: all.
+            limit: How many at most.
+            by_time: Ordered by nominal time, entity, cluster; else by entity, cluster, nominal time.
+            descending: The other way round.
+        """
+        if not spans or states == frozenset():
+            return []
+        asked = _asked(spans, states)
+        found = self._of_each(asked, states, limit, descending=descending)
+        instant = found.c[self.instant.name]
+        names = [found.c[self.entity.name].collate("C"), found.c.cluster.collate("C")]
+        order: list[ColumnElement[Any]] = [instant, *names] if by_time else [*names, instant]
+        statement = (
+            select(found)
+            .select_from(asked.join(found, true()))
+            .order_by(*(one.desc() if descending else one.asc() for one in order))
+            .limit(limit)
+        )
+        return [(self._key(row), self.record(row)) for row in connection.execute(statement)]
+
+    def latest(self, connection: Connection, spans: Sequence[Span], number: int) -> list[tuple[Key, Row]]:
+        """The latest rows of each span, so many at most; in no order."""
+        if not spans:
+            return []
+        asked = _asked(spans, None)
+        found = self._of_each(asked, None, number, descending=True)
+        statement = select(found).select_from(asked.join(found, true()))
+        return [(self._key(row), self.record(row)) for row in connection.execute(statement)]
+
+    def some(self, connection: Connection, keys: Collection[Key]) -> dict[Key, Row]:
+        """Those of some instances; nothing about those that have none."""
+        if not keys:
+            return {}
+        entities, clusters, instants = zip(*keys, strict=True)
+        columns = {"entity": _texts(entities), "cluster": _texts(clusters), "instant": _instants(instants)}
+        asked = func.unnest(*columns.values()).table_valued(*columns).render_derived(name="asked")
+        own = and_(self._is(asked), self.instant == asked.c.instant)
+        found = select(self.table).where(own).lateral("found")
+        statement = select(found).select_from(asked.join(found, true()))
+        return {self._key(row): self.record(row) for row in connection.execute(statement)}
+
+    def counted(
+        self,
+        connection: Connection,
+        spans: Sequence[Span],
+        states: Collection[State] | None,
+        steps: Mapping[Name, Steps],
+    ) -> dict[Name, dict[State, Counted]]:
+        """How many rows of each span are in which state; one statement, which goes through the indexes of those.
+
+        Args:
+            connection: The database.
+            spans: At most one for each entity and cluster.
+            states: Only these states are counted; None: all.
+            steps: Of which it is counted, too, how many have rows.
+        """
+        if not spans or states == frozenset():
+            return {}
+        asked, state = _asked(spans, states, steps), self.table.c.state
+        on_step = and_(
+            self.instant.between(asked.c.first_step, asked.c.last_step),
+            func.date_bin(asked.c.step, self.instant, asked.c.first_step) == self.instant,
+        )
+        numbers = (func.count().label("number"), func.count().filter(on_step).label("on_steps"))
+        found = select(state, *numbers).where(self._own(asked, states)).group_by(state).lateral("found")
+        columns = (asked.c.entity, asked.c.cluster, found.c.state, found.c.number, found.c.on_steps)
+        counts: dict[Name, dict[State, Counted]] = {}
+        for entity, cluster, own, *both in connection.execute(select(*columns).join_from(asked, found, true())):
+            counts.setdefault((entity, cluster), {})[self.states(own)] = Counted(*both)
+        return counts
+
+    def instants_in(self, connection: Connection, span: Span) -> set[datetime]:
+        """The nominal times in the span that have rows."""
+        own = and_(self.entity == span.entity, self.table.c.cluster == span.cluster)
+        between = self.instant.between(span.first, span.last)
+        return set(connection.execute(select(self.instant).where(own, between)).scalars())
+
+    def _of_each(
+        self, asked: TableValuedAlias, states: Collection[State] | None, limit: int, *, descending: bool
+    ) -> Any:
+        """The first rows of each span, or of each of its states."""
+        instant = self.instant.desc() if descending else self.instant.asc()
+        return select(self.table).where(self._own(asked, states)).order_by(instant).limit(limit).lateral("found")
+
+    def _own(self, asked: TableValuedAlias, states: Collection[State] | None) -> ColumnElement[bool]:
+        own = and_(self._is(asked), self.instant.between(asked.c.first, asked.c.last))
+        return own if states is None else and_(own, self.table.c.state == asked.c.state)
+
+    def _is(self, asked: TableValuedAlias) -> ColumnElement[bool]:
+        return and_(self.entity == asked.c.entity, self.table.c.cluster == asked.c.cluster)
+
+    def _key(self, row: Any) -> Key:
+        said = row._mapping
+        return said[self.entity.name], said["cluster"], said[self.instant.name]
 
 
-def counted(
-    connection: Connection, spans: Sequence[Span], states: Collection[InstanceState] | None
-) -> dict[tuple[str, str], dict[InstanceState, int]]:
-    """(process, cluster) -> state -> how many rows in its span are in it."""
-    if not spans or states == frozenset():
-        return {}
-    asked = _asked(spans, states)
-    counts = select(_TABLE.state, func.count().label("number")).where(_own(asked, states)).group_by(_TABLE.state)
-    found = counts.lateral("found")
-    statement = select(asked.c.process, asked.c.cluster, found.c.state, found.c.number).join_from(asked, found, true())
-    numbers: dict[tuple[str, str], dict[InstanceState, int]] = {}
-    for process, cluster, state, number in connection.execute(statement):
-        numbers.setdefault((process, cluster), {})[InstanceState(state)] = number
-    return numbers
+PROCESS_ROWS = InstanceRows(
+    PROCESS_INSTANCES, PROCESS_INSTANCES.c.process, PROCESS_INSTANCES.c.nominal, InstanceState, record_of
+)
+"""Those of processes and replications."""
+FEED_ROWS = InstanceRows(FEED_INSTANCES, FEED_INSTANCES.c.feed, FEED_INSTANCES.c.instance, FeedState, feed_row_of)
+"""Those of feeds."""
 
 
-def nominals_in(connection: Connection, span: Span) -> set[datetime]:
-    """The nominal times in the span that have rows."""
-    own = and_(_TABLE.process == span.process, _TABLE.cluster == span.cluster)
-    between = _TABLE.nominal.between(span.first, span.last)
-    return set(connection.execute(select(_TABLE.nominal).where(own, between)).scalars())
-
-
-def counted_steps(connection: Connection, steps: Sequence[Steps]) -> dict[tuple[str, str], int]:
-    """(process, cluster) -> how many of the steps have rows."""
-    if not steps:
-        return {}
-    spans = _columns([one.span for one in steps])
-    starts = literal([int(one.start.timestamp()) for one in steps], ARRAY(BigInteger))
-    lengths = literal([one.seconds for one in steps], ARRAY(BigInteger))
-    asked = func.unnest(*spans.values(), starts, lengths).table_valued(*spans, "start", "seconds")
-    asked = asked.render_derived(name="asked")
-    since = cast(func.extract("epoch", _TABLE.nominal), BigInteger) - asked.c.start
-    found = select(func.count().label("number")).where(_own(asked, None), since % asked.c.seconds == 0).lateral("found")
-    statement = select(asked.c.process, asked.c.cluster, found.c.number).join_from(asked, found, true())
-    return {(process, cluster): number for process, cluster, number in connection.execute(statement)}
-
-
-def _own(asked: TableValuedAlias, states: Collection[InstanceState] | None) -> ColumnElement[bool]:
-    own = and_(
-        _TABLE.process == asked.c.process,
-        _TABLE.cluster == asked.c.cluster,
-        _TABLE.nominal.between(asked.c.first, asked.c.last),
-    )
-    return own if states is None else and_(own, _TABLE.state == asked.c.state)
-
-
-def _asked(spans: Sequence[Span], states: Collection[InstanceState] | None) -> TableValuedAlias:
+def _asked(
+    spans: Sequence[Span], states: Collection[Enum] | None, steps: Mapping[Name, Steps] | None = None
+) -> TableValuedAlias:
     """A row for each span, and each state: the index on states has one state after the other."""
-    if states is None:
-        columns = _columns(spans)
-    else:
-        pairs = [(span, state.value) for span in spans for state in states]
-        columns = {**_columns([span for span, _ in pairs]), "state": _texts(state for _, state in pairs)}
-    return func.unnest(*columns.values()).table_valued(*columns).render_derived(name="asked")
-
-
-def _columns(spans: Sequence[Span]) -> dict[str, ColumnElement[Any]]:
-    instants = ARRAY(DateTime(timezone=True))
-    return {
-        "process": _texts(one.process for one in spans),
-        "cluster": _texts(one.cluster for one in spans),
-        "first": literal([one.first for one in spans], instants),
-        "last": literal([one.last for one in spans], instants),
+    pairs = [(span, state) for span in spans for state in (states if states is not None else (None,))]
+    columns = {
+        "entity": _texts(one.entity for one, _ in pairs),
+        "cluster": _texts(one.cluster for one, _ in pairs),
+        "first": _instants(one.first for one, _ in pairs),
+        "last": _instants(one.last for one, _ in pairs),
     }
+    if states is not None:
+        columns["state"] = _texts(state.value for _, state in pairs if state is not None)
+    if steps is not None:
+        own = [steps.get((one.entity, one.cluster)) for one, _ in pairs]
+        columns["first_step"] = _instants(one and one.first for one in own)
+        columns["last_step"] = _instants(one and one.last for one in own)
+        columns["step"] = literal([one and one.length for one in own], ARRAY(Interval))
+    return func.unnest(*columns.values()).table_valued(*columns).render_derived(name="asked")
 
 
 def _texts(items: Iterable[str]) -> ColumnElement[Any]:
     return literal(list(items), ARRAY(Text))
+
+
+def _instants(items: Iterable[datetime | None]) -> ColumnElement[Any]:
+    return literal(list(items), ARRAY(DateTime(timezone=True)))

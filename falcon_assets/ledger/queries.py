@@ -28,7 +28,7 @@ from sqlalchemy import (
 )
 
 from falcon_assets.ledger.fold import record_of
-from falcon_assets.ledger.tables import COLLECTED, CONSUMED, FEED_INSTANCES, OPEN, PROCESS_INSTANCES, PROGRESS
+from falcon_assets.ledger.tables import COLLECTED, FEED_INSTANCES, OPEN, PROCESS_INSTANCES, PROGRESS
 from falcon_assets.ledger.upsert import upsert
 from falcon_assets.planning.instances.instance_record import FeedState, InstanceRecord, InstanceState
 
@@ -134,15 +134,6 @@ def some_records(
     return {row.nominal: record_of(row) for row in connection.execute(select(PROCESS_INSTANCES).where(own))}
 
 
-def versions_read(
-    connection: Connection, processes: Sequence[str], cluster: str, nominal: datetime
-) -> dict[str, str | None]:
-    """Process -> the version that its instance read when it succeeded last, of processes that read one instance."""
-    table = CONSUMED.c
-    own = and_(table.process.in_(processes), table.cluster == cluster, table.nominal == nominal)
-    return {row.process: row.version for row in connection.execute(select(table.process, table.version).where(own))}
-
-
 def begun(connection: Connection, run_ids: Sequence[str]) -> dict[str, set[Name]]:
     """Run -> the (process, cluster) of which it is computing instances."""
     table = PROCESS_INSTANCES.c
@@ -222,7 +213,7 @@ def _within_spans(
             table.cluster == asked.c.cluster,
             table.feed == asked.c.feed,
             table.instance.between(asked.c.first, asked.c.last),
-            text(f"state = '{state.value}'") if state else true(),  # as the index on evicted instances says it
+            table.state == state.value if state else true(),
         )
         .lateral("found")
     )

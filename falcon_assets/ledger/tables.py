@@ -54,11 +54,11 @@ FEED_INSTANCES = Table(
 """One row per feed instance that is available on a cluster, or was until it was evicted."""
 Index("ix_feed_instances_event", FEED_INSTANCES.c.event_id)
 Index(
-    "ix_feed_instances_evicted",
+    "ix_feed_instances_state",
     FEED_INSTANCES.c.cluster,
     FEED_INSTANCES.c.feed,
+    FEED_INSTANCES.c.state,
     FEED_INSTANCES.c.instance,
-    postgresql_where=text("state = 'EVICTED'"),
 )
 
 PROCESS_INSTANCES = Table(

@@ -120,3 +120,17 @@ def test_mistakes(
         main()
     assert ended.value.code == code
     assert text in capsys.readouterr().err
+
+
+def test_instances_of_feeds(call: Callable[..., Result]) -> None:
+    found = listed(
+        call, "list", "raw", "--type", "feed", "--cluster", "primary", "--filter", "state=missing", "--limit", "1"
+    )
+    assert found["total"] == 6
+    assert found["items"][0]["feed"]["path"] == "/raw/2013-01-01/00"
+    shown = call("status", "raw", "--type", "feed", "--limit", "1").output
+    assert "MISSING" in shown
+    assert "has not landed" in shown
+    counts = listed(call, "summary", "raw", "--type", "feed")["items"]
+    assert [one["states"] for one in counts] == [{"MISSING": 6}] * 2
+    assert listed(call, "search", "RA", "--type", "feed")["total"] == 12

@@ -21,6 +21,7 @@ from tests.waiting import wait_until
 Content = dict[str, list[tuple[Any, ...]]]
 Chunk = tuple[Sequence[Logged], int | None]
 START = datetime(2013, 1, 1, tzinfo=timezone.utc)
+HOUR = timedelta(hours=1)
 
 
 def hour(number: int) -> datetime:

@@ -70,6 +70,15 @@ def test_whatever_others_write_is_folded(ledger: Engine, written: list[Any]) -> 
     content(ledger)
 
 
+def test_late_data_may_be_anything() -> None:
+    """What Dagster keeps as values of its own cannot even be gone through."""
+    changed = InstanceChanged("p", "primary", T, InstanceState.SUCCEEDED, T)
+    metadata = {**changed.metadata(), "late": dg.MetadataValue.asset(dg.AssetKey("x"))}
+    written = dg.AssetMaterialization(dg.AssetKey(["primary", "out"]), metadata=metadata, partition="2013")
+    facts = asset_facts(1, dg.deserialize_value(dg.serialize_value(written)), T)
+    assert not any(isinstance(one, InstanceChanged) for one in facts)
+
+
 def test_a_reason_may_hold_what_the_database_cannot(engine: Engine) -> None:
     failed = InstanceChanged("p", "primary", T, InstanceState.FAILED, T, "bad \x00 and \udcff")
     (fact,) = asset_facts(1, failed.event(dg.AssetKey(["primary", "out"]), "2013"), T)

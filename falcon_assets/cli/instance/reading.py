@@ -16,13 +16,20 @@ from falcon_assets.cli.listing import keyset_options, print_json
 from falcon_assets.errors import count_of
 from falcon_assets.model.instant import format_instant, parse_instant
 from falcon_assets.operations.installation import open_installation
+from falcon_assets.operations.instances.feed_listing import FeedInstanceInfo
 from falcon_assets.operations.instances.listing import (
     instance_status,
     latest,
     list_instances,
     summarize_instances,
 )
-from falcon_assets.operations.instances.query import FIELDS, ORDERS, InstancePage, InstanceQuery
+from falcon_assets.operations.instances.query import (
+    FIELDS,
+    ORDERS,
+    InstanceInfo,
+    InstancePage,
+    InstanceQuery,
+)
 
 _COLORS = {
     "SUCCEEDED": "green",
@@ -31,6 +38,9 @@ _COLORS = {
     "TIMED_OUT": "red",
     "KILLED": "red",
     "SUSPENDED": "yellow",
+    "AVAILABLE": "green",
+    "MISSING": "red",
+    "EVICTED": "yellow",
 }
 
 
@@ -38,6 +48,13 @@ def _instant(_context: click.Context, _parameter: click.Parameter, text: str | N
     return None if text is None else parse_instant(text)
 
 
+_TYPE = click.option(
+    "--type",
+    type=click.Choice(["process", "feed"]),
+    default="process",
+    show_default=True,
+    help="Instances of processes and replications, or of feeds.",
+)
 _WHICH = (
     click.option(
         "--start", metavar="INSTANT", callback=_instant, help="The first (YYYY-MM-DDTHH:MMZ); alone: only it."
@@ -64,12 +81,15 @@ def _query(**asked: Any) -> InstanceQuery:
 
 @click.command("list")
 @click.argument("name", required=False)
+@_TYPE
 @_which
 @keyset_options(FIELDS, ORDERS)
 def list_(as_json: bool, **asked: Any) -> None:
     """List the instances of NAME, or of all processes and replications, that are due.
 
     NAME is a process, or a feed: then its replications. What is due and was not launched is WAITING, with the reason.
+
+    With --type feed it lists the instances of feeds: AVAILABLE, EVICTED, or MISSING, which is due and not there.
 
     Of several filters with one field any may fit, of different fields all must: --filter state=FAILED
     """
@@ -79,6 +99,7 @@ def list_(as_json: bool, **asked: Any) -> None:
 
 @click.command()
 @click.argument("name")
+@_TYPE
 @_which
 @keyset_options(FIELDS, ORDERS)
 def status(as_json: bool, **asked: Any) -> None:
@@ -103,16 +124,18 @@ def running(as_json: bool, filters: tuple[tuple[str, str], ...], **asked: Any) -
 
 @click.command()
 @click.argument("text")
+@_TYPE
 @_which
 @keyset_options(FIELDS, ORDERS)
 def search(as_json: bool, **asked: Any) -> None:
-    """List the instances of processes and replications that have TEXT in their name."""
+    """List the instances of processes and replications, or of feeds, that have TEXT in their name."""
     with open_installation() as installation:
         _show(list_instances(installation, _query(**asked)), as_json=as_json)
 
 
 @click.command()
 @click.argument("name", required=False)
+@_TYPE
 @_which
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
 def summary(as_json: bool, **asked: Any) -> None:
@@ -133,16 +156,27 @@ def _show(page: InstancePage, *, as_json: bool) -> None:
     if as_json:
         print_json(page.as_data())
         return
-    table = _table("cluster", "instance", "state", "attempt", "started", "ended")
+    of_feeds = any(isinstance(one, FeedInstanceInfo) for one in page.items)
+    told = ("files", "bytes", "landed", "expires", "replicated") if of_feeds else ("attempt", "started", "ended")
+    table = _table("cluster", "instance", "state", *told)
     table.add_column("reason", overflow="fold")
     for one in page.items:
         reason = escape(one.reason["text"]) if one.reason else ""
-        times = (moment(one.started), moment(one.ended))
         state, instant = _colored(one.state.value), format_instant(one.instance)
-        table.add_row(escape(one.entity), one.cluster, instant, state, str(one.attempt), *times, reason)
+        table.add_row(escape(one.entity), one.cluster, instant, state, *_told(one), reason)
     console().print(table)
     if page.next is not None:
         click.echo(f"{len(page.items)} of {count_of(page.total, 'instance')}; the next ones: --after {page.next}")
+
+
+def _told(one: InstanceInfo) -> tuple[str, ...]:
+    if not isinstance(one, FeedInstanceInfo):
+        return str(one.attempt), moment(one.started), moment(one.ended)
+    row = one.stored
+    sizes = ("" if size is None else f"{size:,}" for size in ((row.files, row.bytes) if row else (None, None)))
+    landed = moment(row.landed_at) if row and row.version else ""
+    replicated = ", ".join(f"{copy.target}: {copy.state.value}" for copy in one.replications)
+    return *sizes, landed, moment(one.expires), replicated
 
 
 def _table(*columns: str) -> Table:

@@ -1,23 +1,19 @@
-"""The instances that a query is about: of each workload a span, and in it those that no run was given yet."""
+"""Instances that a query is about: of each timeline a span, with rows in the ledger and without."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+import heapq
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from typing import Any
 
 from sqlalchemy import Connection
 
-from falcon_assets.catalog.store import EntityStore
-from falcon_assets.errors import UnknownEntityError
-from falcon_assets.ledger.instance_pages import Span, Steps, counted_steps, nominals_in
-from falcon_assets.ledger.queries import progress
-from falcon_assets.model.expression import nearest
-from falcon_assets.model.feed import Feed
-from falcon_assets.operations.instances.query import InstanceQuery, Key
-from falcon_assets.orchestration.coordination.cluster_snapshot import progress_key
+from falcon_assets.ledger.instance_pages import InstanceRows, Key, Span, Steps
+from falcon_assets.model.frequency import TimeUnit
+from falcon_assets.operations.instances.query import InstanceQuery, State
 from falcon_assets.planning.time.timeline import Timeline
-from falcon_assets.planning.workloads.workload import Workload
 
 _MOMENT = timedelta(microseconds=1)
 _CHUNK = 500
@@ -26,31 +22,44 @@ _LARGEST_CHUNK = 10_000
 
 @dataclass(frozen=True)
 class Asked:
-    """Instances of a workload that are asked for.
+    """Instances of an entity, or a replication, on a cluster that are asked for.
 
     Attributes:
-        workload: The workload.
+        kind: process, replication or feed.
+        timeline: Its instances.
         span: Between which times they are.
-        pending_from: No instance before it is pending, but what has a row says so.
+        open_from: All instances before it have rows, but for those that are over without.
         due: None after it is due, where only those are asked for that are.
+        without_row: The state of those that have no row.
     """
 
-    workload: Workload
+    kind: str
+    timeline: Timeline
     span: Span
-    pending_from: datetime
+    open_from: datetime
     due: datetime
+    without_row: State
 
     @property
     def key(self) -> tuple[str, str]:
-        """Names the workload."""
-        return self.workload.name, self.workload.cluster
+        """Names the entity, and the cluster."""
+        return self.span.entity, self.span.cluster
 
     @property
     def indexes(self) -> range:
-        """Of those in the timeline that may be pending."""
-        timeline = self.workload.timeline
-        first, last = max(self.span.first, self.pending_from), min(self.span.last, self.due)
-        return timeline.indexes(first, last) if first <= last and timeline.count else range(0)
+        """Of those in the timeline that may have no row."""
+        first, last = max(self.span.first, self.open_from), min(self.span.last, self.due)
+        return self.timeline.indexes(first, last) if first <= last and self.timeline.count else range(0)
+
+    @property
+    def steps(self) -> Steps | None:
+        """The same as steps of one length; None: there is none, or they are on a calendar."""
+        indexes, timeline = self.indexes, self.timeline
+        frequency = timeline.frequency
+        is_regular = frequency.is_absolute or (frequency.unit is TimeUnit.DAYS and timeline.timezone == "UTC")
+        if not (indexes and is_regular):
+            return None
+        return Steps(timeline.instance(indexes[0]), timeline.instance(indexes[-1]), frequency.length)
 
     def cut(self, after: Key | None, *, by_time: bool, descending: bool) -> Asked | None:
         """What of it comes after an instance in the order; None: nothing."""
@@ -67,86 +76,72 @@ class Asked:
                 first = max(first, after[2] if includes else after[2] + _MOMENT)
         elif not beyond:
             return None
-        span = Span(*own, first, last)
-        return Asked(self.workload, span, self.pending_from, self.due) if first <= last else None
+        return replace(self, span=Span(*own, first, last)) if first <= last else None
 
-    def pending(self, connection: Connection, *, descending: bool) -> Iterator[datetime]:
+    def without_rows(
+        self, connection: Connection, rows: InstanceRows[Any, Any], *, descending: bool
+    ) -> Iterator[datetime]:
         """Those that have no row, in order; few are asked for at a time."""
         for indexes in _chunks(self.indexes, descending=descending):
-            nominals = _nominals(self.workload.timeline, indexes)
-            there = nominals_in(connection, Span(*self.key, nominals[0], nominals[-1]))
+            nominals = _nominals(self.timeline, indexes)
+            there = rows.instants_in(connection, Span(*self.key, nominals[0], nominals[-1]))
             yield from (one for one in (reversed(nominals) if descending else nominals) if one not in there)
 
-
-def asked_for(connection: Connection, store: EntityStore, query: InstanceQuery, now: datetime) -> list[Asked]:
-    """The workloads that the query is about, by name and cluster.
-
-    Raises:
-        UnknownEntityError: the query names what is not there.
-    """
-    chosen = sorted(_chosen(store, query), key=lambda one: (one.name, one.cluster))
-    settled = {cluster: progress(connection, cluster) for cluster in {one.cluster for one in chosen}}
-    found = []
-    for one in chosen:
-        first = query.start or datetime.min.replace(tzinfo=now.tzinfo)
-        last = query.last or datetime.max.replace(tzinfo=now.tzinfo)
-        pending_from = settled[one.cluster].get(progress_key(one), one.timeline.start)
-        due = last if query.alone else now - one.delay
-        if first <= last:
-            found.append(Asked(one, Span(one.name, one.cluster, first, last), pending_from, due))
-    return found
+    def latest(self, number: int) -> list[datetime]:
+        """The latest of those that may have no row, so many at most."""
+        return _nominals(self.timeline, self.indexes[-number:])
 
 
-def count_pending(connection: Connection, asked: Iterable[Asked]) -> Mapping[tuple[str, str], int]:
-    """How many instances without a row each workload has in its span."""
-    found: dict[tuple[str, str], int] = {}
-    steps: list[Steps] = []
-    for one in asked:
-        indexes, timeline = one.indexes, one.workload.timeline
-        if not indexes:
-            continue
-        span = Span(*one.key, timeline.instance(indexes[0]), timeline.instance(indexes[-1]))
-        found[one.key] = len(indexes)
-        if timeline.frequency.is_absolute:
-            steps.append(Steps(span, timeline.start, int(timeline.frequency.length.total_seconds())))
-        else:  # days and months: there are few
-            found[one.key] = len(set(_nominals(timeline, indexes)) - nominals_in(connection, span))
-    for key, number in counted_steps(connection, steps).items():
-        found[key] -= number
-    return found
+def in_order(
+    connection: Connection, rows: InstanceRows[Any, Any], asked: Sequence[Asked], query: InstanceQuery
+) -> Iterator[tuple[Key, Any]]:
+    """The instances that are asked for, with and without rows, in the order that is asked for; None: no row."""
+    states, by_time, descending = query.states, query.by_time, query.descending
+    spans = [one.span for one in asked]
+    known = rows.first(connection, spans, states, query.limit + 1, by_time=by_time, descending=descending)
+    open_ones = [one for one in asked if states is None or one.without_row in states]
+
+    def order(one: tuple[Key, Any]) -> Any:
+        entity, cluster, nominal = one[0]
+        return (nominal, entity, cluster) if by_time else one[0]
+
+    def without_rows(one: Asked) -> Iterator[tuple[Key, Any]]:
+        return (((*one.key, nominal), None) for nominal in one.without_rows(connection, rows, descending=descending))
+
+    def in_turn() -> Iterator[tuple[Key, Any]]:
+        for one in sorted(open_ones, key=lambda part: part.key, reverse=descending):
+            yield from without_rows(one)
+
+    others = map(without_rows, open_ones) if by_time else [in_turn()]
+    return heapq.merge(known, *others, key=order, reverse=descending)
 
 
-def kind_of_workload(workload: Workload) -> str:
-    """What its instances are instances of."""
-    return "replication" if isinstance(workload.entity, Feed) else "process"
+def counted(
+    connection: Connection, rows: InstanceRows[Any, Any], asked: Sequence[Asked], states: frozenset[State] | None
+) -> dict[tuple[str, str], dict[State, int]]:
+    """How many of the instances are in which state; only those states are counted."""
+    open_ones = [one for one in asked if states is None or one.without_row in states]
+    steps = {one.key: own for one in open_ones if (own := one.steps)}
+    counts = rows.counted(connection, [one.span for one in asked], states, steps)
+    on_steps = counts
+    if states is not None:
+        stepping = [Span(*key, own.first, own.last) for key, own in steps.items()]
+        on_steps = rows.counted(connection, stepping, None, steps)
+    found = {key: {state: one.number for state, one in numbers.items()} for key, numbers in counts.items()}
+    for one in open_ones:
+        if one.key in steps:
+            number = len(one.indexes) - sum(own.on_steps for own in on_steps.get(one.key, {}).values())
+        else:  # on a calendar: there are few
+            nominals = set(_nominals(one.timeline, one.indexes))
+            number = len(nominals - rows.instants_in(connection, one.span)) if nominals else 0
+        if number:
+            numbers = found.setdefault(one.key, {})
+            numbers[one.without_row] = numbers.get(one.without_row, 0) + number
+    order = list(rows.states.__members__.values())
+    return {key: dict(sorted(own.items(), key=lambda two: order.index(two[0]))) for key, own in found.items()}
 
 
-def _chosen(store: EntityStore, query: InstanceQuery) -> list[Workload]:
-    if query.cluster is not None and query.cluster not in store.clusters:
-        close = nearest(query.cluster, store.clusters)
-        raise UnknownEntityError(f"there is no cluster {query.cluster!r}{close}")
-    named = [one for one in store.workloads if query.name in (None, one.name, one.entity.name)]
-    if query.name in store.processes:
-        named = [one for one in named if kind_of_workload(one) == "process"]
-    if not named and query.name in store.feeds:
-        raise UnknownEntityError(f"feed {query.name!r} is not replicated to a cluster: there are no instances to run")
-    if not named and query.name is not None and query.name not in store.processes:
-        known = [*store.processes, *store.feeds]
-        raise UnknownEntityError(f"there is no process or feed {query.name!r}{nearest(query.name, known)}")
-    return [one for one in named if _fits(one, query)]
-
-
-def _fits(one: Workload, query: InstanceQuery) -> bool:
-    return (
-        query.cluster in (None, one.cluster)
-        and (query.text or "").casefold() in one.name.casefold()
-        and query.fits("entity", one.name, one.entity.name)
-        and query.fits("kind", kind_of_workload(one))
-        and query.fits("cluster", one.cluster)
-    )
-
-
-def _nominals(timeline: Timeline, indexes: range) -> Sequence[datetime]:
+def _nominals(timeline: Timeline, indexes: range) -> list[datetime]:
     return list(dict.fromkeys(map(timeline.instance, indexes)))
 
 

@@ -1,21 +1,24 @@
-"""Lists of the instances of processes and replications: what the ledger has, and what is due and was given no run."""
+"""Lists of instances: what the ledger has, and what is due and has no row there."""
 
 from __future__ import annotations
 
-import heapq
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import datetime
 from itertools import islice
 from typing import Any
 
 from sqlalchemy import Connection
 
+from falcon_assets.catalog.store import EntityStore
 from falcon_assets.errors import UnknownInstanceError
-from falcon_assets.ledger.instance_pages import counted, rows_of
+from falcon_assets.ledger.instance_pages import FEED_ROWS, PROCESS_ROWS, InstanceRows, Key
 from falcon_assets.model.instant import format_instant
 from falcon_assets.operations.installation import Installation
-from falcon_assets.operations.instances.due import Asked, asked_for, count_pending, kind_of_workload
-from falcon_assets.operations.instances.query import InstanceInfo, InstancePage, InstanceQuery, Key
+from falcon_assets.operations.instances.asked import asked_for, kind_of_workload
+from falcon_assets.operations.instances.due import counted, in_order
+from falcon_assets.operations.instances.feed_listing import feed_instances
+from falcon_assets.operations.instances.query import InstanceInfo, InstancePage, InstanceQuery, State
 from falcon_assets.operations.instances.reasons import waiting_reasons
 from falcon_assets.planning.instances.instance_record import InstanceRecord, InstanceState
 from falcon_assets.planning.workloads.workload import Workload
@@ -26,12 +29,12 @@ _LATEST = 10
 
 @dataclass(frozen=True)
 class InstanceCounts:
-    """How many instances of a process or replication on a cluster are in which state."""
+    """How many instances of a process, a replication or a feed on a cluster are in which state."""
 
     entity: str
     kind: str
     cluster: str
-    states: Mapping[InstanceState, int]
+    states: Mapping[State, int]
 
     def as_data(self) -> dict[str, Any]:
         """What ``--json`` prints."""
@@ -46,20 +49,18 @@ def list_instances(installation: Installation, query: InstanceQuery) -> Instance
         UnknownEntityError: the query names what is not there.
         QueryError: it asks for a state, or a part, that there is not.
     """
-    states, after = query.states, query.after_key
+    states, after, rows = query.states, query.after_key, rows_of(query)
     store = installation.all_entities.in_colo(query.colo) if query.colo else installation.entities
     now = installation.settings.now()
     installation.ledger.catch_up()
     with installation.ledger.engine.begin() as connection:
         asked = asked_for(connection, store, query, now)
-        total = sum(sum(numbers.values()) for numbers in _counts(connection, asked, states).values())
+        total = sum(sum(numbers.values()) for numbers in counted(connection, rows, asked, states).values())
         cut = [part for one in asked if (part := one.cut(after, by_time=query.by_time, descending=query.descending))]
-        found = list(islice(_merged(connection, cut, query), query.limit + 1))
+        found = list(islice(in_order(connection, rows, cut, query), query.limit + 1))
         more, found = len(found) > query.limit, found[: query.limit]
-        workloads = {one.key: one.workload for one in asked}
-        waiting = [(workloads[key[:2]], key[2]) for key, record in found if _waits(record)]
-        reasons = waiting_reasons(installation, connection, store, waiting, now)
-    items = tuple(_info(workloads[key[:2]], key, record, reasons.get(key)) for key, record in found)
+        infos = feed_instances if query.type == "feed" else _process_instances
+        items = tuple(infos(installation, connection, store, found, now))
     return InstancePage(items, total, query.token(found[-1][0]) if more else None)
 
 
@@ -80,7 +81,7 @@ def latest(query: InstanceQuery) -> InstanceQuery:
     """The query, or where it names no time, one for the latest instances."""
     if query.start or query.end:
         return query
-    return InstanceQuery(**{**vars(query), "sort": "-instance", "limit": min(query.limit, _LATEST)})
+    return replace(query, sort="-instance", limit=min(query.limit, _LATEST))
 
 
 def summarize_instances(installation: Installation, query: InstanceQuery) -> list[InstanceCounts]:
@@ -89,50 +90,26 @@ def summarize_instances(installation: Installation, query: InstanceQuery) -> lis
     installation.ledger.catch_up()
     with installation.ledger.engine.begin() as connection:
         asked = asked_for(connection, store, query, installation.settings.now())
-        found = _counts(connection, asked, query.states)
-    return [
-        InstanceCounts(one.workload.name, kind_of_workload(one.workload), one.workload.cluster, found.get(one.key, {}))
-        for one in asked
-    ]
+        found = counted(connection, rows_of(query), asked, query.states)
+    return [InstanceCounts(one.key[0], one.kind, one.key[1], found.get(one.key, {})) for one in asked]
 
 
-def _counts(
-    connection: Connection, asked: Sequence[Asked], states: frozenset[InstanceState] | None
-) -> dict[tuple[str, str], dict[InstanceState, int]]:
-    found = counted(connection, [one.span for one in asked], states)
-    if states is None or InstanceState.WAITING in states:
-        for key, number in count_pending(connection, asked).items():
-            if number:
-                own = found.setdefault(key, {})
-                own[InstanceState.WAITING] = own.get(InstanceState.WAITING, 0) + number
-    order = {state: place for place, state in enumerate(InstanceState)}
-    return {key: dict(sorted(own.items(), key=lambda one: order[one[0]])) for key, own in found.items()}
+def rows_of(query: InstanceQuery) -> InstanceRows[Any, Any]:
+    """Where the ledger has the instances that are asked for."""
+    return FEED_ROWS if query.type == "feed" else PROCESS_ROWS
 
 
-def _merged(
-    connection: Connection, asked: Sequence[Asked], query: InstanceQuery
-) -> Iterator[tuple[Key, InstanceRecord | None]]:
-    """Rows and instances without a row, in the order that is asked for; without a record: no run was given it."""
-    states, by_time, descending = query.states, query.by_time, query.descending
-    spans = [one.span for one in asked]
-    rows = rows_of(connection, spans, states, query.limit + 1, by_time=by_time, descending=descending)
-    known = [((process, cluster, record.nominal), record) for process, cluster, record in rows]
-    if states is not None and InstanceState.WAITING not in states:
-        return iter(known)
-
-    def order(one: tuple[Key, InstanceRecord | None]) -> Any:
-        entity, cluster, nominal = one[0]
-        return (nominal, entity, cluster) if by_time else one[0]
-
-    def pending(one: Asked) -> Iterator[tuple[Key, None]]:
-        return (((*one.key, nominal), None) for nominal in one.pending(connection, descending=descending))
-
-    def in_turn() -> Iterator[tuple[Key, None]]:
-        for one in sorted(asked, key=lambda part: part.key, reverse=descending):
-            yield from pending(one)
-
-    others = map(pending, asked) if by_time else [in_turn()]
-    return heapq.merge(known, *others, key=order, reverse=descending)
+def _process_instances(
+    installation: Installation,
+    connection: Connection,
+    store: EntityStore,
+    found: Sequence[tuple[Key, InstanceRecord | None]],
+    now: datetime,
+) -> Iterator[InstanceInfo]:
+    workloads = {(one.name, one.cluster): one for one in store.workloads}
+    waiting = [(workloads[key[:2]], key[2]) for key, record in found if _waits(record)]
+    reasons = waiting_reasons(installation, connection, store, waiting, now)
+    return (_info(workloads[key[:2]], key, record, reasons.get(key)) for key, record in found)
 
 
 def _waits(record: InstanceRecord | None) -> bool:

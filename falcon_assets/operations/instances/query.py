@@ -7,19 +7,19 @@ import binascii
 import json
 from dataclasses import dataclass
 from datetime import datetime, timezone
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from falcon_assets.errors import QueryError
+from falcon_assets.ledger.instance_pages import Key
 from falcon_assets.model.instant import format_instant
-from falcon_assets.planning.instances.instance_record import InstanceState
+from falcon_assets.planning.instances.instance_record import FeedState, InstanceState
+
+State: TypeAlias = "InstanceState | FeedState"
 
 FIELDS = dict.fromkeys(("entity", "kind", "cluster", "state"))
 """What lists of instances can be filtered by."""
 ORDERS = dict.fromkeys(("entity", "instance"))
 """What they can be sorted by."""
-
-Key: TypeAlias = tuple[str, str, datetime]
-"""Entity, cluster and nominal time."""
 
 
 @dataclass(frozen=True)
@@ -28,6 +28,7 @@ class InstanceQuery:
 
     Attributes:
         name: Of a process, of a feed (its replications), or of a replication as lists call it; None: all.
+        type: ``process``: of processes and replications; ``feed``: of feeds.
         text: Only of entities that have it in their name.
         start: The first; alone it is the only one, and need not be due yet.
         end: The last; it is included.
@@ -40,6 +41,7 @@ class InstanceQuery:
     """
 
     name: str | None = None
+    type: Literal["process", "feed"] = "process"
     text: str | None = None
     start: datetime | None = None
     end: datetime | None = None
@@ -71,17 +73,18 @@ class InstanceQuery:
         return self.sort.startswith("-")
 
     @property
-    def states(self) -> frozenset[InstanceState] | None:
+    def states(self) -> frozenset[State] | None:
         """The states that are wanted; None: all.
 
         Raises:
             QueryError: there is no such state.
         """
+        states = FeedState if self.type == "feed" else InstanceState
         wanted = [value for field, value in self.filters if field == "state"]
         try:
-            return frozenset(InstanceState(value.upper()) for value in wanted) if wanted else None
+            return frozenset(states(value.upper()) for value in wanted) if wanted else None
         except ValueError as error:
-            known = ", ".join(state.value for state in InstanceState)
+            known = ", ".join(state.value for state in states)
             raise QueryError(f"there is no state {', '.join(wanted)}; there is: {known}") from error
 
     def fits(self, field: str, *values: str) -> bool:
@@ -115,11 +118,11 @@ class InstanceQuery:
 
 @dataclass(frozen=True)
 class InstanceInfo:
-    """An instance of a process or a replication.
+    """An instance of a process, a replication or a feed.
 
     Attributes:
         entity: Its name; replications are called ``FEED from CLUSTER``.
-        kind: process or replication.
+        kind: process, replication or feed.
         cluster: Where it is.
         instance: Its nominal time.
         state: Its state.
@@ -134,7 +137,7 @@ class InstanceInfo:
     kind: str
     cluster: str
     instance: datetime
-    state: InstanceState
+    state: State
     reason: dict[str, Any] | None = None
     attempt: int = 0
     run: str | None = None

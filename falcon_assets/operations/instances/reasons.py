@@ -11,10 +11,10 @@ from sqlalchemy import Connection
 
 from falcon_assets.catalog.store import EntityStore
 from falcon_assets.errors import FalconError
+from falcon_assets.ledger.instance_pages import Key
 from falcon_assets.ledger.status import Status, statuses
 from falcon_assets.model.instant import format_instant
 from falcon_assets.operations.installation import Installation
-from falcon_assets.operations.instances.query import Key
 from falcon_assets.orchestration.coordination.cluster_reruns import reruns_on
 from falcon_assets.orchestration.coordination.cluster_snapshot import ClusterSnapshot
 from falcon_assets.orchestration.runs.unfinished_runs import unfinished_runs

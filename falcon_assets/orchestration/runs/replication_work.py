@@ -15,7 +15,7 @@ from falcon_assets.events.feed_instances import FeedInstanceAvailable
 from falcon_assets.events.inputs import Consumption
 from falcon_assets.events.process_instances import InstanceChanged
 from falcon_assets.events.work_done import FilesCopied, WorkDone
-from falcon_assets.ledger import queries
+from falcon_assets.ledger.consumed import versions_read
 from falcon_assets.model.feed import Feed
 from falcon_assets.model.instant import format_instant
 from falcon_assets.orchestration.mapping import asset_keys as names
@@ -141,8 +141,9 @@ class _Copy:
         names_of = {replication_name(route.feed.name, source): source for source in sources}
         ledger.catch_up()
         with ledger.engine.connect() as connection:
-            found = queries.versions_read(connection, list(names_of), route.target.cluster.name, self.nominal)
-        return {names_of[name]: version for name, version in found.items()}
+            others = [(name, route.target.cluster.name, self.nominal) for name in names_of]
+            found = versions_read(connection, others)
+        return {names_of[key[0]]: version for key, version in found.items()}
 
     @contextmanager
     def _alone(self) -> Iterator[None]:

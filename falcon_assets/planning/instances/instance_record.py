@@ -24,10 +24,12 @@ class InstanceState(str, Enum):
 
 
 class FeedState(str, Enum):
-    """The states of a feed instance on a cluster; an instance that never landed has none."""
+    """The states of a feed instance on a cluster; the ledger has rows of the first two."""
 
     AVAILABLE = "AVAILABLE"
     EVICTED = "EVICTED"
+    MISSING = "MISSING"
+    PENDING = "PENDING"
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from datetime import datetime, timedelta, timezone
 
 from falcon_assets.model.feed import Feed
@@ -36,6 +37,24 @@ def cadence(feed: Feed, cluster: str) -> Frequency | None:
 def pass_times(every: Frequency) -> Timeline:
     """When passes of that cadence are: counted from the beginning of 2000, in UTC, whatever feed they are for."""
     return Timeline(_EPOCH, _DOOMSDAY, every, "UTC")
+
+
+def first_pass_over(feed: Feed, cluster: str, nominal: datetime, now: datetime) -> datetime | None:
+    """The first pass of retention that finds an instance older than its limit; None: none does.
+
+    One that is dated after now goes with the next pass, where ``future: delete`` says so.
+    """
+    every, entry = cadence(feed, cluster), feed.on(cluster)
+    if every is None or entry is None or entry.retention is None:
+        return None
+    passes, limit = pass_times(every), entry.retention.limit
+    if nominal > now and entry.retention.future == "delete":
+        at = passes.index_at_or_before(now) + 1
+    else:
+        at = bisect_left(
+            range(passes.count), True, key=lambda k: nominal < before(passes.instance(k), limit, feed.timezone)
+        )
+    return passes.instance(at) if at < passes.count else None
 
 
 def before(moment: datetime, age: Frequency, timezone_name: str) -> datetime:

@@ -12,7 +12,7 @@ from falcon_assets.model.frequency import Frequency
 from falcon_assets.model.instant import format_instant, parse_instant
 from falcon_assets.planning.instances.instance_paths import InstancePaths
 from falcon_assets.planning.retention.eviction import StoredInstance, StoredLocation, plan_eviction
-from falcon_assets.planning.retention.limits import before, cadence
+from falcon_assets.planning.retention.limits import before, cadence, first_pass_over, pass_times
 from falcon_assets.planning.retention.reasons_to_keep import (
     KEEPS,
     Keeps,
@@ -241,3 +241,33 @@ def test_why_it_stays_is_there_as_data() -> None:
     (recent,) = plan_eviction(paths_with({"limit": "hours(6)"}), stored(NOW - 3 * HOUR), NOW)
     assert (recent.action, recent.kept_by) == ("keep", None)
     assert set(KEEPS) == set(Keeps.__subclasses__())
+
+
+@given(
+    nominal=st.datetimes(datetime(2013, 1, 1), datetime(2014, 1, 1), timezones=st.just(timezone.utc)),
+    limit=st.sampled_from(["hours(3)", "days(2)", "days(90)", "months(1)", "months(13)"]),
+    zone=st.sampled_from(["UTC", "America/New_York"]),
+)
+def test_the_pass_that_takes_an_instance_is_the_first_that_finds_it_too_old(
+    nominal: datetime, limit: str, zone: str
+) -> None:
+    entry = {"name": "primary", "validity": VALIDITY, "retention": {"limit": limit}}
+    feed = make_feed(clusters=[entry], timezone=zone)
+    at = first_pass_over(feed, "primary", nominal, nominal)
+    every = cadence(feed, "primary")
+    assert at
+    assert every
+    passes = pass_times(every)
+    paths = InstancePaths(feed, make_cluster())
+    actions = [
+        plan_eviction(paths, stored(nominal), passes.instance(passes.index_at_or_before(at) + step))[0].action
+        for step in (-1, 0)
+    ]
+    assert actions == ["keep", "delete"]
+
+
+def test_what_is_dated_after_now_goes_with_the_next_pass() -> None:
+    entry = {"name": "primary", "validity": VALIDITY, "retention": {"limit": "days(2)", "future": "delete"}}
+    at = first_pass_over(make_feed(clusters=[entry]), "primary", parse_instant("2013-05-01T00:00Z"), NOW)
+    assert at == parse_instant("2013-04-01T00:00Z")
+    assert first_pass_over(make_feed(), "primary", NOW, NOW) is None

@@ -1,0 +1,135 @@
+"""Why an instance of a feed is not there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import Connection
+
+from falcon_assets.catalog.store import EntityStore
+from falcon_assets.ledger.collector_state import seen_incomplete
+from falcon_assets.ledger.instance_pages import PROCESS_ROWS, Key
+from falcon_assets.model.instant import format_instant
+from falcon_assets.planning.instances.instance_record import InstanceState
+from falcon_assets.planning.instances.reason import Reason
+from falcon_assets.planning.time.timeline import feed_timeline
+from falcon_assets.planning.windows.input_windows import nominal_of_output
+from falcon_assets.planning.workloads.process_workload import ProcessWorkload
+
+
+@dataclass(frozen=True)
+class RemovedByRetention(Reason):
+    """Retention removed it, or moved it away."""
+
+    action: str
+    why: str
+    archive: str | None
+
+    def __str__(self) -> str:
+        """A predicate."""
+        done = f"was archived to {self.archive}" if self.archive else "was deleted by retention"
+        return f"{done}: {self.why}" if self.why else done
+
+
+@dataclass(frozen=True)
+class NotLanded(Reason):
+    """Nothing came from outside."""
+
+    def __str__(self) -> str:
+        """A predicate."""
+        return "has not landed"
+
+
+@dataclass(frozen=True)
+class NotComplete(Reason):
+    """Something is there, and it is not complete."""
+
+    flag: str | None
+
+    def __str__(self) -> str:
+        """A predicate."""
+        return f"was there without its availability flag {self.flag}" if self.flag else "was there incomplete"
+
+
+@dataclass(frozen=True)
+class NotObserved(Reason):
+    """Whether it is there is not known: nobody looks into tables that no process writes."""
+
+    def __str__(self) -> str:
+        """A predicate."""
+        return "is not known to be there: tables that no process writes are not looked into"
+
+
+@dataclass(frozen=True)
+class NotWritten(Reason):
+    """The process has not written it."""
+
+    process: str
+    instance: datetime | None
+    state: str | None
+
+    def __str__(self) -> str:
+        """A predicate."""
+        if self.instance is None:
+            return f"is written by no instance of {self.process}"
+        return f"is not written: {self.process} {format_instant(self.instance)} is {self.state}"
+
+
+@dataclass(frozen=True)
+class NotCopied(Reason):
+    """It was not copied here."""
+
+    replication: str
+    state: str
+
+    def __str__(self) -> str:
+        """A predicate."""
+        return f"is not copied: {self.replication} is {self.state}"
+
+
+class MissingReasons:
+    """Why some instances are not there; asks the ledger for all of them at once.
+
+    Args:
+        connection: The database.
+        store: The entities.
+        missing: The instances.
+    """
+
+    def __init__(self, connection: Connection, store: EntityStore, missing: Sequence[Key]) -> None:
+        self._store = store
+        self._incomplete = seen_incomplete(connection, missing)
+        self._makers = {key: self._maker(*key) for key in missing}
+        self._records = PROCESS_ROWS.some(connection, {one for one in self._makers.values() if one})
+
+    def of(self, key: Key) -> Reason:
+        """Why that one is not there."""
+        name, cluster = key[:2]
+        feed, maker = self._store.feed(name), self._makers[key]
+        record = self._records.get(maker) if maker else None
+        state = (record.state if record else InstanceState.WAITING).value
+        if producers := self._store.producers(name, cluster):
+            nominal = maker[2] if maker else None
+            return NotWritten(producers[0].name, nominal, state if maker else None)
+        if maker:
+            return NotCopied(maker[0], state)
+        if key in self._incomplete:
+            return NotComplete(feed.availability_flag)
+        return NotObserved() if feed.table_on(cluster) else NotLanded()
+
+    def _maker(self, name: str, cluster: str, instance: datetime) -> Key | None:
+        """The instance of a process or a replication that makes it; of several the last."""
+        for producer in self._store.producers(name, cluster):
+            nominals = self._nominals(producer, name, instance)
+            return (producer.name, cluster, nominals[-1]) if nominals else None
+        for one in self._store.replications_to(name, cluster):
+            if one.timeline.contains(instance):
+                return one.name, cluster, instance
+        return None
+
+    def _nominals(self, producer: ProcessWorkload, name: str, instance: datetime) -> list[datetime]:
+        timeline = feed_timeline(self._store.feed(name), producer.cluster)
+        output = next(one for one in producer.outputs if one.feed == name)
+        return nominal_of_output(output, producer.timeline, timeline, producer.timezone, instance)
