@@ -6,6 +6,7 @@ import os
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from functools import cache
 from itertools import count
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -25,6 +26,8 @@ from falcon_assets.errors import (
 )
 from falcon_assets.operations.entities.changing import delete, submit, update
 from falcon_assets.operations.installation import Installation, open_installation
+from falcon_assets.operations.xml_import import import_xml
+from tests.falcon_xml.definitions import ALL
 from tests.operations.trees import (
     AWAY,
     BACKUP,
@@ -76,8 +79,28 @@ def deletion(falcon: Installation, _: Path) -> None:
     delete(falcon, request("hourly", "delays"))
 
 
+@cache
+def xml() -> TemporaryDirectory[str]:
+    """A folder of XML, the same for all: what is imported says where it came from."""
+    made = TemporaryDirectory()
+    for name, text in ALL.items():
+        Path(made.name, name).parent.mkdir(parents=True, exist_ok=True)
+        Path(made.name, name).write_text(text.replace("primary", "west"))
+    return made
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _xml_of_all() -> None:
+    xml()  # before there are children, each of which would make its own
+
+
+def importing(falcon: Installation, _: Path) -> None:
+    """Entities and their workflows, from XML."""
+    import_xml([Path(xml().name)], falcon.settings.entity_defs, falcon.settings)
+
+
 Operation: TypeAlias = Callable[[Installation, Path], None]
-OPERATIONS: dict[str, Operation] = {"submit": submission, "update": updating, "delete": deletion}
+OPERATIONS: dict[str, Operation] = {"submit": submission, "update": updating, "delete": deletion, "import": importing}
 
 
 def do(operation: Operation, folder: Path, database: str) -> None:
@@ -113,6 +136,26 @@ def test_killed_at_every_step(home: Path, database: str, operation: Operation, n
             break
     assert step > 30
     assert found == ({True, False} if next_one == "load" else set())
+
+
+@pytest.mark.soak
+def test_an_import_into_a_new_folder_is_killed_at_every_step(home: Path) -> None:
+    do(importing, home / "whole", AWAY)
+    after = content(home / "whole" / "defs")
+    found = set()
+    for step in count(1):
+        folder = home / str(step)
+        folder.mkdir()
+        was_killed = killed_before(step, STEPS, lambda folder=folder: do(importing, folder, AWAY))
+        with suppress(MissingDefinitionsError):  # it was killed before it had begun
+            load_entities(folder / "defs")
+        found.add(tuple(content(folder / "defs")))
+        do(importing, folder, AWAY)
+        assert content(folder / "defs") == after
+        assert left_over(folder / "defs") == []
+        if not was_killed:
+            break
+    assert found == {(), tuple(after)}
 
 
 @given(st.lists(st.tuples(st.sampled_from(sorted(OPERATIONS)), st.integers(1, 120)), max_size=5))
