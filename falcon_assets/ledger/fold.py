@@ -14,7 +14,7 @@ from falcon_assets.events.process_instances import CameTooLate, InstanceChanged
 from falcon_assets.events.pushes import PartitionPushed, PushRefused
 from falcon_assets.events.runs import RunEnded, RunQueued
 from falcon_assets.ledger.locks import LEDGER_LOCK, lock_in_transaction
-from falcon_assets.ledger.reduce import Consumed, FeedInstanceRow, FeedKey, ProcessKey, PushKey, Rows
+from falcon_assets.ledger.reduce import Consumed, FeedInstanceRow, FeedKey, First, ProcessKey, PushKey, Rows
 from falcon_assets.ledger.staleness import mark_stale
 from falcon_assets.ledger.tables import CONSUMED, FEED_INSTANCES, FOLD, PROCESS_INSTANCES, PROJECTION, PUSHED
 from falcon_assets.ledger.upsert import parts, upsert
@@ -93,6 +93,7 @@ def _load(connection: Connection, logged: Sequence[Logged]) -> Rows:
         for row in connection.execute(select(PROCESS_INSTANCES).where(condition)):
             process = (row.process, row.cluster, row.nominal)
             rows.processes[process] = record_of(row)
+            rows.first[process] = First(row.first_started, row.first_succeeded)
             if row.started_event is not None:
                 rows.started[process] = row.started_event
     _load_consumed(connection, rows, {(one.process, one.cluster, one.nominal) for one in too_late})
@@ -145,7 +146,12 @@ _READER = (CONSUMED.c.process, CONSUMED.c.cluster, CONSUMED.c.nominal)
 def _store(connection: Connection, rows: Rows) -> None:
     upsert(connection, FEED_INSTANCES, [_feed_values(key, row) for key, row in rows.feeds.items()])
     changed = [
-        {**_process_values(key, rows.processes[key], event), "started_event": rows.started.get(key)}
+        {
+            **_process_values(key, rows.processes[key], event),
+            "started_event": rows.started.get(key),
+            "first_started": (first := rows.first.get(key, First())).started,
+            "first_succeeded": first.succeeded,
+        }
         for key, event in rows.events.items()
     ]
     upsert(connection, PROCESS_INSTANCES, changed)

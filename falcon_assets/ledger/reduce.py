@@ -63,6 +63,14 @@ class Consumed:
     too_late: str | None = None
 
 
+@dataclass(frozen=True)
+class First:
+    """What a process instance came to first, whatever became of it afterwards: its SLA asks for that."""
+
+    started: datetime | None = None
+    succeeded: datetime | None = None
+
+
 @dataclass
 class Rows:
     """The rows that some facts are about, and what became of them.
@@ -74,6 +82,7 @@ class Rows:
             something came too late for.
         events: The latest event about each process instance of these facts.
         started: The event by which each process instance started last.
+        first: When each process instance started and succeeded first.
         pushed: The event that pushed a partition last; None: it has its answer.
     """
 
@@ -82,6 +91,7 @@ class Rows:
     consumed: dict[ProcessKey, tuple[Consumed, ...]] = field(default_factory=dict)
     events: dict[ProcessKey, int] = field(default_factory=dict)
     started: dict[ProcessKey, int] = field(default_factory=dict)
+    first: dict[ProcessKey, First] = field(default_factory=dict)
     pushed: dict[PushKey, int | None] = field(default_factory=dict)
 
     def apply(self, facts: Iterable[Logged]) -> None:
@@ -168,12 +178,15 @@ class Rows:
         row = self.processes.get(key) or _pending(fact.nominal)
         if run_id is not None:
             row = _taken(row, run_id)
+        first = self.first.get(key, First())
         if fact.state is InstanceState.RUNNING:
             row = replace(row, started=fact.at, ended=None)
             self.started[key] = event_id
+            self.first[key] = replace(first, started=first.started or fact.at)
         else:
             row = replace(row, ended=fact.at)
         if fact.state is InstanceState.SUCCEEDED:
+            self.first[key] = First(first.started or fact.at, first.succeeded or fact.at)
             row = replace(row, failures=0)
             # What a run reads, it reads after it said that it starts.
             read = self.started.get(key, 0)

@@ -1,7 +1,8 @@
 """The tables of the ledger, in the PostgreSQL schema ``falcon``; the migrations create them.
 
 Everything but ``entity_status``, ``reruns``, ``evictions``, ``collected``, ``passes``, ``incomplete``, ``clock``,
-``audit`` and the versions of definitions is a projection of Dagster's history: ``falcon ledger rebuild`` makes it anew.
+``audit``, SLAs and the versions of definitions is a projection of Dagster's history: ``falcon ledger rebuild`` makes it
+anew.
 """
 
 from __future__ import annotations
@@ -79,6 +80,8 @@ PROCESS_INSTANCES = Table(
     Column("event_id", BigInteger, nullable=False, comment="of Dagster's latest event about it"),
     Column("started_event", BigInteger, comment="of Dagster's event by which it started last"),
     Column("definition", Integer, comment="the version that it ran with last; null: not recorded"),
+    Column("first_started", _INSTANT, comment="when it started first, on the falcon clock"),
+    Column("first_succeeded", _INSTANT, comment="when it succeeded first, on the falcon clock"),
 )
 """One row per process instance that a run was given, or that timed out or was skipped. Others are pending."""
 Index("ix_process_instances_queued_run", PROCESS_INSTANCES.c.queued_run)
@@ -294,6 +297,46 @@ AUDIT = Table(
     Column("message", Text, nullable=False, comment="why it was denied or failed"),
 )
 """Every operation that was asked for. Dagster has no place for it, so a rebuild leaves it alone."""
+
+SLA_BREACHES = Table(
+    "sla_breaches",
+    METADATA,
+    Column("kind", Text, primary_key=True, comment="feed or process"),
+    Column("entity", Text, primary_key=True),
+    Column("cluster", Text, primary_key=True),
+    Column("level", Text, primary_key=True, comment="low, high, should_start_in or should_end_in"),
+    Column("instance", _INSTANT, primary_key=True),
+    Column("deadline", _INSTANT, nullable=False, comment="when it was breached"),
+    Column("recorded_at", _INSTANT, nullable=False, comment="on the falcon clock"),
+    Column("state", Text, nullable=False, comment="OPEN, MET or WITHDRAWN"),
+    Column("cleared_at", _INSTANT, comment="on the falcon clock; null: it is open"),
+)
+"""Each breach of an SLA, once. Dagster has no place for them, so a rebuild leaves them alone."""
+Index(
+    "ix_sla_breaches_open",
+    *(SLA_BREACHES.c[name] for name in ("cluster", "kind", "entity", "instance")),
+    postgresql_where=text("state = 'OPEN'"),
+)
+
+SLA_PROGRESS = Table(
+    "sla_progress",
+    METADATA,
+    Column("kind", Text, primary_key=True),
+    Column("entity", Text, primary_key=True),
+    Column("cluster", Text, primary_key=True),
+    Column("level", Text, primary_key=True),
+    Column("judged", _INSTANT, nullable=False, comment="every instance before it is judged"),
+)
+"""How far each level of an SLA is evaluated."""
+
+SLA_EVALUATIONS = Table(
+    "sla_evaluations",
+    METADATA,
+    Column("cluster", Text, primary_key=True),
+    Column("at", _INSTANT, nullable=False, comment="the last evaluation, on the falcon clock"),
+    Column("event_id", BigInteger, nullable=False, comment="how far the ledger was folded then"),
+)
+"""When the SLAs on a cluster were evaluated last."""
 
 PROJECTION = (FEED_INSTANCES, PROCESS_INSTANCES, CONSUMED, PUSHED, FOLD, PROGRESS)
 """What a rebuild makes anew."""

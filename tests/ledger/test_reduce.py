@@ -16,7 +16,7 @@ from falcon_assets.events.process_instances import CameTooLate, InstanceChanged
 from falcon_assets.events.pushes import PartitionPushed, PushRefused
 from falcon_assets.events.runs import RunEnded, RunEnding, RunQueued
 from falcon_assets.ledger.fold import fold, rebuild
-from falcon_assets.ledger.reduce import Consumed, FeedInstanceRow, Rows
+from falcon_assets.ledger.reduce import Consumed, FeedInstanceRow, First, Rows
 from falcon_assets.ledger.tables import METADATA
 from falcon_assets.planning.instances.instance_record import FeedState, InstanceRecord, InstanceState, LateChange
 from tests.ledger.histories import chunks_of, content, empty, history_of, hour
@@ -415,6 +415,7 @@ def test_any_chunking_gives_the_same_rows(facts: list[Logged], sizes: list[int])
             in_chunks.processes,
             in_chunks.consumed,
             started=in_chunks.started,
+            first=in_chunks.first,
             pushed=in_chunks.pushed,
         )
         part.apply(chunk)
@@ -438,6 +439,13 @@ def test_any_chunking_stores_the_same_rows(
     assert folded == expected_content(after(*facts), facts[-1].event_id if facts else None)
 
 
+def test_what_a_process_instance_came_to_first_stays(ledger: Engine) -> None:
+    states = [S.RUNNING, S.FAILED, S.RUNNING, S.SUCCEEDED, S.RUNNING, S.SUCCEEDED, S.KILLED]
+    rows = after(*(changed(number, state, "a") for number, state in enumerate(states, 1)))
+    (first,) = rows.first.values()
+    assert first == First(changed(1, S.RUNNING).fact.at, changed(4, S.SUCCEEDED).fact.at)
+
+
 def is_stale(read: Consumed, there: FeedInstanceRow | None) -> bool:
     return (
         there is not None
@@ -458,6 +466,7 @@ def expected_content(rows: Rows, cursor: int | None) -> dict[str, list[tuple[obj
             {
                 **{"process": key[0], "cluster": key[1], **vars(row), "state": row.state.value},
                 **{"event_id": rows.events[key], "started_event": rows.started.get(key)},
+                **{f"first_{name}": at for name, at in vars(rows.first.get(key, First())).items()},
             }
             for key, row in rows.processes.items()
         ],

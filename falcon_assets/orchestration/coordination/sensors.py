@@ -1,4 +1,4 @@
-"""Sensors: a collector per cluster, a coordinator per pipeline, and one for its late data."""
+"""Sensors: a collector per cluster, a coordinator per pipeline, and one for its late data, one per cluster for SLAs."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from falcon_assets.orchestration.coordination.coordinator import Coordinator, co
 from falcon_assets.orchestration.coordination.definition_recording import DefinitionRecording
 from falcon_assets.orchestration.coordination.late_arrival_sensor import late_arrival_sensors
 from falcon_assets.orchestration.coordination.old_instances import OldInstances
+from falcon_assets.orchestration.coordination.sla_sensor import sla_sensors
 from falcon_assets.orchestration.coordination.tick_messages import WaitingNews, done, nothing_started
 from falcon_assets.orchestration.coordination.tick_rounds import INTERVAL_SECONDS, rounds
 from falcon_assets.orchestration.platform.open_ledger import open_ledger
@@ -43,6 +44,7 @@ def sensors(
     for pipeline, workloads in pipelines(store.workloads).items():
         yield _coordinator(store, pipeline, workloads, settings, jobs, definitions, recording)
     yield from late_arrival_sensors(store, settings)
+    yield from sla_sensors(store, settings)
 
 
 def _collector(collector: Collector, settings: Settings, recording: DefinitionRecording) -> dg.SensorDefinition:

@@ -1,0 +1,153 @@
+"""Breaches of SLAs: each instance is judged once for each level, when its time is over and not before.
+
+An instance breaches a level when its entity was scheduled at the deadline and what is asked for had not come by
+then, as far as it is known when it is judged. What was suspended at the deadline, or not scheduled yet, was not
+expected. What an instance came to first counts: a rerun breaches nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from falcon_assets.planning.sla.deadlines import Deadline, SlaLevel, earlier
+
+
+@dataclass(frozen=True)
+class Scheduled:
+    """When an entity is scheduled; of the two times one is known.
+
+    Attributes:
+        since: It is scheduled, since then.
+        until: It is not, since then.
+    """
+
+    since: datetime | None = None
+    until: datetime | None = None
+
+
+@dataclass(frozen=True)
+class Known:
+    """What an instance came to first; for a feed both times are when it landed.
+
+    Attributes:
+        started: When it started; None: it has not.
+        ended: When it succeeded; None: it has not.
+        expected: False: it is skipped or suspended, and nobody waits for it.
+    """
+
+    started: datetime | None = None
+    ended: datetime | None = None
+    expected: bool = True
+
+    def met_at(self, level: SlaLevel) -> datetime | None:
+        """When that level was met; None: it is not."""
+        return self.started if level is SlaLevel.START else self.ended
+
+
+UNKNOWN = Known()
+"""Nothing has come."""
+
+
+@dataclass(frozen=True)
+class Breach:
+    """An instance that did not meet a level of its SLA.
+
+    Attributes:
+        deadline: The level.
+        instance: The instance.
+        met_at: When it was met after all; None: it is not.
+    """
+
+    deadline: Deadline
+    instance: datetime
+    met_at: datetime | None = None
+
+    @property
+    def at(self) -> datetime:
+        """When it happened."""
+        return self.deadline.of(self.instance)
+
+
+@dataclass(frozen=True)
+class ToJudge:
+    """What is to be judged now.
+
+    Attributes:
+        indexes: Of the instances, in the timeline of the deadline.
+        judged: Afterwards every instance before this time is judged, or was not expected; None: nothing changes.
+    """
+
+    indexes: range = range(0)
+    judged: datetime | None = None
+
+
+def to_judge(
+    deadline: Deadline,
+    scheduled: Scheduled,
+    judged: datetime | None,
+    evaluated: datetime | None,
+    now: datetime,
+    budget: int,
+) -> ToJudge:
+    """Which instances are to be judged.
+
+    Where a deadline is new, it holds from when its entity was scheduled, but not from before the last evaluation: an
+    SLA that is added to what runs already says nothing about the past. When the clock was set back all deadlines are
+    new, and evaluated last now; whoever keeps the breaches has each only once.
+
+    Args:
+        deadline: The deadline.
+        scheduled: When its entity is scheduled.
+        judged: What :attr:`ToJudge.judged` was last; None: it is new.
+        evaluated: When the deadlines of the cluster were evaluated last; None: never.
+        now: The time.
+        budget: How many instances at most; the others are left for the next time.
+    """
+    if scheduled.since is not None:
+        before, since = now, scheduled.since
+        if since > now:  # the clock was set back
+            since = evaluated or now
+    elif scheduled.until is not None and scheduled.until <= now and judged is not None:
+        before, since = scheduled.until, None
+    else:
+        return ToJudge()
+    end = earlier(before, deadline.limit)
+    first = end if since is None else earlier(since, deadline.limit)
+    if judged is None:
+        start = max(first, earlier(evaluated, deadline.limit)) if evaluated else first
+    else:
+        if not deadline.instances(judged, end):
+            return ToJudge()
+        start = judged if since is None else max(judged, first)
+    found = deadline.instances(start, end)
+    if len(found) > budget:
+        return ToJudge(found[:budget], deadline.timeline.instance(found[budget]))
+    return ToJudge(found, end)
+
+
+def breaches(deadline: Deadline, indexes: Iterable[int], known: Mapping[datetime, Known]) -> list[Breach]:
+    """The breaches among instances whose time is over.
+
+    Args:
+        deadline: The deadline.
+        indexes: Of the instances, in its timeline.
+        known: What they came to; nothing where an instance is not named.
+    """
+    found = []
+    for instance in dict.fromkeys(map(deadline.timeline.instance, indexes)):
+        one = known.get(instance, UNKNOWN)
+        met_at = one.met_at(deadline.level)
+        if one.expected and (met_at is None or met_at > deadline.of(instance)):
+            found.append(Breach(deadline, instance, met_at))
+    return found
+
+
+def announced(deadline: Deadline, now: datetime) -> range:
+    """Indexes of the instances of which a breach is pending, unless the deadline is met.
+
+    A breach of the second level is pending from the first deadline on, a breach of the first from a quarter of an
+    hour before it on, both not before the nominal time.
+    """
+    return deadline.instances(earlier(now, deadline.limit), earlier(now, deadline.announced) + timedelta.resolution)
