@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import datetime
 from typing import Any
 
 import click
@@ -11,7 +12,8 @@ from rich.markup import escape
 from rich.table import Table
 
 from falcon_assets.cli.console import console
-from falcon_assets.model.instant import format_instant, parse_instant
+from falcon_assets.cli.parameters import INSTANT
+from falcon_assets.model.instant import format_instant
 from falcon_assets.operations.explain import Explanation
 from falcon_assets.operations.explain import explain as explained
 from falcon_assets.operations.installation import open_installation
@@ -19,16 +21,16 @@ from falcon_assets.operations.installation import open_installation
 
 @click.command()
 @click.argument("process")
-@click.argument("instance")
+@click.argument("instance", type=INSTANT)
 @click.option("--cluster", help="Which cluster, where the process runs on several.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of tables.")
-def explain(process: str, instance: str, cluster: str | None, as_json: bool) -> None:
+def explain(process: str, instance: datetime, cluster: str | None, as_json: bool) -> None:
     """Show what the INSTANCE (YYYY-MM-DDTHH:MMZ) of PROCESS reads, writes and is told.
 
     For every input instance it says whether it is available now.
     """
     with open_installation() as installation:
-        found = explained(installation, process, parse_instant(instance), cluster)
+        found = explained(installation, process, instance, cluster)
     if as_json:
         click.echo(json.dumps(_as_dict(found), indent=2))
     else:

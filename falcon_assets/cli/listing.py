@@ -79,7 +79,7 @@ def _sort_option(fields: Mapping[str, object], text: str, default: str | None = 
         "--sort",
         metavar="FIELD",
         default=default,
-        callback=lambda _ctx, _param, sort: sort and (_field(fields, sort.removeprefix("-")), sort)[1],
+        callback=lambda _ctx, _param, sort: sort if sort is None else (_field(fields, sort.removeprefix("-")), sort)[1],
         help=text,
     )
 

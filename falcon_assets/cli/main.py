@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from falcon_assets.errors import FalconError
+from falcon_assets.errors import FalconError, QueryError
 from falcon_assets.garbage_collection import imports_without_gc
 from falcon_assets.operations.ways import coming_by
 
@@ -78,9 +78,12 @@ def falcon(context: click.Context) -> None:
 
 
 def main(command: click.Command = falcon) -> None:
-    """Runs the command; what is wrong is said in a line or two, without a traceback, and the exit code is 1."""
+    """Runs the command; what is wrong is said in a line or two, without a traceback.
+
+    The exit code is 2 where the command cannot be understood (source: click), and 1 where it cannot be done.
+    """
     try:
         command()
     except FalconError as error:
         click.echo(f"Error: {error}", err=True)
-        sys.exit(1)
+        sys.exit(2 if isinstance(error, QueryError) else 1)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterator, Sequence
+from datetime import datetime
 from typing import Any
 
 import click
@@ -13,7 +14,8 @@ from rich.markup import escape
 from rich.table import Table
 
 from falcon_assets.cli.console import console
-from falcon_assets.model.instant import format_instant, parse_instant
+from falcon_assets.cli.parameters import INSTANT
+from falcon_assets.model.instant import format_instant
 from falcon_assets.operations.installation import open_installation
 from falcon_assets.operations.retention import retention_plan
 from falcon_assets.orchestration.retention.copies import CopyVerdict
@@ -31,12 +33,12 @@ def retention() -> None:
 @retention.command()
 @click.option("--feed", help="Only that feed, even if it declares no retention.")
 @click.option("--cluster", help="Only on that cluster.")
-@click.option("--as-of", metavar="INSTANT", help="As if it were that time (YYYY-MM-DDTHH:MMZ).")
+@click.option("--as-of", type=INSTANT, help="As if it were that time (YYYY-MM-DDTHH:MMZ).")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of tables.")
-def plan(feed: str | None, cluster: str | None, as_of: str | None, as_json: bool) -> None:
+def plan(feed: str | None, cluster: str | None, as_of: datetime | None, as_json: bool) -> None:
     """List what would go, what stays and why. Changes nothing."""
     with open_installation() as installation:
-        plans = retention_plan(installation, feed, cluster, parse_instant(as_of) if as_of else None)
+        plans = retention_plan(installation, feed, cluster, as_of)
     if as_json:
         click.echo(json.dumps([_as_dict(one) for one in plans], indent=2))
     else:

@@ -5,15 +5,16 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import datetime
 
 import click
 from rich.console import Console
 
+from falcon_assets.cli.parameters import INSTANT
 from falcon_assets.cli.quiet import errors_to
 from falcon_assets.cli.run_display import shown_on, tell
 from falcon_assets.cli.shutdown import ends_in_time
 from falcon_assets.errors import count_of
-from falcon_assets.model.instant import parse_instant
 from falcon_assets.operations.foreground import ForegroundResult
 from falcon_assets.operations.foreground_runs import Display
 from falcon_assets.operations.installation import open_installation
@@ -24,7 +25,7 @@ _INTERRUPTED = "Interrupted: what was finished is recorded, the rest runs the ne
 
 
 @click.command()
-@click.option("--until", metavar="INSTANT", help="Leave out instances after this one (2013-01-08T00:00Z).")
+@click.option("--until", type=INSTANT, help="Leave out instances after this one (2013-01-08T00:00Z).")
 @click.option(
     "--pipeline",
     "pipeline",
@@ -32,7 +33,7 @@ _INTERRUPTED = "Interrupted: what was finished is recorded, the rest runs the ne
     help="Only this pipeline; the replications to CLUSTER are CLUSTER.replication.",
 )
 @click.option("--process", "process", metavar="NAME", help="Only this process.")
-def run(until: str | None, pipeline: str | None, process: str | None) -> None:
+def run(until: datetime | None, pipeline: str | None, process: str | None) -> None:
     """Run everything whose time and inputs have come, in this process, until nothing is ready any more.
 
     Finds data that landed, runs scheduled processes and replications in the order of their inputs, waits for
@@ -51,8 +52,8 @@ def run(until: str | None, pipeline: str | None, process: str | None) -> None:
         sys.exit(1)
 
 
-def _run(until: str | None, pipeline: str | None, process: str | None) -> ForegroundResult:
-    last, console = parse_instant(until) if until else None, Console()
+def _run(until: datetime | None, pipeline: str | None, process: str | None) -> ForegroundResult:
+    console = Console()
 
     @contextmanager
     def shown() -> Iterator[Display]:
@@ -61,7 +62,7 @@ def _run(until: str | None, pipeline: str | None, process: str | None) -> Foregr
 
     with open_installation() as installation:
         require_machine(installation.settings.environ, installation.settings.home)
-        outcome = run_ready(installation, shown, until=last, pipeline=pipeline, process=process)
+        outcome = run_ready(installation, shown, until=until, pipeline=pipeline, process=process)
     tell(console, outcome)
     console.print(f"{count_of(outcome.succeeded, 'instance')} succeeded, {len(outcome.trouble)} did not")
     return outcome

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeAlias, TypeVar
 
@@ -60,6 +60,17 @@ def known_field(field: str, fields: Mapping[str, object]) -> str:
     if field not in fields:
         raise QueryError(f"there is no field {field!r}{nearest(field, fields)}; there is: {', '.join(fields)}")
     return field
+
+
+def require_values(filters: Iterable[tuple[str, str]], known: Mapping[str, Collection[str]]) -> None:
+    """Checks the values of fields that have only these.
+
+    Raises:
+        QueryError: there is no such value; the text lists the others.
+    """
+    for field, value in filters:
+        if field in known and value.casefold() not in {one.casefold() for one in known[field]}:
+            raise QueryError(f"there is no {field} {value!r}; there is: {', '.join(known[field])}")
 
 
 def select(found: Sequence[T], query: Query, fields: Fields[T]) -> Page[T]:

@@ -82,7 +82,6 @@ def test_of_many_that_are_missing_the_first_are_listed(raw: Path) -> None:
     ("args", "said"),
     [
         pytest.param(["nobody"], "there is no feed 'nobody'; there is: raw, made, remote", id="unknown feed"),
-        pytest.param(["raw", "--end", "soon"], "'soon' is not an instant", id="no instant"),
     ],
 )
 def test_mistakes_are_said_in_a_sentence(

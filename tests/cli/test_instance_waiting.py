@@ -54,7 +54,7 @@ MISTAKES = {
     "duration": ([*("reader", "2013-01-01T01:00Z"), "--timeout", "30m"], 2, "'30m' is not a frequency"),
     "state": ([*("reader", "2013-01-01T01:00Z"), "--for", "DONE"], 2, "'DONE' is not one of"),
     "name": (["rader", "2013-01-01T01:00Z"], 1, "Error: there is no process or feed 'rader'"),
-    "state of another kind": (["kept", "2013-01-01T01:00Z", "--for", "KILLED"], 1, "is never KILLED"),
+    "state of another kind": (["kept", "2013-01-01T01:00Z", "--for", "KILLED"], 2, "is never KILLED"),
 }
 
 

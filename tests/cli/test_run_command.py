@@ -163,12 +163,11 @@ def test_a_second_terminal_goes_by_the_clock_of_the_database(environ: dict[str, 
     )
 
 
-def test_unknown_names_and_instants(environ: dict[str, str]) -> None:
+def test_unknown_names(environ: dict[str, str]) -> None:
     assert falcon_here(environ, "run", "--pipeline", "sum").stderr == (
         "Error: no process is in a pipeline 'sum'; there is: sums, doubles\n"
     )
     assert falcon_here(environ, "run", "--process", "sumup").stderr.startswith("Error: there is no process 'sumup'")
-    assert falcon_here(environ, "run", "--until", "tomorrow").returncode == 1
 
 
 def test_without_its_server_nothing_is_started_there_and_that_is_said(

@@ -8,8 +8,9 @@ from datetime import datetime
 
 import click
 
+from falcon_assets.cli.parameters import INSTANT, require_order
 from falcon_assets.errors import count_of
-from falcon_assets.model.instant import format_instant, parse_instant
+from falcon_assets.model.instant import format_instant
 from falcon_assets.operations.collect import CollectedInstances, collect_instances
 from falcon_assets.operations.installation import open_installation
 
@@ -19,20 +20,18 @@ _SHOWN = 20
 
 @click.command()
 @click.argument("feed")
-@click.option("--start", metavar="INSTANT", required=True, help="The first to check (YYYY-MM-DDTHH:MMZ).")
-@click.option("--end", metavar="INSTANT", required=True, help="The last to check; it is included.")
+@click.option("--start", type=INSTANT, required=True, help="The first to check (YYYY-MM-DDTHH:MMZ).")
+@click.option("--end", type=INSTANT, required=True, help="The last to check; it is included.")
 @click.option("--cluster", help="Only on that cluster.")
-def collect(feed: str, start: str, end: str, cluster: str | None) -> None:
+def collect(feed: str, start: datetime, end: datetime, cluster: str | None) -> None:
     """Find instances of FEED that landed from outside, however old they are, and record them now.
 
     Those that are recorded already are checked too; where their files changed, they are recorded as another version.
     What is missing is said. The exit code is 1 where something could not be read.
     """
-    first, last = parse_instant(start), parse_instant(end)
-    if last < first:
-        raise click.BadParameter(f"it is before --start {start}", param_hint="--end")
+    require_order(start, end)
     with open_installation() as installation:
-        found = collect_instances(installation, feed, first, last, cluster)
+        found = collect_instances(installation, feed, start, end, cluster)
     for one in found:
         for line in _said(feed, one):
             click.echo(line)

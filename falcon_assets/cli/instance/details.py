@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import datetime
 from typing import Any
 
 import click
@@ -11,13 +12,13 @@ from rich.table import Table
 
 from falcon_assets.cli.console import console
 from falcon_assets.cli.listing import print_json
-from falcon_assets.model.instant import parse_instant
+from falcon_assets.cli.parameters import INSTANT
 from falcon_assets.operations.installation import open_installation
 from falcon_assets.operations.instances.details import InstanceDetails, instance_details
 
 _OPTIONS = (
     click.argument("process"),
-    click.argument("instance"),
+    click.argument("instance", type=INSTANT),
     click.option("--cluster", help="Which cluster, where the process runs on several."),
     click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table."),
 )
@@ -29,14 +30,14 @@ def _options(command: Callable[..., Any]) -> Callable[..., Any]:
     return command
 
 
-def _details(process: str, instance: str, cluster: str | None) -> InstanceDetails:
+def _details(process: str, instance: datetime, cluster: str | None) -> InstanceDetails:
     with open_installation() as installation:
-        return instance_details(installation, process, parse_instant(instance), cluster)
+        return instance_details(installation, process, instance, cluster)
 
 
 @click.command()
 @_options
-def params(process: str, instance: str, cluster: str | None, as_json: bool) -> None:
+def params(process: str, instance: datetime, cluster: str | None, as_json: bool) -> None:
     """Show the variables that the workflow of the INSTANCE (YYYY-MM-DDTHH:MMZ) of PROCESS is told; secrets as stars."""
     found = _details(process, instance, cluster).params()
     if as_json:
@@ -51,7 +52,7 @@ def params(process: str, instance: str, cluster: str | None, as_json: bool) -> N
 
 @click.command()
 @_options
-def dependency(process: str, instance: str, cluster: str | None, as_json: bool) -> None:
+def dependency(process: str, instance: datetime, cluster: str | None, as_json: bool) -> None:
     """Show the instances of feeds that the INSTANCE (YYYY-MM-DDTHH:MMZ) of PROCESS reads and writes.
 
     For each that it reads it says whether it is there now.

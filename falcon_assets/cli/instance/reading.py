@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import datetime
 from typing import Any
 
 import click
@@ -13,8 +12,9 @@ from rich.table import Table
 from falcon_assets.cli.console import console
 from falcon_assets.cli.entity.words import moment
 from falcon_assets.cli.listing import keyset_options, print_json
+from falcon_assets.cli.parameters import INSTANT, require_order
 from falcon_assets.errors import count_of
-from falcon_assets.model.instant import format_instant, parse_instant
+from falcon_assets.model.instant import format_instant
 from falcon_assets.operations.installation import open_installation
 from falcon_assets.operations.instances.feed_listing import FeedInstanceInfo
 from falcon_assets.operations.instances.listing import (
@@ -44,10 +44,6 @@ _COLORS = {
 }
 
 
-def _instant(_context: click.Context, _parameter: click.Parameter, text: str | None) -> datetime | None:
-    return None if text is None else parse_instant(text)
-
-
 _TYPE = click.option(
     "--type",
     type=click.Choice(["process", "feed"]),
@@ -56,10 +52,8 @@ _TYPE = click.option(
     help="Instances of processes and replications, or of feeds.",
 )
 _WHICH = (
-    click.option(
-        "--start", metavar="INSTANT", callback=_instant, help="The first (YYYY-MM-DDTHH:MMZ); alone: only it."
-    ),
-    click.option("--end", metavar="INSTANT", callback=_instant, help="The last; it is included."),
+    click.option("--start", type=INSTANT, help="The first (YYYY-MM-DDTHH:MMZ); alone: only it."),
+    click.option("--end", type=INSTANT, help="The last; it is included."),
     click.option("--cluster", help="Only on that cluster."),
     click.option("--colo", help="Only on the clusters of that colo."),
 )
@@ -73,9 +67,7 @@ def _which(command: Callable[..., Any]) -> Callable[..., Any]:
 
 def _query(**asked: Any) -> InstanceQuery:
     """The query that the options ask for."""
-    start, end = asked["start"], asked["end"]
-    if start and end and end < start:
-        raise click.BadParameter(f"it is before --start {format_instant(start)}", param_hint="--end")
+    require_order(asked["start"], asked["end"])
     return InstanceQuery(**asked)
 
 
@@ -117,7 +109,9 @@ def status(as_json: bool, **asked: Any) -> None:
 @keyset_options(FIELDS, ORDERS)
 def running(as_json: bool, filters: tuple[tuple[str, str], ...], **asked: Any) -> None:
     """List the instances of NAME, or of everything, that are running now."""
-    wanted = (*(one for one in filters if one[0] != "state"), ("state", "RUNNING"))
+    if any(field == "state" and value.upper() != "RUNNING" for field, value in filters):
+        raise click.BadParameter("what is listed here is RUNNING", param_hint="--filter")
+    wanted = (*filters, ("state", "RUNNING"))
     with open_installation() as installation:
         _show(list_instances(installation, _query(filters=wanted, **asked)), as_json=as_json)
 

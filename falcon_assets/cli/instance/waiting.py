@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import sys
+from datetime import datetime
 
 import click
 
 from falcon_assets.cli.listing import print_json
+from falcon_assets.cli.parameters import INSTANT
 from falcon_assets.errors import ExpressionError
 from falcon_assets.model.frequency import Frequency
-from falcon_assets.model.instant import parse_instant
 from falcon_assets.operations.installation import open_installation
 from falcon_assets.operations.instances.waiting import LASTING, LASTING_OF_FEEDS, wait_for_instance
 
@@ -23,7 +24,7 @@ def _duration(_context: click.Context, _parameter: click.Parameter, text: str | 
 
 @click.command()
 @click.argument("name")
-@click.argument("instance")
+@click.argument("instance", type=INSTANT)
 @click.option(
     "--for",
     "wanted",
@@ -41,7 +42,7 @@ def _duration(_context: click.Context, _parameter: click.Parameter, text: str | 
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a sentence.")
 def wait(
     name: str,
-    instance: str,
+    instance: datetime,
     wanted: str | None,
     timeout: Frequency | None,
     cluster: str | None,
@@ -58,7 +59,7 @@ def wait(
             result = wait_for_instance(
                 installation,
                 name,
-                parse_instant(instance),
+                instance,
                 wanted=wanted,
                 timeout=timeout.length if timeout else None,
                 cluster=cluster,

@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, TypeAlias
 
+from falcon_assets.catalog.declared import KINDS
 from falcon_assets.catalog.store import EntityStore
 from falcon_assets.errors import UnknownEntityError
+from falcon_assets.ledger.status import Status
 from falcon_assets.model.access import may_read
 from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.expression import nearest
@@ -20,7 +22,7 @@ from falcon_assets.operations.entities.hidden import hidden
 from falcon_assets.operations.entities.results import EntityState
 from falcon_assets.operations.entities.status import entity_states
 from falcon_assets.operations.installation import Installation
-from falcon_assets.operations.paging import Fields, Page, Query, select
+from falcon_assets.operations.paging import Fields, Page, Query, require_values, select
 
 AnyEntity: TypeAlias = "Cluster | Feed | Process"
 
@@ -108,8 +110,10 @@ def list_entities(installation: Installation, query: Query | None = None, text: 
         text: Only those that have it in name, description or tags, in whatever case.
 
     Raises:
-        QueryError: a field is not known.
+        QueryError: a field, a kind or a status is not known.
     """
+    query = query or Query()
+    require_values(query.filters, {"kind": KINDS, "status": [one.value for one in Status]})
     entities = installation.entities
     states = {(one.kind, one.name): one for one in entity_states(installation)}
     who = acting(installation.settings)
@@ -117,7 +121,7 @@ def list_entities(installation: Installation, query: Query | None = None, text: 
     found = [_entity(one, states.get((one.kind, one.name))) for one in known]
     if text:
         found = [one for one in found if text.casefold() in _searched(one)]
-    return select(found, query or Query(), FIELDS)
+    return select(found, query, FIELDS)
 
 
 def show_entity(installation: Installation, name: str, kind: str | None = None) -> Entity:
