@@ -109,14 +109,17 @@ def _process_instances(
     workloads = {(one.name, one.cluster): one for one in store.workloads}
     waiting = [(workloads[key[:2]], key[2]) for key, record in found if _waits(record)]
     reasons = waiting_reasons(installation, connection, store, waiting, now)
-    return (_info(workloads[key[:2]], key, record, reasons.get(key)) for key, record in found)
+    return (process_info(workloads[key[:2]], key, record, reasons.get(key)) for key, record in found)
 
 
 def _waits(record: InstanceRecord | None) -> bool:
     return record is None or record.state in (InstanceState.WAITING, InstanceState.READY)
 
 
-def _info(workload: Workload, key: Key, record: InstanceRecord | None, reason: dict[str, Any] | None) -> InstanceInfo:
+def process_info(
+    workload: Workload, key: Key, record: InstanceRecord | None, reason: dict[str, Any] | None = None
+) -> InstanceInfo:
+    """What lists say of an instance of a process or a replication; ``reason`` None: as it is recorded."""
     entity, cluster, nominal = key
     kind = kind_of_workload(workload)
     if record is None:
