@@ -140,6 +140,10 @@ class QueryError(FalconError):
     """What is asked of a list names a field that it does not have."""
 
 
+class UsageError(FalconError):
+    """What is asked for does not say all that it needs, or says what it does not take."""
+
+
 class NotRunningError(FalconError):
     """A process that has to run does not."""
 

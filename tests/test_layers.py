@@ -34,6 +34,7 @@ ROOMS = [
     "ledger",
     "orchestration",
     "operations",
+    "jobs",
     "cli",
     "first_entities",
     "component",

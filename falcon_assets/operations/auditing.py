@@ -37,7 +37,7 @@ class AuditedRequest(Protocol):
 
     @property
     def dry_run(self) -> bool:
-        """Whether only to say what would change; that is not written down."""
+        """Whether only to say what would change; that is written down only where it is denied."""
 
 
 @dataclass
@@ -79,7 +79,7 @@ class Audit:
         self._write(result, message, None)
 
     def _write(self, result: Result, message: str, connection: Connection | None) -> None:
-        if self.request.dry_run:
+        if self.request.dry_run and result != "denied":
             return
         settings, instances = self.installation.settings, self.instances
         entry = AuditEntry(
@@ -125,7 +125,7 @@ def audited(installation: Installation, operation: str, request: AuditedRequest)
     Args:
         installation: Where.
         operation: Its name.
-        request: Who asks, and why; a dry run is not written down.
+        request: Who asks, and why; a dry run is written down only where it is denied.
 
     Raises:
         DeniedError: who asks is not whom the request says.

@@ -101,11 +101,20 @@ class Installation:
 
 
 @contextmanager
-def open_installation(settings: Settings | None = None) -> Iterator[Installation]:
+def open_installation(
+    settings: Settings | None = None, instance: DagsterInstance | None = None
+) -> Iterator[Installation]:
     """The installation of these settings, else of the environment; what was opened is closed at the end.
+
+    Args:
+        settings: How it is set up; None: as the environment says.
+        instance: Dagster's instance, where it is open already; it is left open.
 
     Raises:
         SettingsError: a variable of the environment is malformed.
     """
     with ExitStack() as opened:
-        yield Installation(load_settings() if settings is None else settings, opened)
+        installation = Installation(load_settings() if settings is None else settings, opened)
+        if instance is not None:
+            installation.__dict__["instance"] = instance
+        yield installation

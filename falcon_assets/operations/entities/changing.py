@@ -44,6 +44,8 @@ from falcon_assets.operations.entities.status import apply_to_all, named_entitie
 from falcon_assets.operations.installation import Installation
 from falcon_assets.operations.reload import reload_code_locations
 
+_TEXT = Path("definitions")
+"""What a definition is called in problems that was given as a text."""
 _INSTEAD = "--dry-run says what would change"
 
 
@@ -129,7 +131,7 @@ def _with_names(stored: Stored, request: Request, plan_of: Callable[[Stored, Sto
 
 def _deletion(stored: Stored, request: Request) -> Plan:
     given, names = _given(stored, request, names_first=True)
-    if len(names) < len(request.given):
+    if len(names) < len(request.given) or request.definitions:
         require_definitions(given)
     keys = [key for document in given.files.documents if (key := key_of(document))]
     for name in names:
@@ -214,6 +216,8 @@ def _record(installation: Installation, now: datetime, recorder: Recorder) -> No
 def _given(stored: Stored, request: Request, *, names_first: bool = False) -> tuple[Stored, list[str]]:
     """The definitions in the files and folders that are given, and what is a name of an entity."""
     files, names = Files(), []
+    if request.definitions:
+        read_file(_TEXT, request.definitions.encode(errors="surrogatepass"), files)
     for text in request.given:
         path = Path(text)
         is_word = "/" not in text and path.suffix not in (".yaml", ".yml")

@@ -57,6 +57,7 @@ class Request:
         actor: Who asks.
         reason: Why, in the words of who asks.
         dry_run: Whether only to say what would change.
+        definitions: Definitions in YAML, given besides.
     """
 
     given: tuple[str, ...]
@@ -64,6 +65,7 @@ class Request:
     actor: str | None = None
     reason: str = ""
     dry_run: bool = False
+    definitions: str = ""
 
 
 @dataclass(frozen=True)

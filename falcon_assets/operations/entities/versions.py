@@ -14,6 +14,7 @@ from falcon_assets.catalog.stored_tree import Stored, has_hidden_values, masked,
 from falcon_assets.catalog.yaml_files.documents import Files, read_file
 from falcon_assets.errors import DefinitionStoreError, UnknownEntityError, printable
 from falcon_assets.ledger.definition_versions import DefinitionVersion, definition_history, recorded_kinds
+from falcon_assets.operations.acting import acting, require_read
 from falcon_assets.operations.auditing import require_readable
 from falcon_assets.operations.entities.changes import Plan, plan_submit, plan_update
 from falcon_assets.operations.entities.changing import change
@@ -129,8 +130,23 @@ def restore_entity(installation: Installation, version: int, request: Request) -
         SettingsError: the database cannot be reached.
         DeniedError: who asks may not change it.
     """
-    history = _history(installation, request.given[0], request.kind)
-    require_readable(installation, "restore", _entity(installation, history))
+
+    def plan(stored: Stored, _: Request) -> Plan:
+        history = _history(installation, request.given[0], request.kind)
+        require_read(acting(installation.settings, request.actor), _entity(installation, history))
+        given = Stored(stored.root, _definition(history, version))
+        return (plan_update if (history.kind, history.name) in stored.by_key else plan_submit)(stored, given)
+
+    return change(installation, "restore", request, plan)
+
+
+def _definition(history: History, version: int) -> Files:
+    """The definition of a version.
+
+    Raises:
+        UnknownEntityError: there is no such version, or the entity was deleted in it.
+        DefinitionStoreError: the version held secrets.
+    """
     text = _version(history, version).text
     if text is None:
         raise UnknownEntityError(f"in version {version} {history.kind} {history.name!r} was deleted: use another one")
@@ -141,12 +157,7 @@ def restore_entity(installation: Installation, version: int, request: Request) -
         )
     given = Files()
     read_file(Path(f"{history.name} version {version}"), text.encode(), given)
-
-    def plan(stored: Stored, _: Request) -> Plan:
-        plan_of = plan_update if (history.kind, history.name) in stored.by_key else plan_submit
-        return plan_of(stored, Stored(stored.root, given))
-
-    return change(installation, "restore", request, plan)
+    return given
 
 
 def _entity(installation: Installation, history: History) -> list[StoredEntity]:

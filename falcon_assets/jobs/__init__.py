@@ -1,0 +1,1 @@
+"""Operations as Dagster jobs, for the UI's launchpad and GraphQL."""
