@@ -25,6 +25,7 @@ class InstanceChanged(Record):
         late: The changed inputs for which it was run again.
         reason_data: The reason for programs: its kind and what it is about.
         definition: The version of the definition that it runs with; None: it does not run, or nobody knows.
+        before: The state in which a command found it; None: no command says it.
     """
 
     key = "state"
@@ -39,6 +40,7 @@ class InstanceChanged(Record):
     late: Annotated[Changes, keys.LATE] = ()
     reason_data: Annotated[Data, keys.REASON_DATA] = None
     definition: VersionNumber = None
+    before: Annotated[InstanceState | None, keys.STATE_BEFORE] = None
 
     def metadata(self) -> dict[str, Any]:
         """See :class:`Record`; the UI shows it in this order."""

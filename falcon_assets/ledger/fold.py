@@ -127,7 +127,8 @@ def _load_consumed(connection: Connection, rows: Rows, keys: set[ProcessKey]) ->
 
 def record_of(row: Any) -> InstanceRecord:
     """A row of ``process_instances`` as a record."""
-    values = {name: row._mapping[name] for name in _RECORD}
+    mapping = row._mapping  # made anew each time it is asked for
+    values = {name: mapping[name] for name in _RECORD}
     return InstanceRecord(**{**values, "state": InstanceState(values["state"])})
 
 

@@ -25,9 +25,9 @@ from sqlalchemy import (
     true,
 )
 
-from falcon_assets.ledger.fold import feed_row_of, record_of
-from falcon_assets.ledger.tables import FEED_INSTANCES, PROCESS_INSTANCES
-from falcon_assets.planning.instances.instance_record import FeedState, InstanceState
+from falcon_assets.ledger.fold import feed_row_of
+from falcon_assets.ledger.tables import FEED_INSTANCES
+from falcon_assets.planning.instances.instance_record import FeedState
 
 State = TypeVar("State", bound=Enum)
 Row = TypeVar("Row")
@@ -103,8 +103,20 @@ class InstanceRows(Generic[State, Row]):
         """
         if not spans or states == frozenset():
             return []
-        asked = _asked(spans, states)
+        asked = asked_rows(spans, states)
         found = self._of_each(asked, states, limit, descending=descending)
+        return self._sorted(connection, asked, found, limit, by_time=by_time, descending=descending)
+
+    def _sorted(
+        self,
+        connection: Connection,
+        asked: TableValuedAlias,
+        found: Any,
+        limit: int,
+        *,
+        by_time: bool,
+        descending: bool,
+    ) -> list[tuple[Key, Row]]:
         instant = found.c[self.instant.name]
         names = [found.c[self.entity.name].collate("C"), found.c.cluster.collate("C")]
         order: list[ColumnElement[Any]] = [instant, *names] if by_time else [*names, instant]
@@ -120,7 +132,7 @@ class InstanceRows(Generic[State, Row]):
         """The latest rows of each span, so many at most; in no order."""
         if not spans:
             return []
-        asked = _asked(spans, None)
+        asked = asked_rows(spans, None)
         found = self._of_each(asked, None, number, descending=True)
         statement = select(found).select_from(asked.join(found, true()))
         return [(self._key(row), self.record(row)) for row in connection.execute(statement)]
@@ -154,7 +166,7 @@ class InstanceRows(Generic[State, Row]):
         """
         if not spans or states == frozenset():
             return {}
-        asked, state = _asked(spans, states, steps), self.table.c.state
+        asked, state = asked_rows(spans, states, steps), self.table.c.state
         on_step = and_(
             self.instant.between(asked.c.first_step, asked.c.last_step),
             func.date_bin(asked.c.step, self.instant, asked.c.first_step) == self.instant,
@@ -167,15 +179,11 @@ class InstanceRows(Generic[State, Row]):
             counts.setdefault((entity, cluster), {})[self.states(own)] = Counted(*both)
         return counts
 
-    def instants_in(self, connection: Connection, spans: Sequence[Span]) -> dict[Name, set[datetime]]:
-        """(entity, cluster) -> the nominal times in its span that have rows."""
-        if not spans:
-            return {}
-        asked = _asked(spans, None)
-        instants = func.array_agg(self.instant).label("instants")
-        found = select(instants).where(self._own(asked, None)).lateral("found")
-        statement = select(asked.c.entity, asked.c.cluster, found.c.instants).join_from(asked, found, true())
-        return {(entity, cluster): set(those or ()) for entity, cluster, those in connection.execute(statement)}
+    def instants_in(self, connection: Connection, span: Span) -> set[datetime]:
+        """The nominal times in the span that have rows."""
+        own = and_(self.entity == span.entity, self.table.c.cluster == span.cluster)
+        between = self.instant.between(span.first, span.last)
+        return set(connection.execute(select(self.instant).where(own, between)).scalars())
 
     def _of_each(
         self, asked: TableValuedAlias, states: Collection[State] | None, limit: int, *, descending: bool
@@ -196,15 +204,11 @@ class InstanceRows(Generic[State, Row]):
         return said[self.entity.name], said["cluster"], said[self.instant.name]
 
 
-PROCESS_ROWS = InstanceRows(
-    PROCESS_INSTANCES, PROCESS_INSTANCES.c.process, PROCESS_INSTANCES.c.nominal, InstanceState, record_of
-)
-"""Those of processes and replications."""
 FEED_ROWS = InstanceRows(FEED_INSTANCES, FEED_INSTANCES.c.feed, FEED_INSTANCES.c.instance, FeedState, feed_row_of)
 """Those of feeds."""
 
 
-def _asked(
+def asked_rows(
     spans: Sequence[Span], states: Collection[Enum] | None, steps: Mapping[Name, Steps] | None = None
 ) -> TableValuedAlias:
     """A row for each span, and each state: the index on states has one state after the other."""

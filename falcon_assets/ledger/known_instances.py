@@ -14,7 +14,7 @@ from falcon_assets.ledger.reruns import requests_at
 from falcon_assets.ledger.tables import FEED_INSTANCES, PROCESS_INSTANCES
 from falcon_assets.model.process import Retry
 from falcon_assets.planning.instances.instance_record import FeedState, InstanceRecord, InstanceState, RerunRequest
-from falcon_assets.planning.rules.retries import is_alive, settled
+from falcon_assets.planning.rules.retries import is_alive, settled, waits_for_rerun
 
 
 @dataclass(frozen=True)
@@ -31,6 +31,11 @@ class KnownInstance:
 
     record: InstanceRecord
     request: RerunRequest | None
+
+    @property
+    def waiting(self) -> RerunRequest | None:
+        """The request for which it is to run again and has not been given a run yet."""
+        return self.request if self.request is not None and waits_for_rerun(self.request, self.record) else None
 
     def is_over(self, retry: Retry) -> bool:
         """Whether it stays as it is, unless somebody does something."""

@@ -36,6 +36,7 @@ Name: TypeAlias = tuple[str, str]
 """An entity on a cluster: (cluster, feed) or (cluster, process)."""
 
 _INSTANT = DateTime(timezone=True)
+_OPEN_STATES = (InstanceState.RUNNING, InstanceState.WAITING, InstanceState.SUSPENDED)
 
 
 def available(connection: Connection, spans: Mapping[Name, tuple[datetime, datetime]]) -> dict[Name, set[datetime]]:
@@ -97,8 +98,8 @@ def records(
 ) -> dict[str, dict[datetime, InstanceRecord]]:
     """The records of processes on a cluster, each from an instance on, and of those before it that are not over.
 
-    Those are in flight, or wait again after a run that a person started; or they failed in it, no more often than
-    ``attempts`` says (process -> how often it is tried again; without an entry never).
+    Those are in flight, or suspended, or wait again after a run that a person started; or they failed in it, no more
+    often than ``attempts`` says (process -> how often it is tried again; without an entry never).
     """
     if not open_from:
         return {}
@@ -110,7 +111,7 @@ def records(
     own = and_(table.cluster == cluster, table.process == asked.c.process)
     not_over = or_(
         table.queued_run.is_not(None),
-        table.state.in_([InstanceState.RUNNING.value, InstanceState.WAITING.value]),
+        table.state.in_([state.value for state in _OPEN_STATES]),
         and_(table.state == InstanceState.FAILED.value, table.failures <= asked.c.attempts),
     )
     # Process by process (OFFSET 0: PostgreSQL is not to join the tables as a whole instead), each part by its index:

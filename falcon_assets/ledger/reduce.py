@@ -24,6 +24,7 @@ ProcessKey: TypeAlias = tuple[str, str, datetime]
 
 _FAILING = (InstanceState.FAILED, InstanceState.TIMED_OUT)
 _OVER = (InstanceState.SUCCEEDED, InstanceState.SKIPPED, InstanceState.KILLED)
+_STOPPED = (InstanceState.KILLED, InstanceState.SUSPENDED, InstanceState.WAITING)
 
 
 @dataclass(frozen=True)
@@ -176,7 +177,13 @@ class Rows:
     def _changed(self, fact: InstanceChanged, event_id: int, run_id: str | None) -> None:
         key = (fact.process, fact.cluster, fact.nominal)
         row = self.processes.get(key) or _pending(fact.nominal)
+        if fact.before is not None:
+            if (commanded := _commanded(row, fact)) is not None:
+                self._put(key, commanded, event_id)
+            return
         if run_id is not None:
+            if _was_stopped(row, run_id) and fact.state is not InstanceState.SUCCEEDED:
+                return
             row = _taken(row, run_id)
         first = self.first.get(key, First())
         if fact.state is InstanceState.RUNNING:
@@ -254,6 +261,31 @@ def _taken(row: InstanceRecord, run_id: str) -> InstanceRecord:
     if row.queued_run == run_id:
         return replace(row, queued_run=None, run_id=run_id)
     return row if row.run_id == run_id else replace(row, run_id=run_id, attempt=row.attempt + 1)
+
+
+def _commanded(row: InstanceRecord, fact: InstanceChanged) -> InstanceRecord | None:
+    """The row after a command; None: the instance came to an end since the command found it, or it is so already.
+
+    A run that had it in hand has it no more. Where none had, one may be on its way that a coordinator planned before:
+    the command takes its attempt.
+    """
+    if row.state in _OVER and row.state is not fact.before:
+        return None
+    if fact.state is InstanceState.WAITING:  # it is resumed
+        if row.state is not InstanceState.SUSPENDED:
+            return None
+    elif row.in_flight:
+        row = replace(row, queued_run=None, run_id=row.queued_run or row.run_id)
+    elif row.state is fact.state and row.state is not fact.before:
+        return None
+    else:
+        row = replace(row, attempt=row.attempt + 1)
+    return replace(row, state=fact.state, reason=fact.reason, reason_data=fact.reason_data, ended=fact.at)
+
+
+def _was_stopped(row: InstanceRecord, run_id: str) -> bool:
+    """Whether a command took the instance from the run that had it: what that says of it still is too late."""
+    return row.run_id == run_id and row.queued_run != run_id and row.state in _STOPPED
 
 
 def _dropped(row: InstanceRecord, fact: RunEnded, began: bool) -> InstanceRecord:

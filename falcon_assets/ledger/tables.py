@@ -142,11 +142,15 @@ RERUNS = Table(
     Column("process", Text, primary_key=True),
     Column("cluster", Text, primary_key=True),
     Column("nominal", _INSTANT, primary_key=True),
-    Column("kind", Text, nullable=False, comment="late: its input changed"),
+    Column("kind", Text, nullable=False, comment="late: its input changed; rerun: a person asked for it"),
     Column("cause", JSON, nullable=False, comment="late: the changes, as the record of the rerun shows them"),
     Column("attempt", Integer, nullable=False, comment="of the instance when it was asked for"),
     Column("failures", Integer, nullable=False, comment="of the instance when it was asked for"),
     Column("requested_at", _INSTANT, nullable=False, comment="on the falcon clock"),
+    Column("late_workflow", Boolean, nullable=False, comment="rerun: with the workflow that late data has"),
+    Column("use_latest", Boolean, nullable=False, comment="rerun: with the present definition"),
+    Column("actor", Text, nullable=False, comment="rerun: who asked for it"),
+    Column("reason", Text, nullable=False, comment="rerun: why"),
 )
 """Requests to run instances again. Dagster has no place for them, so a rebuild leaves them alone."""
 

@@ -76,6 +76,7 @@ FACTS: st.SearchStrategy[Fact] = st.one_of(
         InstanceChanged,
         *(TEXT, NAME, INSTANT, st.sampled_from(InstanceState), TIME, TEXT, INPUTS, LATE, REASON_DATA),
         definition=st.none() | st.integers(1, 2**31 - 1),
+        before=st.none() | st.sampled_from(InstanceState),
     ),
     st.builds(CameTooLate, TEXT, NAME, INSTANT, TEXT, INSTANT, TEXT, TIME),
 )

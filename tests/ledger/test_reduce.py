@@ -41,6 +41,15 @@ def changed(
     return Logged(event_id, InstanceChanged("p", "primary", T, state, at(event_id), reason, inputs), run_id)
 
 
+def told(event_id: int, state: InstanceState, before: InstanceState) -> Logged:
+    """A command found the instance in a state and gives it another."""
+    return Logged(event_id, InstanceChanged("p", "primary", T, state, at(event_id), "by ann", before=before))
+
+
+def queued_as(event_id: int, run_id: str, attempt: int) -> Logged:
+    return Logged(event_id, RunQueued("p", "primary", (T,), (attempt,)), run_id)
+
+
 def ended(event_id: int, run_id: str, ending: RunEnding, reason: str = "") -> Logged:
     return Logged(event_id, RunEnded(ending, at(event_id), reason), run_id)
 
@@ -211,6 +220,79 @@ def test_process_instance(facts: list[Logged], row: InstanceRecord) -> None:
     rows = after(*facts)
     assert rows.processes == {KEY: row}
     assert rows.feeds == {}
+
+
+KILLED = replace(STARTED, state=S.KILLED, reason="by ann", ended=at(3))
+SUSPENDED = replace(KILLED, state=S.SUSPENDED)
+HELD = InstanceRecord(T, S.SUSPENDED, "by ann", attempt=1, ended=at(1))
+RUNNING = [queued_as(1, "a", 1), changed(2, S.RUNNING, "a")]
+
+
+@pytest.mark.parametrize(
+    ("facts", "row"),
+    [
+        pytest.param([told(1, S.SUSPENDED, S.WAITING)], HELD, id="pending-takes-the-attempt"),
+        pytest.param([told(1, S.SUSPENDED, S.WAITING), queued_as(2, "a", 1)], HELD, id="planned-in-the-same-moment"),
+        pytest.param(
+            [queued_as(1, "a", 1), told(3, S.KILLED, S.WAITING)],
+            replace(KILLED, started=None),
+            id="queued-run-has-it-no-more",
+        ),
+        pytest.param(
+            [queued_as(1, "a", 1), told(3, S.KILLED, S.WAITING), queued_as(4, "a", 1), changed(5, S.RUNNING, "a")],
+            replace(KILLED, started=None),
+            id="the-run-started-it-in-the-same-moment",
+        ),
+        pytest.param([*RUNNING, told(3, S.KILLED, S.RUNNING)], KILLED, id="running-killed"),
+        pytest.param(
+            [*RUNNING, told(3, S.KILLED, S.RUNNING), changed(4, S.FAILED, "a", "cancelled"), *OVER],
+            KILLED,
+            id="its-run-says-that-it-failed",
+        ),
+        pytest.param(
+            [*RUNNING, told(3, S.SUSPENDED, S.RUNNING), changed(4, S.SUCCEEDED, "a")],
+            replace(STARTED, state=S.SUCCEEDED, ended=at(4)),
+            id="it-was-published-already",
+        ),
+        pytest.param(
+            [*RUNNING, changed(3, S.SUCCEEDED, "a"), told(4, S.KILLED, S.RUNNING)],
+            replace(STARTED, state=S.SUCCEEDED, ended=at(3)),
+            id="it-succeeded-meanwhile",
+        ),
+        pytest.param(
+            [*RUNNING, changed(3, S.FAILED, "a", "boom"), told(4, S.KILLED, S.RUNNING)],
+            replace(KILLED, attempt=2, failures=1, ended=at(4)),
+            id="it-failed-meanwhile",
+        ),
+        pytest.param(
+            [*RUNNING, told(3, S.KILLED, S.RUNNING), told(4, S.SUSPENDED, S.RUNNING)],
+            KILLED,
+            id="the-first-command-wins",
+        ),
+        pytest.param(
+            [*RUNNING, told(3, S.SUSPENDED, S.RUNNING), told(4, S.KILLED, S.SUSPENDED)],
+            replace(KILLED, attempt=2, ended=at(4)),
+            id="suspended-killed",
+        ),
+        pytest.param(
+            [*RUNNING, told(3, S.SUSPENDED, S.RUNNING), told(4, S.SUSPENDED, S.RUNNING)], SUSPENDED, id="twice"
+        ),
+        pytest.param(
+            [*RUNNING, told(3, S.SUSPENDED, S.RUNNING), told(4, S.WAITING, S.SUSPENDED)],
+            replace(SUSPENDED, state=S.WAITING, ended=at(4)),
+            id="resumed",
+        ),
+        pytest.param([*RUNNING, told(3, S.WAITING, S.SUSPENDED)], STARTED, id="resumed-twice"),
+        pytest.param([*SUCCEEDED, told(4, S.KILLED, S.SUCCEEDED)], replace(KILLED, attempt=2, ended=at(4)), id="rerun"),
+        pytest.param(
+            [*RUNNING, told(3, S.KILLED, S.RUNNING), queued_as(4, "b", 2), changed(5, S.RUNNING, "b")],
+            RERUN_STARTED,
+            id="killed-and-run-again",
+        ),
+    ],
+)
+def test_commands(facts: list[Logged], row: InstanceRecord) -> None:
+    assert after(*facts).processes == {KEY: row}
 
 
 def test_what_a_failed_run_had_not_begun_is_open_again() -> None:
@@ -390,6 +472,7 @@ FACT: st.SearchStrategy[Fact] = st.one_of(
         at=NOMINALS,
         reason=st.sampled_from(["", "why"]),
         inputs=st.none() | st.dictionaries(st.sampled_from(["x", "y"]), READ),
+        before=st.none() | st.sampled_from(InstanceState),
     ),
     st.builds(RunQueued, st.just("p"), CLUSTERS, st.lists(NOMINALS, max_size=4, unique=True).map(tuple)),
     st.builds(RunEnded, st.sampled_from(RunEnding), NOMINALS),

@@ -7,14 +7,30 @@ import click
 from falcon_assets.cli.instance.collecting import collect
 from falcon_assets.cli.instance.details import dependency, params
 from falcon_assets.cli.instance.logs import logs
+from falcon_assets.cli.instance.operating import kill, rerun, resume, suspend
 from falcon_assets.cli.instance.reading import list_, running, search, status, summary
 from falcon_assets.cli.instance.waiting import wait
 
 
 @click.group()
 def instance() -> None:
-    """See the instances of processes and replications; record instances of feeds that landed."""
+    """See and command instances of processes and replications; record instances of feeds that landed."""
 
 
-for _command in (list_, status, running, summary, search, params, dependency, logs, collect, wait):
+for _command in (
+    list_,
+    status,
+    running,
+    summary,
+    search,
+    params,
+    dependency,
+    logs,
+    collect,
+    wait,
+    rerun,
+    kill,
+    suspend,
+    resume,
+):
     instance.add_command(_command)

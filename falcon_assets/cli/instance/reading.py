@@ -13,7 +13,6 @@ from falcon_assets.cli.console import console
 from falcon_assets.cli.entity.words import moment
 from falcon_assets.cli.listing import keyset_options, print_json
 from falcon_assets.cli.parameters import INSTANT, require_order
-from falcon_assets.cli.states import colored
 from falcon_assets.errors import count_of
 from falcon_assets.model.instant import format_instant
 from falcon_assets.operations.installation import open_installation
@@ -32,6 +31,19 @@ from falcon_assets.operations.instances.query import (
     InstanceQuery,
 )
 
+_COLORS = {
+    "SUCCEEDED": "green",
+    "RUNNING": "cyan",
+    "FAILED": "red",
+    "TIMED_OUT": "red",
+    "KILLED": "red",
+    "SUSPENDED": "yellow",
+    "AVAILABLE": "green",
+    "MISSING": "red",
+    "EVICTED": "yellow",
+}
+
+
 _TYPE = click.option(
     "--type",
     type=click.Choice(["process", "feed"]),
@@ -47,13 +59,14 @@ _WHICH = (
 )
 
 
-def _which(command: Callable[..., Any]) -> Callable[..., Any]:
+def which(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Options that say which instances."""
     for option in reversed(_WHICH):
         command = option(command)
     return command
 
 
-def _query(**asked: Any) -> InstanceQuery:
+def query_of(**asked: Any) -> InstanceQuery:
     """The query that the options ask for."""
     require_order(asked["start"], asked["end"])
     return InstanceQuery(**asked)
@@ -62,7 +75,7 @@ def _query(**asked: Any) -> InstanceQuery:
 @click.command("list")
 @click.argument("name", required=False)
 @_TYPE
-@_which
+@which
 @keyset_options(FIELDS, ORDERS)
 def list_(as_json: bool, **asked: Any) -> None:
     """List the instances of NAME, or of all processes and replications, that are due.
@@ -74,13 +87,13 @@ def list_(as_json: bool, **asked: Any) -> None:
     Of several filters with one field any may fit, of different fields all must: --filter state=FAILED
     """
     with open_installation() as installation:
-        _show(list_instances(installation, _query(**asked)), as_json=as_json)
+        _show(list_instances(installation, query_of(**asked)), as_json=as_json)
 
 
 @click.command()
 @click.argument("name")
 @_TYPE
-@_which
+@which
 @keyset_options(FIELDS, ORDERS)
 def status(as_json: bool, **asked: Any) -> None:
     """Show the instances of NAME from --start to --end, or the latest ten.
@@ -88,12 +101,12 @@ def status(as_json: bool, **asked: Any) -> None:
     With --start alone it shows that one, which may lie in the future.
     """
     with open_installation() as installation:
-        _show(instance_status(installation, latest(_query(**asked))), as_json=as_json)
+        _show(instance_status(installation, latest(query_of(**asked))), as_json=as_json)
 
 
 @click.command()
 @click.argument("name", required=False)
-@_which
+@which
 @keyset_options(FIELDS, ORDERS)
 def running(as_json: bool, filters: tuple[tuple[str, str], ...], **asked: Any) -> None:
     """List the instances of NAME, or of everything, that are running now."""
@@ -101,36 +114,36 @@ def running(as_json: bool, filters: tuple[tuple[str, str], ...], **asked: Any) -
         raise click.BadParameter("what is listed here is RUNNING", param_hint="--filter")
     wanted = (*filters, ("state", "RUNNING"))
     with open_installation() as installation:
-        _show(list_instances(installation, _query(filters=wanted, **asked)), as_json=as_json)
+        _show(list_instances(installation, query_of(filters=wanted, **asked)), as_json=as_json)
 
 
 @click.command()
 @click.argument("text")
 @_TYPE
-@_which
+@which
 @keyset_options(FIELDS, ORDERS)
 def search(as_json: bool, **asked: Any) -> None:
     """List the instances of processes and replications, or of feeds, that have TEXT in their name."""
     with open_installation() as installation:
-        _show(list_instances(installation, _query(**asked)), as_json=as_json)
+        _show(list_instances(installation, query_of(**asked)), as_json=as_json)
 
 
 @click.command()
 @click.argument("name", required=False)
 @_TYPE
-@_which
+@which
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
 def summary(as_json: bool, **asked: Any) -> None:
     """Count the instances of NAME, or of everything, that are due, by their state."""
     with open_installation() as installation:
-        found = summarize_instances(installation, _query(**asked))
+        found = summarize_instances(installation, query_of(**asked))
     if as_json:
         print_json({"items": [one.as_data() for one in found], "total": len(found), "next": None})
         return
     table = _table("kind", "cluster", "state", "instances")
     for one in found:
         for state, number in one.states.items():
-            table.add_row(escape(one.entity), one.kind, one.cluster, colored(state.value), f"{number:,}")
+            table.add_row(escape(one.entity), one.kind, one.cluster, _colored(state.value), f"{number:,}")
     console().print(table)
 
 
@@ -144,7 +157,7 @@ def _show(page: InstancePage, *, as_json: bool) -> None:
     table.add_column("reason", overflow="fold")
     for one in page.items:
         reason = escape(one.reason["text"]) if one.reason else ""
-        state, instant = colored(one.state.value), format_instant(one.instance)
+        state, instant = _colored(one.state.value), format_instant(one.instance)
         table.add_row(escape(one.entity), one.cluster, instant, state, *_told(one), reason)
     console().print(table)
     if page.next is not None:
@@ -167,3 +180,7 @@ def _table(*columns: str) -> Table:
     for column in columns:
         table.add_column(column, no_wrap=True)
     return table
+
+
+def _colored(state: str) -> str:
+    return f"[{_COLORS[state]}]{state}[/]" if state in _COLORS else state

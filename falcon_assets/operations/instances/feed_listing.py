@@ -13,7 +13,8 @@ from falcon_assets.catalog.store import EntityStore
 from falcon_assets.errors import ExpressionError
 from falcon_assets.ledger.consumed import versions_read
 from falcon_assets.ledger.evictions import EvictionDecision, decisions
-from falcon_assets.ledger.instance_pages import PROCESS_ROWS, Key
+from falcon_assets.ledger.instance_pages import Key
+from falcon_assets.ledger.process_rows import PROCESS_ROWS
 from falcon_assets.ledger.reduce import FeedInstanceRow
 from falcon_assets.operations.installation import Installation
 from falcon_assets.operations.instances.asked import instances_of_feed

@@ -10,7 +10,8 @@ from sqlalchemy import Connection
 
 from falcon_assets.catalog.store import EntityStore
 from falcon_assets.ledger.collector_state import seen_incomplete
-from falcon_assets.ledger.instance_pages import PROCESS_ROWS, Key
+from falcon_assets.ledger.instance_pages import Key
+from falcon_assets.ledger.process_rows import PROCESS_ROWS
 from falcon_assets.model.instant import format_instant
 from falcon_assets.planning.instances.instance_record import InstanceState
 from falcon_assets.planning.instances.reason import Reason

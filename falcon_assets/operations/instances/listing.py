@@ -12,7 +12,9 @@ from sqlalchemy import Connection
 
 from falcon_assets.catalog.store import EntityStore
 from falcon_assets.errors import UnknownInstanceError
-from falcon_assets.ledger.instance_pages import FEED_ROWS, PROCESS_ROWS, InstanceRows, Key
+from falcon_assets.ledger.instance_pages import FEED_ROWS, InstanceRows, Key
+from falcon_assets.ledger.process_rows import PROCESS_ROWS
+from falcon_assets.ledger.reruns import requests_at
 from falcon_assets.model.instant import format_instant
 from falcon_assets.operations.installation import Installation
 from falcon_assets.operations.instances.asked import asked_for, kind_of_workload
@@ -20,7 +22,8 @@ from falcon_assets.operations.instances.due import counted, in_order
 from falcon_assets.operations.instances.feed_listing import feed_instances
 from falcon_assets.operations.instances.query import InstanceInfo, InstancePage, InstanceQuery, State
 from falcon_assets.operations.instances.reasons import waiting_reasons
-from falcon_assets.planning.instances.instance_record import InstanceRecord, InstanceState
+from falcon_assets.planning.instances.instance_record import InstanceRecord, InstanceState, RerunRequest
+from falcon_assets.planning.rules.retries import waits_for_rerun
 from falcon_assets.planning.workloads.workload import Workload
 
 _LATEST = 10
@@ -107,26 +110,50 @@ def _process_instances(
     now: datetime,
 ) -> Iterator[InstanceInfo]:
     workloads = {(one.name, one.cluster): one for one in store.workloads}
-    waiting = [(workloads[key[:2]], key[2]) for key, record in found if _waits(record)]
+    again = to_run_again(connection, found)
+    waiting = [(workloads[key[:2]], key[2]) for key, record in found if _waits(record) or key in again]
     reasons = waiting_reasons(installation, connection, store, waiting, now)
-    return (process_info(workloads[key[:2]], key, record, reasons.get(key)) for key, record in found)
+    return (
+        instance_info(workloads[key[:2]], key, record, reasons.get(key), waits=key in again) for key, record in found
+    )
+
+
+def to_run_again(connection: Connection, found: Sequence[tuple[Key, InstanceRecord | None]]) -> dict[Key, RerunRequest]:
+    """Those of the instances that wait for a rerun, whatever their row says."""
+    records = {key: record for key, record in found if record is not None}
+    asked = requests_at(connection, records)
+    return {key: request for key, request in asked.items() if waits_for_rerun(request, records[key])}
 
 
 def _waits(record: InstanceRecord | None) -> bool:
     return record is None or record.state in (InstanceState.WAITING, InstanceState.READY)
 
 
-def process_info(
-    workload: Workload, key: Key, record: InstanceRecord | None, reason: dict[str, Any] | None = None
+def instance_info(
+    workload: Workload,
+    key: Key,
+    record: InstanceRecord | None,
+    reason: dict[str, Any] | None = None,
+    *,
+    waits: bool = False,
 ) -> InstanceInfo:
-    """What lists say of an instance of a process or a replication; ``reason`` None: as it is recorded."""
+    """What is said of an instance.
+
+    Args:
+        workload: Of what.
+        key: Which.
+        record: What is known about it; None: no run was given it.
+        reason: Why it waits; None: as it was recorded.
+        waits: Whether it waits for a rerun, whatever the record says.
+    """
     entity, cluster, nominal = key
     kind = kind_of_workload(workload)
     if record is None:
         return InstanceInfo(entity, kind, cluster, nominal, InstanceState.WAITING, reason)
     run = record.queued_run or record.run_id
     told = (record.attempt, run, record.started, record.ended)
-    return InstanceInfo(entity, kind, cluster, nominal, record.state, reason or _recorded(record), *told)
+    state = InstanceState.WAITING if waits else record.state
+    return InstanceInfo(entity, kind, cluster, nominal, state, reason or _recorded(record), *told)
 
 
 def _recorded(record: InstanceRecord) -> dict[str, Any] | None:

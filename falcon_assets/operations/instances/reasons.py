@@ -18,11 +18,12 @@ from falcon_assets.operations.installation import Installation
 from falcon_assets.orchestration.coordination.cluster_reruns import reruns_on
 from falcon_assets.orchestration.coordination.cluster_snapshot import ClusterSnapshot
 from falcon_assets.orchestration.runs.unfinished_runs import unfinished_runs
+from falcon_assets.planning.instances.instance_record import RerunRequest
 from falcon_assets.planning.instances.reason import Reason
 from falcon_assets.planning.rules.readiness import Readiness
-from falcon_assets.planning.rules.retries import later
+from falcon_assets.planning.rules.retries import later, reopened
 from falcon_assets.planning.rules.situation import Situation
-from falcon_assets.planning.rules.waiting import NOT_READY, TAKEN, NoFreeSlot
+from falcon_assets.planning.rules.waiting import NOT_READY, TAKEN, InRun, NoFreeSlot
 from falcon_assets.planning.workloads.workload import Workload
 
 
@@ -55,6 +56,26 @@ class LaunchPending(Reason):
     def __str__(self) -> str:
         """A predicate."""
         return "is ready: its coordinator launches it at its next tick"
+
+
+@dataclass(frozen=True)
+class RerunRequested(Reason):
+    """It is to run again.
+
+    Attributes:
+        by: Who asked; empty: late data.
+        why: In the words of who asked.
+        waits: Why it does not run yet; None: nothing is in its way.
+    """
+
+    by: str
+    why: str
+    waits: str | None
+
+    def __str__(self) -> str:
+        """A predicate."""
+        asked = f"asked for by {self.by}" if self.by else "what it read has changed"
+        return "is to run again: " + "; ".join(filter(None, (": ".join(filter(None, (asked, self.why))), self.waits)))
 
 
 @dataclass(frozen=True)
@@ -98,6 +119,7 @@ def waiting_reasons(
             found |= {(one.name, cluster, at): Undecidable(str(error)).as_data() for one in own for at in nominals[one]}
             continue
         for one in own:
+            asked = reruns.requests.get(one.name, {})
             is_scheduled = status[one.entity.kind, one.entity.name].status is not Status.SUBMITTED
             try:
                 situation = snapshot.situation(members[one.name], budget=0)
@@ -105,12 +127,20 @@ def waiting_reasons(
             except FalconError as error:
                 reasons = [Undecidable(str(error))] * len(nominals[one])
             for at, reason in zip(nominals[one], reasons, strict=True):
-                found[one.name, cluster, at] = reason.as_data()
+                found[one.name, cluster, at] = _with_request(asked.get(at), reason).as_data()
     return found
+
+
+def _with_request(request: RerunRequest | None, reason: Reason) -> Reason:
+    if request is None or isinstance(reason, InRun):
+        return reason
+    return RerunRequested(request.by, request.reason, None if isinstance(reason, LaunchPending) else str(reason))
 
 
 def _reason(at: Situation, nominal: datetime, now: datetime, *, is_scheduled: bool) -> Reason:
     record = at.records.get(nominal)
+    if record is not None and nominal in at.requests:
+        record = reopened(at.requests[nominal], record)
     taken = next((found for rule in TAKEN if (found := rule.find(at, nominal, record))), None)
     if taken:
         return taken

@@ -10,7 +10,7 @@ from functools import partial
 from sqlalchemy import Connection
 
 from falcon_assets.catalog.store import EntityStore
-from falcon_assets.ledger import reruns
+from falcon_assets.ledger import late_data, reruns
 from falcon_assets.ledger.reduce import ProcessKey
 from falcon_assets.ledger.status import Status, statuses
 from falcon_assets.orchestration.coordination.late_inputs import late_inputs
@@ -50,9 +50,10 @@ def reruns_on(
     following = _following(connection, store, watched, now)
     if not found and not following:
         return ClusterReruns()
-    alive = [one for one in found if _is_alive(one, store.workload(one.process, one.cluster))]
-    here = [one for one in found if one.cluster == cluster]
-    reruns.forget(connection, cluster, [one for one in here if one not in alive and one.process in own])
+    alive, served = list[reruns.Requested](), list[reruns.Requested]()
+    for one in found:
+        (alive if _is_alive(one, store.workload(one.process, one.cluster)) else served).append(one)
+    reruns.forget(connection, cluster, [one for one in served if one.cluster == cluster and one.process in own])
     requests: dict[str, dict[datetime, RerunRequest]] = {}
     records: dict[str, dict[datetime, InstanceRecord]] = {}
     for one in alive:
@@ -60,7 +61,7 @@ def reruns_on(
             requests.setdefault(one.process, {})[one.nominal] = one.request
             records.setdefault(one.process, {})[one.nominal] = one.record
     asked = [*((one.process, one.cluster, one.nominal) for one in alive), *following]
-    late_readers = partial(reruns.late_readers, connection, watched)
+    late_readers = partial(late_data.late_readers, connection, watched)
     return ClusterReruns(requests, records, pending_reruns(asked, store.workload, late_readers))
 
 
@@ -74,10 +75,10 @@ def _with_sources(sources: Mapping[str, Collection[str]], cluster: str) -> set[s
 
 
 def _following(
-    connection: Connection, store: EntityStore, watched: reruns.LateInputs, now: datetime
+    connection: Connection, store: EntityStore, watched: late_data.LateInputs, now: datetime
 ) -> list[ProcessKey]:
     """The instances whose late inputs were replaced by late reruns: they run again at the next tick."""
-    changed = reruns.changed(connection, watched)
+    changed = late_data.changed(connection, watched)
     found = [key for key, one in changed.items() if any(arrival.by_late_rerun for arrival in one.arrivals)]
     if not found:
         return []

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 from datetime import datetime
+from itertools import zip_longest
 
 import dagster as dg
 from sqlalchemy import Connection
@@ -93,12 +94,13 @@ class ClusterSnapshot:
         status = self._status[workload.entity.kind, workload.entity.name]
         records = dict(self._records[name])
         for run in self._runs.get(name, ()):
-            for nominal in run_tags.nominals_of(run.tags):
+            for nominal, attempt in zip_longest(run_tags.nominals_of(run.tags), run_tags.attempts_of(run.tags)):
                 if nominal < self._first[name] and nominal not in records:
                     continue  # The run has finished it already, and has no slot for it.
                 # A run that exists and has said nothing yet: its launcher was stopped in between.
                 record = records.get(nominal) or InstanceRecord(nominal, InstanceState.WAITING)
-                if not (record.in_flight or record.run_id == run.run_id):
+                is_passed = attempt is not None and record.attempt >= attempt  # another run's, or a command's
+                if not (record.in_flight or record.run_id == run.run_id or is_passed):
                     records[nominal] = replace(record, queued_run=run.run_id)
         return Situation(
             readiness=readiness,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import cached_property, partial
 
@@ -14,7 +14,7 @@ from falcon_assets.catalog.store import EntityStore
 from falcon_assets.errors import count_of
 from falcon_assets.events.event_log import observation
 from falcon_assets.events.process_instances import CameTooLate
-from falcon_assets.ledger import reruns
+from falcon_assets.ledger import late_data, reruns
 from falcon_assets.ledger.locks import lock_in_transaction
 from falcon_assets.ledger.reduce import ProcessKey
 from falcon_assets.ledger.status import Status, statuses
@@ -96,7 +96,7 @@ class LateArrivalHandler:
                 for one, cut_off in cut_offs.items()
                 if status[self._entity(*one[:2])].status is not Status.SUBMITTED
             }
-            for key, found in reruns.changed(connection, watched).items():
+            for key, found in late_data.changed(connection, watched).items():
                 name, cluster, nominal = key
                 workload = self._by_place[cluster, name]
                 if workload.late is None or not workload.timeline.contains(nominal):
@@ -145,15 +145,15 @@ class LateArrivalHandler:
             yield
 
 
-def _request(found: reruns.Changed, changes: tuple[LateChange, ...], now: datetime) -> RerunRequest:
+def _request(found: late_data.Changed, changes: tuple[LateChange, ...], now: datetime) -> RerunRequest:
     """A request for these changes; an unanswered request is kept, and says what changed in the meantime."""
     record, before = found.record, found.request
     if before is not None and before.attempt == record.attempt:
-        return RerunRequest(before.kind, before.attempt, before.failures, before.requested_at, changes)
+        return replace(before, changes=changes)
     return RerunRequest(LATE, record.attempt, record.failures, now, changes)
 
 
-def _named(found: reruns.Changed) -> str:
+def _named(found: late_data.Changed) -> str:
     change = found.arrivals[0].change
     return f"{change.feed} {format_instant(change.instance)}"
 

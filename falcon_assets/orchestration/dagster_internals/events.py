@@ -9,6 +9,7 @@ from typing import TypeAlias
 
 import dagster as dg
 from dagster._core.events import AssetObservationData  # what an observation in the log carries
+from dagster._core.instance.utils import RUNLESS_JOB_NAME, RUNLESS_RUN_ID  # what Dagster says in the place of a run
 
 Record: TypeAlias = Callable[[Sequence[dg.AssetObservation]], None]
 """Writes events about one asset down, all before it returns."""
@@ -30,12 +31,22 @@ def record_in_run(instance: dg.DagsterInstance, run: dg.DagsterRun, step: str) -
     return record
 
 
+def record_outside_runs(instance: dg.DagsterInstance) -> Record:
+    """Records what no run says, as ``report_runless_asset_event`` does, but many times faster."""
+
+    def record(events: Sequence[dg.AssetObservation]) -> None:
+        entries = [_entry(event, RUNLESS_RUN_ID, RUNLESS_JOB_NAME, None) for event in events]
+        instance.event_log_storage.store_event_batch(entries)
+
+    return record
+
+
 def record_in_step(context: dg.OpExecutionContext) -> Record:
     """Records in the step that is being executed."""
     return record_in_run(context.instance, context.run, str(context.op_handle))
 
 
-def _entry(event: dg.AssetObservation, run_id: str, job: str, step: str) -> dg.EventLogEntry:
+def _entry(event: dg.AssetObservation, run_id: str, job: str, step: str | None) -> dg.EventLogEntry:
     said = dg.DagsterEvent(
         event_type_value=dg.DagsterEventType.ASSET_OBSERVATION.value,
         job_name=job,

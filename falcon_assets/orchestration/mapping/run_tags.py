@@ -59,6 +59,7 @@ def launch_tags(workload: Workload, launch: Launch, attempts: Sequence[int], clo
         RANGE_START: first,
         RANGE_END: last,
         **({LATE: "true"} if launch.late else {}),
+        **({USE_LATEST: "true"} if launch.use_latest else {}),
         **({CLOCK: clock} if clock else {}),
         **BY_ITSELF,
     }

@@ -12,7 +12,7 @@ import dagster as dg
 from sqlalchemy import Connection
 
 from falcon_assets.catalog.store import EntityStore
-from falcon_assets.ledger import queries, reruns
+from falcon_assets.ledger import late_data, queries, reruns
 from falcon_assets.ledger.status import Status, statuses
 from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.feed import Feed
@@ -188,7 +188,7 @@ class PendingReaders:
         """Workload -> the instances whose late inputs changed: to be checked, and nobody said that it was too late."""
         late = late_inputs(workloads) if cluster in self._store.clusters else {}
         found: dict[str, set[datetime]] = {}
-        for name, _, nominal in reruns.changed(self._connection, late):
+        for name, _, nominal in late_data.changed(self._connection, late):
             found.setdefault(name, set()).add(nominal)
         return found
 

@@ -96,7 +96,7 @@ def _why_not(record: InstanceRecord, run_id: str, attempt: int) -> str | None:
     if record.attempt == attempt and own:
         return None
     if record.run_id == run_id:
-        return f"it is {record.state.value} since this run started it: {record.reason or 'this run is over'}"
+        return f"it is {record.state.value}: {record.reason or 'this run is over'}"
     other = record.run_id if record.queued_run in (None, run_id) else record.queued_run
     return f"it was given to the run {other}" if other else f"it is {record.state.value}: {record.reason}"
 

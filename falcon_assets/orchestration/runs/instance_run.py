@@ -84,11 +84,11 @@ class InstanceResult:
 
 @dataclass(frozen=True)
 class ReadyInstance:
-    """A planned instance whose required inputs are there; ``late`` as in :class:`InstanceResult`, as it was asked."""
+    """A planned instance whose required inputs are there; ``late`` as in :meth:`InstanceRunner.prepare`."""
 
     plan: ProcessInstance
     available: Mapping[str, tuple[tuple[datetime, str], ...]]
-    late: tuple[LateChange, ...] = ()
+    late: tuple[LateChange, ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -116,13 +116,13 @@ class InstanceRunner:
     run_id: str
 
     def prepare(
-        self, nominal: datetime, late: tuple[LateChange, ...] = (), evicted: Evicted = _nothing_evicted
+        self, nominal: datetime, late: tuple[LateChange, ...] | None = None, evicted: Evicted = _nothing_evicted
     ) -> ReadyInstance:
         """Plans the instance and checks whether its inputs are there; touches no Spark.
 
         Args:
             nominal: The instance.
-            late: The changes for which it is run again; they choose the workflow.
+            late: The changes for which it is run again, which choose the workflow; None: this is no late rerun.
             evicted: Is asked about what is missing.
 
         Raises:
@@ -197,7 +197,9 @@ class InstanceRunner:
                 for output in plan.outputs
             )
         seconds = time.monotonic() - started
-        return InstanceResult(plan.nominal, inputs, outputs, result.application_id, seconds, _read(ready.late, inputs))
+        return InstanceResult(
+            plan.nominal, inputs, outputs, result.application_id, seconds, _read(ready.late or (), inputs)
+        )
 
     @contextmanager
     def _publications(self, plan: ProcessInstance) -> Iterator[dict[str, InstancePublication]]:

@@ -48,12 +48,12 @@ class Prepared(Protocol):
 class InstanceWork(Protocol):
     """How the instances of a workload are run."""
 
-    def prepare(self, nominal: datetime, late: tuple[LateChange, ...], evicted: Evicted) -> Prepared:
+    def prepare(self, nominal: datetime, late: tuple[LateChange, ...] | None, evicted: Evicted) -> Prepared:
         """Checks whether the instance can run; touches no Spark.
 
         Args:
             nominal: The instance.
-            late: The changes for which it is run again.
+            late: The changes for which it is run again; None: this is no late rerun.
             evicted: Is asked about what is missing.
 
         Raises:
@@ -67,7 +67,7 @@ class ProcessWork:
 
     runner: InstanceRunner
 
-    def prepare(self, nominal: datetime, late: tuple[LateChange, ...], evicted: Evicted) -> Prepared:
+    def prepare(self, nominal: datetime, late: tuple[LateChange, ...] | None, evicted: Evicted) -> Prepared:
         """See :class:`InstanceWork`."""
         return _Computation(self.runner, self.runner.prepare(nominal, late, evicted))
 

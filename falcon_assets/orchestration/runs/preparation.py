@@ -14,8 +14,8 @@ from falcon_assets.orchestration.runs.instance_run import Evicted
 from falcon_assets.orchestration.runs.instance_work import Done, InstanceWork, Prepared, Session
 from falcon_assets.planning.instances.instance_record import LateChange
 
-Asked: TypeAlias = "Mapping[datetime, tuple[LateChange, ...]]"
-"""Instances in the order in which they run, with the changes for which they run again."""
+Asked: TypeAlias = "Mapping[datetime, tuple[LateChange, ...] | None]"
+"""Instances in the order in which they run, with the changes for which they run again; None: not for late data."""
 Preparation: TypeAlias = Callable[[], Prepared]
 """Asked when the turn of an instance has come; raises what :meth:`InstanceWork.prepare` does."""
 
@@ -55,7 +55,7 @@ class _Turns:
     work: InstanceWork
     failed: datetime | None = field(default=None, init=False)
 
-    def prepare(self, nominal: datetime, late: tuple[LateChange, ...], evicted: Evicted) -> Prepared:
+    def prepare(self, nominal: datetime, late: tuple[LateChange, ...] | None, evicted: Evicted) -> Prepared:
         try:
             return _Watched(self.work.prepare(nominal, late, evicted), self)
         except FalconError as error:

@@ -93,7 +93,7 @@ class ReplicationWork:
     say: Callable[[str], None]
     copying: Copying
 
-    def prepare(self, nominal: datetime, late: tuple[LateChange, ...], evicted: Evicted) -> Prepared:
+    def prepare(self, nominal: datetime, late: tuple[LateChange, ...] | None, evicted: Evicted) -> Prepared:
         """See :class:`falcon_assets.orchestration.runs.instance_work.InstanceWork`."""
         route, path = self.route, self.route.source_path(nominal)
         if not kind_of(route.source).is_available(route.feed, path):
@@ -103,7 +103,7 @@ class ReplicationWork:
             if gone is not None:
                 raise MissingInputsError(subject, [], [f"{line}, evicted on {format_instant(gone)}"])
             raise MissingInputsError(subject, [line])
-        return _Copy(self, nominal, late)
+        return _Copy(self, nominal, late or ())
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from pyspark.sql import SparkSession
 from falcon_assets.engines.computing.programs import stop_programs
 from falcon_assets.errors import FalconError
 from falcon_assets.events.process_instances import InstanceChanged
-from falcon_assets.ledger import queries, reruns
+from falcon_assets.ledger import late_data, queries, reruns
 from falcon_assets.model.instant import format_instant
 from falcon_assets.orchestration.mapping import asset_keys as names
 from falcon_assets.orchestration.mapping import run_tags
@@ -80,7 +80,7 @@ class WorkloadExecution:
         nominals = [nominal for nominal in asked if nominal not in others]
         work, evicted = self.work(context, claims), partial(self._evicted, claims.ledger)
         late = self._late(context, claims.ledger, nominals)
-        wanted = {nominal: late.get(nominal, ()) for nominal in nominals}
+        wanted = {nominal: late.get(nominal) for nominal in nominals}
         at_once = self.workload.partitions.at_once
         slots = min(at_once, run_tags.slots_of(context.run.tags, at_once))
         failures: dict[datetime, str] = {}
@@ -128,7 +128,9 @@ class WorkloadExecution:
         watched = {(cluster, name, one.input) for one in late.inputs} if late else set()
         with ledger.engine.connect() as connection:
             found = reruns.requests_of(connection, name, cluster, nominals)
-            newer = reruns.republished(connection, watched, name, cluster, found)
+            asked = [nominal for nominal, request in found.items() if request.late_workflow]
+            newer = late_data.republished(connection, watched, name, cluster, found.keys() - set(asked))
+            newer |= late_data.changed_since_read(connection, watched, name, cluster, asked)
         return {nominal: _together(request.changes, newer.get(nominal, ())) for nominal, request in found.items()}
 
     def _evicted(self, ledger: Ledger, feed: str, instances: Sequence[datetime]) -> Mapping[datetime, datetime]:

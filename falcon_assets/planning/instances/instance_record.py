@@ -89,6 +89,8 @@ class LateChange:
 
 LATE = "late"
 """The kind of request that late data makes."""
+RERUN = "rerun"
+"""The kind of request that a person makes."""
 
 
 @dataclass(frozen=True)
@@ -96,11 +98,15 @@ class RerunRequest:
     """A request to run an instance once more; alive until the instance has run for it, retries included.
 
     Attributes:
-        kind: Who asked: :data:`LATE`.
+        kind: Who asked: :data:`LATE` or :data:`RERUN`.
         attempt: The attempt of the instance when it was asked for: a later one serves the request.
         failures: Its failures at that time; those of the rerun are counted from there.
         requested_at: When, on the falcon clock, in UTC.
         changes: What changed, where late data is the cause.
+        late_workflow: Whether a person asked for the workflow that late data has.
+        use_latest: Whether it runs with the present definition, not with the version that the instance had.
+        by: The person.
+        reason: Why, in the person's words.
     """
 
     kind: str
@@ -108,3 +114,12 @@ class RerunRequest:
     failures: int
     requested_at: datetime
     changes: tuple[LateChange, ...] = ()
+    late_workflow: bool = False
+    use_latest: bool = False
+    by: str = ""
+    reason: str = ""
+
+    @property
+    def is_late(self) -> bool:
+        """Whether it runs as late data is run again."""
+        return self.kind == LATE or self.late_workflow

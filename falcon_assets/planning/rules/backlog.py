@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from itertools import chain
 
+from falcon_assets.planning.instances.instance_record import InstanceState
 from falcon_assets.planning.instances.reason import Reason
 from falcon_assets.planning.rules.retries import settled
 from falcon_assets.planning.rules.situation import Situation
@@ -20,7 +21,7 @@ class Backlog:
         waiting: Why instances wait; those in a run or suspended are added as they are passed.
         is_fifo: Whether the oldest go first.
         due: How many instances of the timeline are due.
-        first_open: Index of the first that is not settled.
+        first_open: Index of the first that is neither settled nor suspended: what is may be so for ever.
     """
 
     def __init__(self, at: Situation) -> None:
@@ -33,7 +34,7 @@ class Backlog:
         horizon = now if at.until is None else min(now, at.until)
         self.due = at.timeline.indexes(at.timeline.start, horizon).stop
         self.first_open = max(at.first_open, at.timeline.first)
-        while self.first_open < self.due and self.is_settled(at.timeline.instance(self.first_open)):
+        while self.first_open < self.due and self._is_passed(at.timeline.instance(self.first_open)):
             self.first_open += 1
 
     @property
@@ -51,6 +52,10 @@ class Backlog:
         """Whether the instance needs nothing any more."""
         record = self.at.records.get(nominal)
         return record is not None and settled(record, self._retry)
+
+    def _is_passed(self, nominal: datetime) -> bool:
+        record = self.at.records.get(nominal)
+        return record is not None and (settled(record, self._retry) or record.state is InstanceState.SUSPENDED)
 
     def pending(self, spans: Sequence[range], oldest_first: bool) -> Iterator[tuple[int, datetime]]:
         """The pending instances of some; those in a run or suspended get their reason here."""

@@ -133,16 +133,21 @@ def check_time(late: LateProcess, nominal: datetime, bound: datetime, came_at: d
     return min(later(nominal, delay, steps), bound)
 
 
-def late_workflow(process: Process, changes: Collection[LateChange]) -> Workflow:
-    """What a rerun for these changes runs: what the first changed late input declares that declares something.
+def late_workflow(process: Process, changes: Collection[LateChange] | None) -> Workflow:
+    """What a late rerun runs: what the first changed late input declares that declares something.
 
     Without any, the workflow of the process.
+
+    Args:
+        process: The process.
+        changes: What changed; empty: nobody knows (a person asked for a late rerun of an instance that never succeeded,
+            say), and any late input may have; None: this is no late rerun.
     """
+    if changes is None or process.late_process is None:
+        return process.workflow
     changed = {one.input for one in changes}
-    for late in process.late_process.inputs if process.late_process else ():
-        if late.input in changed and late.workflow is not None:
-            return late.workflow
-    return process.workflow
+    inputs = [one for one in process.late_process.inputs if not changed or one.input in changed]
+    return next((one.workflow for one in inputs if one.workflow is not None), process.workflow)
 
 
 def too_late_text(workload: str, nominal: datetime, change: LateChange, after: timedelta) -> str:

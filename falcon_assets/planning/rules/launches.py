@@ -6,7 +6,6 @@ from collections.abc import Collection, Iterator, Sequence
 from datetime import datetime
 from typing import TypeAlias
 
-from falcon_assets.planning.instances.instance_record import LATE
 from falcon_assets.planning.instances.reason import Reason
 from falcon_assets.planning.rules.backlog import Backlog, first_reason
 from falcon_assets.planning.rules.own_outputs import OwnChain
@@ -61,7 +60,7 @@ def launches(backlog: Backlog, ready: Ready, given_up: Collection[datetime]) -> 
             stretch, slots = [*stretch, *_following(backlog, at.chain, stretch, longest, taboo)], 1
             for nominal in stretch:
                 backlog.waiting.pop(nominal, None)
-        found.append(Launch(tuple(sorted(stretch)), slots, _is_late(at, stretch[0])))
+        found.append(Launch(tuple(sorted(stretch)), slots, *_way(at, stretch[0])))
         free -= slots
         budget -= len(stretch)
     parallel = at.workload.parallel
@@ -71,18 +70,19 @@ def launches(backlog: Backlog, ready: Ready, given_up: Collection[datetime]) -> 
     return found
 
 
-def _is_late(at: Situation, nominal: datetime) -> bool:
+def _way(at: Situation, nominal: datetime) -> tuple[bool, bool]:
+    """Whether it runs as late data is run again, and with the present definition."""
     request = at.requests.get(nominal)
-    return request is not None and request.kind == LATE
+    return (request.is_late, request.use_latest) if request else (False, False)
 
 
 def _stretch(at: Situation, ready: Ready, first: int, longest: int) -> list[datetime]:
-    """The instances from ``first`` on that are neighbours in the timeline, all of them late reruns or none."""
-    last, late = first, _is_late(at, ready[first][1])
+    """The instances from ``first`` on that are neighbours in the timeline and run the same way."""
+    last, way = first, _way(at, ready[first][1])
     while (
         last + 1 < min(len(ready), first + longest)
         and abs(ready[last + 1][0] - ready[last][0]) == 1
-        and _is_late(at, ready[last + 1][1]) is late
+        and _way(at, ready[last + 1][1]) == way
     ):
         last += 1
     return [nominal for _, nominal in ready[first : last + 1]]

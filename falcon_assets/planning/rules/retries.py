@@ -44,6 +44,11 @@ def reopened(request: RerunRequest, record: InstanceRecord) -> InstanceRecord:
     return replace(record, state=InstanceState.WAITING, reason="", reason_data=None, failures=0)
 
 
+def waits_for_rerun(request: RerunRequest, record: InstanceRecord) -> bool:
+    """Whether the instance is still to be given a run for the request."""
+    return not (record.in_flight or _has_begun(request, record))
+
+
 def timeout_of(workload: Process | Workload) -> timedelta:
     """How long an instance may wait for its inputs."""
     return workload.timeout.length if workload.timeout else max(6 * workload.frequency.length, _SHORTEST_TIMEOUT)

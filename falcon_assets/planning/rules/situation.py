@@ -76,11 +76,13 @@ class Launch:
         nominals: Neighbours in the timeline, oldest first.
         slots: How many of them may run at once.
         late: Whether it runs them again because of late data.
+        use_latest: Whether it runs them with the present definition, not with the version that they had.
     """
 
     nominals: tuple[datetime, ...]
     slots: int
     late: bool = False
+    use_latest: bool = False
 
 
 @dataclass(frozen=True)

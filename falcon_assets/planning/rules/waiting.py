@@ -156,7 +156,7 @@ class RerunPending(Waiting):
 
     def __str__(self) -> str:
         """A predicate."""
-        return f"waits for the late rerun of {self.process} {format_instant(self.instance)}"
+        return f"waits for the rerun of {self.process} {format_instant(self.instance)}"
 
 
 TAKEN: tuple[type[Waiting], ...] = (InRun, InstanceSuspended)
@@ -259,7 +259,8 @@ def gives_up(at: Situation, nominal: datetime, record: InstanceRecord | None) ->
     """When an instance has waited for its inputs for as long as the workload says."""
     asked = at.requests[nominal].requested_at if nominal in at.requests else nominal
     due = later(nominal, at.workload.delay)
-    return gives_up_at(max(due, at.since or nominal, _opens(at, record) or nominal, asked), at.workload)
+    again = _opens(at, record) or _waits_again(at, record) or nominal
+    return gives_up_at(max(due, at.since or nominal, again, asked), at.workload)
 
 
 def _opens(at: Situation, record: InstanceRecord | None) -> datetime | None:
@@ -267,3 +268,10 @@ def _opens(at: Situation, record: InstanceRecord | None) -> datetime | None:
     if record is None or (record.ended and is_set_back(record.ended, at.now)):
         return None
     return opens_at(record, at.workload.retry)
+
+
+def _waits_again(at: Situation, record: InstanceRecord | None) -> datetime | None:
+    """Since when the instance waits once more: it was resumed, or its run was interrupted."""
+    if record is None or record.state is not InstanceState.WAITING or record.ended is None:
+        return None
+    return None if is_set_back(record.ended, at.now) else record.ended

@@ -374,7 +374,7 @@ def test_what_reads_an_hour_that_is_to_run_again_waits_for_it(world: World) -> N
     world.execute(runs[1], "10:00")
     outlook = world.decide("10:00", *both)
     assert said(outlook.decisions["fours", "primary"].waiting) == {
-        hour(4): "waits for the late rerun of hours 2013-01-01T04:00Z"
+        hour(4): "waits for the rerun of hours 2013-01-01T04:00Z"
     }
     assert world.step("10:00", *both) == [
         "hours on primary, 2013-01-01T04:00Z, attempt 2",
@@ -394,7 +394,7 @@ def test_what_reads_a_follower_waits_before_anybody_has_asked_for_it(world: Worl
     outlook = world.decide("11:00", "copy")
     assert [run.run_key for run in outlook.runs] == ["copy on primary, 2013-01-01T00:00Z, attempt 1"]
     assert said(outlook.decisions["copy", "primary"].waiting) == {
-        hour(4): "waits for the late rerun of fours 2013-01-01T04:00Z"
+        hour(4): "waits for the rerun of fours 2013-01-01T04:00Z"
     }
     assert world.step("11:00", "hours", "fours", "copy") == [
         "fours on primary, 2013-01-01T04:00Z, attempt 2",

@@ -120,7 +120,7 @@ def test_a_reader_waits_for_a_rerun_two_clusters_away(world: World) -> None:
     assert world.ask() == [("cleans", "east")]
     for step in range(4):
         world.runs(step, 2, "v1")
-    said = "waits for the late rerun of totals from west 2013-01-01T01:00Z"
+    said = "waits for the rerun of totals from west 2013-01-01T01:00Z"
     for step in range(4):
         # Of each of the cascade: before anybody has asked for it, and while it is asked for.
         assert world.waiting() == said

@@ -224,20 +224,22 @@ LATE_SQL = {"engine": "spark-sql", "path": "late.sql"}
 @pytest.mark.parametrize(
     ("changed", "path"),
     [
-        pytest.param((), "a.sql", id="nothing"),
+        pytest.param(None, "a.sql", id="no late rerun"),
+        pytest.param((), "y.sql", id="nobody knows what changed"),
         pytest.param(("x",), "a.sql", id="one without a workflow"),
         pytest.param(("z", "y"), "y.sql", id="the first declared"),
         pytest.param(("z", "x"), "z.sql", id="the first that has one"),
     ],
 )
-def test_the_workflow_of_a_late_rerun(changed: tuple[str, ...], path: str) -> None:
+def test_the_workflow_of_a_late_rerun(changed: tuple[str, ...] | None, path: str) -> None:
     inputs = [{"name": name, "feed": "raw", "start": "now(0,0)", "end": "now(0,0)"} for name in "xyz"]
     late_inputs = [
         {"input": "x"},
         *({"input": name, "workflow": {"engine": "spark-sql", "path": f"{name}.sql"}} for name in "yz"),
     ]
     process = make_process(inputs=inputs, workflow=SQL, late_process={"policy": "final", "inputs": late_inputs})
-    assert late_workflow(process, [change(name=name) for name in changed]).path == path
+    changes = None if changed is None else [change(name=name) for name in changed]
+    assert late_workflow(process, changes).path == path
     assert late_workflow(make_process(workflow=SQL), [change()]).path == "a.sql"
 
 

@@ -43,7 +43,7 @@ SAID: list[tuple[Reason, str, str]] = [
         "is tried again at 2013-01-01T12:00Z (attempt 2 failed)",
     ),
     (MISSING, "inputs_missing", f"waits for {NAMED}"),
-    (RerunPending("clean", NOON), "rerun_pending", "waits for the late rerun of clean 2013-01-01T12:00Z"),
+    (RerunPending("clean", NOON), "rerun_pending", "waits for the rerun of clean 2013-01-01T12:00Z"),
     (NoFreeSlot(3, False), "no_free_slot", "waits for a free slot (parallel: 3)"),
     (
         NoFreeSlot(3, True),

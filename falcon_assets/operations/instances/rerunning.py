@@ -1,0 +1,112 @@
+"""``rerun`` of instances: requests, all written in one transaction, which coordinators admit as ``parallel`` allows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from falcon_assets.errors import QueryError, count_of
+from falcon_assets.ledger import reruns
+from falcon_assets.operations.auditing import audited
+from falcon_assets.operations.installation import Installation
+from falcon_assets.operations.instances.commands import CommandResult, InstanceRequest, Outcome
+from falcon_assets.operations.instances.query import InstanceInfo, InstanceQuery
+from falcon_assets.operations.instances.reasons import RerunRequested
+from falcon_assets.operations.instances.rerun_notes import rerun_notes
+from falcon_assets.operations.instances.selection import Selected, operation_name, require_instances, select_instances
+from falcon_assets.planning.instances.instance_record import RERUN, InstanceState, RerunRequest
+from falcon_assets.planning.rules.instance_commands import FAILED_STATES, InstanceCommand, runs_again
+
+
+@dataclass(frozen=True)
+class RerunOptions:
+    """How instances run again.
+
+    Attributes:
+        force: Whether those that succeeded are computed once more.
+        late: Whether with the workflow that late data has: of the late inputs that have changed since they were read,
+            or where nobody knows what has, of the first that declares one.
+        from_failed: Whether only those are asked for that failed, timed out or were killed.
+        use_latest: Whether with the present definition, not with the version that they had.
+    """
+
+    force: bool = False
+    late: bool = False
+    from_failed: bool = False
+    use_latest: bool = False
+
+
+def rerun_instances(
+    installation: Installation, request: InstanceRequest, options: RerunOptions | None = None
+) -> CommandResult:
+    """Asks that what is over runs again: what failed for good or for now, timed out, was killed or skipped.
+
+    All are asked for, or none: a command that is killed has done nothing, or everything. What is asked for already
+    stays so.
+
+    Raises:
+        DeniedError: an entity belongs to others.
+        QueryError: ``late``, and nothing is declared for late data; or as
+            :func:`falcon_assets.operations.instances.selection.select_instances`, like the others.
+        UnknownInstanceError, UnknownEntityError: as there.
+    """
+    options = options or RerunOptions()
+    ledger, now = installation.ledger, installation.settings.now()
+    query = _only_failed(request.query) if options.from_failed else request.query
+    ledger.catch_up()
+    with (
+        audited(installation, operation_name(InstanceCommand.RERUN), request) as audit,
+        ledger.engine.begin() as connection,
+    ):
+        actor = audit.principal.name
+        chosen = select_instances(installation, connection, query, now)
+        _require_late(options, chosen)
+        asked = {one.key: _request(one, options, actor, request.reason, now) for one in chosen}
+        again = [one for one in chosen if runs_again(one.record, one.request, asked[one.key], force=options.force)]
+        require_instances(audit, InstanceCommand.RERUN, chosen, again)
+        if not request.dry_run:
+            reruns.request(connection, {one.key: asked[one.key] for one in again})
+        notes = rerun_notes(connection, again, now)
+        audit.result(bool(again), connection)
+    changed = {one.key for one in again}
+    after = {} if request.dry_run else {key: asked[key] for key in changed}
+    items = tuple(Outcome(_info(one, after.get(one.key, one.request)), one.key in changed) for one in chosen)
+    left = sum(
+        one.record.state is InstanceState.SUCCEEDED and one.key not in changed and not one.request for one in chosen
+    )
+    if left and not options.force:
+        succeeded = count_of(left, "instance that succeeded is", "instances that succeeded are")
+        notes.append(f"{succeeded} left alone: --force runs them again")
+    return CommandResult(InstanceCommand.RERUN.value, actor, request.reason, now, request.dry_run, items, tuple(notes))
+
+
+def _only_failed(query: InstanceQuery) -> InstanceQuery:
+    states = query.states
+    wanted = [one for one in FAILED_STATES if states is None or one in states]
+    if not wanted:
+        raise QueryError(f"--from-failed asks for {', '.join(one.value for one in FAILED_STATES)} only")
+    others = tuple(one for one in query.filters if one[0] != "state")
+    return replace(query, filters=(*others, *(("state", one.value) for one in wanted)))
+
+
+def _require_late(options: RerunOptions, chosen: Sequence[Selected]) -> None:
+    without = sorted({one.workload.name for one in chosen if one.workload.late is None}) if options.late else []
+    if without:
+        raise QueryError(f"{without[0]} declares nothing for late data: it cannot run again with --late")
+
+
+def _request(one: Selected, options: RerunOptions, actor: str, reason: str, now: datetime) -> RerunRequest:
+    told = RerunRequest(
+        RERUN, one.record.attempt, one.record.failures, now, (), options.late, options.use_latest, actor, reason
+    )
+    # What late data asked for is run for that, too.
+    return (
+        replace(told, changes=one.request.changes, late_workflow=True) if one.request and one.request.is_late else told
+    )
+
+
+def _info(one: Selected, request: RerunRequest | None) -> InstanceInfo:
+    if request is None:
+        return one.info()
+    return one.info(RerunRequested(request.by, request.reason, None), waits=True)

@@ -1,0 +1,122 @@
+"""The instances that a command is about, with what is known about them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import Connection
+
+from falcon_assets.catalog.store import EntityStore
+from falcon_assets.errors import QueryError, UnknownInstanceError
+from falcon_assets.ledger.instance_pages import Key
+from falcon_assets.ledger.process_rows import PROCESS_ROWS
+from falcon_assets.model.instant import format_instant
+from falcon_assets.operations.acting import require_change
+from falcon_assets.operations.auditing import Audit
+from falcon_assets.operations.installation import Installation
+from falcon_assets.operations.instances.asked import asked_for
+from falcon_assets.operations.instances.due import Asked
+from falcon_assets.operations.instances.listing import instance_info, to_run_again
+from falcon_assets.operations.instances.query import InstanceInfo, InstanceQuery
+from falcon_assets.planning.instances.instance_record import InstanceRecord, InstanceState, RerunRequest
+from falcon_assets.planning.instances.reason import Reason
+from falcon_assets.planning.rules.instance_commands import InstanceCommand
+from falcon_assets.planning.workloads.workload import Workload
+
+_CHUNK = 5_000
+
+
+@dataclass(frozen=True)
+class Selected:
+    """An instance.
+
+    Attributes:
+        workload: Of what.
+        record: What is known about it.
+        request: For which it is to run again and has not been given a run yet; None: it is not.
+    """
+
+    workload: Workload
+    record: InstanceRecord
+    request: RerunRequest | None = None
+
+    @property
+    def nominal(self) -> datetime:
+        """Its nominal time."""
+        return self.record.nominal
+
+    @property
+    def key(self) -> Key:
+        """Names it."""
+        return self.workload.name, self.workload.cluster, self.nominal
+
+    def info(self, reason: Reason | None = None, *, waits: bool | None = None) -> InstanceInfo:
+        """What is said of it.
+
+        Args:
+            reason: Why it is where it is; None: as it was recorded.
+            waits: Whether it waits for a rerun; None: where there is a request.
+        """
+        waits = self.request is not None if waits is None else waits
+        said = reason.as_data() if reason else None
+        return instance_info(self.workload, self.key, self.record, said, waits=waits)
+
+
+def select_instances(
+    installation: Installation, connection: Connection, query: InstanceQuery, now: datetime
+) -> list[Selected]:
+    """The instances that are asked for, by entity, cluster and time; the ledger must be up to date.
+
+    Raises:
+        UnknownInstanceError: one instance is asked for, and there is none of that time.
+        UnknownEntityError: the query names what is not there.
+        QueryError: it asks for a state that there is not, or for everything there is.
+    """
+    if query.start is None and query.end is None and query.states is None:
+        raise QueryError("say which instances: give --start, --end or --status")
+    store = store_of(installation, query)
+    workloads = {(one.name, one.cluster): one for one in store.workloads}
+    asked = asked_for(connection, store, query, now)
+    found = [instance for one in asked for instance in _of(connection, one, query, workloads[one.key])]
+    if query.alone and query.start and not found and query.states is None:
+        raise UnknownInstanceError(f"{query.name} has no instance {format_instant(query.start)}")
+    return sorted(found, key=lambda one: one.key)
+
+
+def operation_name(command: InstanceCommand) -> str:
+    """What the audit calls it."""
+    return f"instance {command.value}"
+
+
+def require_instances(
+    audit: Audit, command: InstanceCommand, chosen: Iterable[Selected], changes: Iterable[Selected]
+) -> None:
+    """Checks that who asks may change what the instances are of, and tells the audit what the command is about.
+
+    Raises:
+        DeniedError: it belongs to others.
+    """
+    entities = {(one.kind, one.name): one for one in (each.workload.entity for each in chosen)}
+    audit.about(entities, (one.nominal for one in changes))
+    require_change(audit.principal, f"{command.value} instances of", entities.values())
+
+
+def store_of(installation: Installation, query: InstanceQuery) -> EntityStore:
+    """The entities that the query may be about."""
+    return installation.all_entities.in_colo(query.colo) if query.colo else installation.entities
+
+
+def _of(connection: Connection, asked: Asked, query: InstanceQuery, workload: Workload) -> Iterator[Selected]:
+    states = query.states
+    rest: Asked | None = asked
+    while rest:
+        found = PROCESS_ROWS.first(connection, [rest.span], states, _CHUNK, by_time=False, descending=False)  # type: ignore[arg-type]
+        again = to_run_again(connection, found)
+        yield from (Selected(workload, record, again.get(key)) for key, record in found)
+        last = found[-1][0] if len(found) == _CHUNK else None
+        rest = asked.cut(last, by_time=False, descending=False) if last else None
+    if states is None or InstanceState.WAITING in states:
+        pending = asked.without_rows(connection, PROCESS_ROWS, descending=False)
+        yield from (Selected(workload, InstanceRecord(one, InstanceState.WAITING)) for one in pending)
