@@ -177,5 +177,9 @@ class UnreachableError(StorageError):
     """A store does not answer, or not in a way that says anything about what was asked for."""
 
 
+class OldDefinitionError(FalconError):
+    """An instance cannot run with the version of the definition that it has."""
+
+
 class WorkflowError(FalconError):
     """A user's workflow is missing, malformed, or failed while it ran."""

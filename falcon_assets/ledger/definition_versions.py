@@ -125,6 +125,13 @@ def definition_history(connection: Connection, kind: str, name: str) -> list[Def
     return [DefinitionVersion(**row._mapping) for row in found]
 
 
+def definition_version(connection: Connection, kind: str, name: str, version: int) -> DefinitionVersion:
+    """A version that is recorded."""
+    table = DEFINITION_VERSIONS
+    wanted = select(table).where(table.c.kind == kind, table.c.name == name, table.c.version == version)
+    return DefinitionVersion(**connection.execute(wanted).one()._mapping)
+
+
 def recorded_kinds(connection: Connection, name: str) -> list[str]:
     """The kinds of which an entity of that name was recorded."""
     table = DEFINITION_VERSIONS

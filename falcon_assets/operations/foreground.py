@@ -21,10 +21,10 @@ from falcon_assets.model.cluster import Cluster
 from falcon_assets.operations.foreground_runs import Display, ForegroundRuns
 from falcon_assets.orchestration.coordination.collector import Collector
 from falcon_assets.orchestration.coordination.coordinator import Coordinator, Outlook, coordinator_lock
-from falcon_assets.orchestration.coordination.definition_recording import DefinitionRecording
 from falcon_assets.orchestration.coordination.late_arrival_sensor import LateArrivalHandler
 from falcon_assets.orchestration.platform.open_ledger import Ledger
 from falcon_assets.orchestration.runs.dead_runs import DeadRuns
+from falcon_assets.orchestration.runs.definition_recording import DefinitionRecording
 from falcon_assets.orchestration.runs.deleted_runs import free_instances_of_deleted_runs
 from falcon_assets.planning.instances.instance_record import InstanceState
 from falcon_assets.planning.time.clock import is_set_back

@@ -16,6 +16,7 @@ from falcon_assets.orchestration.mapping import asset_keys as names
 from falcon_assets.orchestration.mapping.asset_partitions import AssetPartitions
 from falcon_assets.orchestration.platform.setup_fingerprint import SETUP, setup_fingerprint
 from falcon_assets.orchestration.retention.schedules import retention_definitions
+from falcon_assets.orchestration.runs.definition_recording import DefinitionRecording
 from falcon_assets.orchestration.runs.replication_work import Copying
 from falcon_assets.planning.time.timeline import feed_timeline
 from falcon_assets.planning.workloads.workload import Workload
@@ -39,8 +40,9 @@ def definitions_of(store: EntityStore, settings: Settings, copying: Copying = _t
         copying: Told about once a second how far the copies of runs in this process are.
     """
     partitions = AssetPartitions(store)
-    computed = ProcessAssets(store, settings, partitions)
-    copied = ReplicationAssets(store, settings, partitions, copying)
+    recording = DefinitionRecording(store.root, settings)
+    computed = ProcessAssets(store, settings, partitions, recording)
+    copied = ReplicationAssets(store, settings, partitions, recording, copying)
     jobs = {workload.job_name: _job(workload) for workload in store.workloads}
     retention = retention_definitions(store, settings)
     return dg.Definitions(
@@ -51,7 +53,7 @@ def definitions_of(store: EntityStore, settings: Settings, copying: Copying = _t
         ],
         jobs=[*jobs.values(), *retention.jobs],
         schedules=retention.schedules,
-        sensors=[*sensors(store, settings, jobs), *retention.sensors],
+        sensors=[*sensors(store, settings, jobs, recording), *retention.sensors],
         resources=spark_resources(store.clusters.values(), settings.home, settings.environ),
         metadata={SETUP: setup_fingerprint(settings)},
     )

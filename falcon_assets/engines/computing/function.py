@@ -6,7 +6,8 @@ import importlib
 import importlib.util
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from filecmp import cmp
 from hashlib import sha256
 from pathlib import Path
 from types import ModuleType
@@ -16,22 +17,35 @@ from pyspark import cloudpickle
 
 from falcon_assets.errors import WorkflowError
 from falcon_assets.spark.failures import own_line
+from falcon_assets.spark.session.libs import importable
 
+_SPARKS_FILES = "userFiles-"
+"""Begins the name of the folder into which Spark copies libraries."""
 _lock = threading.Lock()
 _loaded: dict[Path, tuple[int, ModuleType]] = {}
+_libs: dict[Path, int] = {}
+"""The libraries that files of workflows were loaded with, and when they had changed last."""
 
 
-def load_function(root: Path, path: str | None, function: str | None) -> tuple[Callable[..., Any], str]:
+def load_function(
+    root: Path, path: str | None, function: str | None, libs: Sequence[Path] = ()
+) -> tuple[Callable[..., Any], str]:
     """The function ``run`` of the file ``path`` below ``root``, or else ``function``; and the file that it is in.
 
     A file is a module of its own, loaded again when it has changed; a ``package.module:name`` is imported as usual.
+
+    Args:
+        root: The folder of the definitions, or of a workflow as it was.
+        path: The file.
+        function: The function, where there is no file.
+        libs: What the file imports from, before all else.
 
     Raises:
         WorkflowError: no such file or module, it does not load, or it has no such function.
     """
     if path is not None:
         where, name = str(root / path), "run"
-        module = _from_file(root / path)
+        module = _from_file(root / path, libs)
     else:
         where, _, name = (function or "").partition(":")
         module = _from_package(where)
@@ -50,18 +64,42 @@ def _from_package(name: str) -> ModuleType:
         raise WorkflowError(f"{name}: the module cannot be imported: {type(error).__name__}: {error}") from error
 
 
-def _from_file(path: Path) -> ModuleType:
+def _from_file(path: Path, libs: Sequence[Path]) -> ModuleType:
     try:
         changed = path.stat().st_mtime_ns
         with _lock:
             known = _loaded.get(path)
             if known is None or known[0] != changed:
+                _prefer(libs)
                 _loaded[path] = known = (changed, _load(path, changed))
             return known[1]
     except OSError as error:
         raise WorkflowError(f"{path}: the workflow's file cannot be read: {error.strerror}") from error
     except SyntaxError as error:
         raise WorkflowError(f"{error.filename}:{error.lineno}: {error.msg}") from error
+
+
+def _prefer(libs: Sequence[Path]) -> None:
+    """Lets imports find these libraries, and not what was imported from other versions of them."""
+    changed = {one: one.stat().st_mtime_ns for one in libs}
+    by_name = {one.name: one for one in libs}
+    for name, module in list(sys.modules.items()):
+        file = Path(getattr(module, "__file__", None) or "-")
+        if any(_is_other(one, by_name[one.name], changed) for one in (file, *file.parents) if one.name in by_name):
+            del sys.modules[name]
+    others = [importable(one) for one in _libs if one.name in by_name and one not in changed]
+    left = [one for one in sys.path if one not in others]
+    sys.path[:] = [*left, *(one for one in dict.fromkeys(map(importable, libs)) if one not in left)]
+    _libs.update(changed)
+
+
+def _is_other(imported: Path, lib: Path, changed: Mapping[Path, int]) -> bool:
+    """Whether the file that a module came from is another version of the library; Spark has copies of its own."""
+    if imported == lib:
+        return _libs.get(lib, changed[lib]) != changed[lib]
+    if imported not in _libs and not imported.parent.name.startswith(_SPARKS_FILES):
+        return False
+    return not imported.is_file() or not cmp(imported, lib, shallow=False)
 
 
 def _load(path: Path, changed: int) -> ModuleType:

@@ -10,6 +10,7 @@ from falcon_assets.engines.computing.function import load_function
 from falcon_assets.engines.computing.task import WorkflowTask
 from falcon_assets.errors import FalconError, WorkflowError
 from falcon_assets.spark.failures import explain, is_of_spark, own_line
+from falcon_assets.spark.session.libs import libs_of
 
 
 def compute_python(
@@ -22,7 +23,8 @@ def compute_python(
     Raises:
         WorkflowError: it cannot be loaded, it failed (with the line of its file), or it returned something else.
     """
-    function, file = load_function(task.entity_root, path, name)
+    libs = libs_of(task.entity_root, task.workflow.lib).python
+    function, file = load_function(task.entity_root, path, name, libs)
     try:
         returned = function(spark, dict(inputs), task.instance)
     except FalconError:

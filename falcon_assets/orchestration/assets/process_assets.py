@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
+from pathlib import Path
 from typing import Any
 
 import dagster as dg
@@ -16,11 +17,16 @@ from falcon_assets.orchestration.assets.effect_specs import effect_spec
 from falcon_assets.orchestration.assets.feed_specs import feed_spec
 from falcon_assets.orchestration.assets.resources import resource_key
 from falcon_assets.orchestration.mapping import asset_keys as names
+from falcon_assets.orchestration.mapping import run_tags
 from falcon_assets.orchestration.mapping.asset_partitions import AssetPartitions
 from falcon_assets.orchestration.mapping.partition_mappings import mapping_for, self_mapping
 from falcon_assets.orchestration.platform.open_ledger import open_ledger
+from falcon_assets.orchestration.runs.definition_recording import DefinitionRecording, recorded_versions
+from falcon_assets.orchestration.runs.instance_claims import InstanceClaims
 from falcon_assets.orchestration.runs.instance_run import InstanceRunner
 from falcon_assets.orchestration.runs.instance_work import ProcessWork
+from falcon_assets.orchestration.runs.old_definitions import OldDefinitions
+from falcon_assets.orchestration.runs.run_definitions import RunDefinitions
 from falcon_assets.orchestration.runs.workload_execution import WorkloadExecution
 from falcon_assets.planning.workloads.process_workload import ProcessWorkload
 from falcon_assets.settings import Settings
@@ -36,11 +42,13 @@ class ProcessAssets:
         store: The entities.
         settings: The clock, and where everything lies.
         partitions: How the assets of feeds are partitioned.
+        recording: Writes down which definitions were loaded.
     """
 
     store: EntityStore
     settings: Settings
     partitions: AssetPartitions
+    recording: DefinitionRecording
 
     def build(self, workload: ProcessWorkload) -> dg.AssetsDefinition:
         """The assets that a process produces on a cluster, with the op that computes them.
@@ -49,12 +57,21 @@ class ProcessAssets:
         its own, and fails on its own; the run fails at its end if any did.
         """
         process, cluster = workload.entity, self.store.clusters[workload.cluster]
-        execution = WorkloadExecution(
-            workload,
-            self.settings.now,
-            partial(open_ledger, self.settings),
-            lambda context, _: self._work(process, cluster, context.run.run_id),
-        )
+        stores = cache(partial(self._stores, cluster))
+
+        def work(context: dg.AssetExecutionContext, claims: InstanceClaims) -> ProcessWork:
+            ledger, run = claims.ledger, context.run
+
+            def runner(declared: Process, root: Path) -> InstanceRunner:
+                user = declared.acl.owner if declared.acl else self.settings.user
+                return InstanceRunner(declared, cluster, self.store.feeds, *stores(), root, user, run.run_id)
+
+            versions, number = recorded_versions(ledger, self.recording, process)
+            old = OldDefinitions(process, cluster.name, self.store, self.settings.home, ledger.engine)
+            told = (run_tags.uses_latest(run.tags), lambda one: runner(*old.of(one)), context.log.info)
+            return ProcessWork(RunDefinitions(runner(process, self.store.root), number, versions, *told))
+
+        execution = WorkloadExecution(workload, self.settings.now, partial(open_ledger, self.settings), work)
         spark = resource_key(cluster)
 
         @dg.multi_asset(
@@ -73,19 +90,9 @@ class ProcessAssets:
 
         return compute
 
-    def _work(self, process: Process, cluster: Cluster, run_id: str) -> ProcessWork:
-        return ProcessWork(
-            InstanceRunner(
-                process,
-                cluster,
-                self.store.feeds,
-                ClusterStore(cluster, self.settings.home, self.settings.environ),
-                StoresOf(cluster, self.settings.home, self.settings.environ),
-                self.store.root,
-                process.acl.owner if process.acl else self.settings.user,
-                run_id,
-            )
-        )
+    def _stores(self, cluster: Cluster) -> tuple[ClusterStore, StoresOf]:
+        home, environ = self.settings.home, self.settings.environ
+        return ClusterStore(cluster, home, environ), StoresOf(cluster, home, environ)
 
     def _specs(self, workload: ProcessWorkload, cluster: Cluster) -> Iterator[dg.AssetSpec]:
         process, own, timeline = workload.entity, workload.own_feeds, workload.partitions.timeline

@@ -18,6 +18,7 @@ from falcon_assets.orchestration.mapping import run_tags
 from falcon_assets.orchestration.mapping.asset_partitions import AssetPartitions
 from falcon_assets.orchestration.mapping.partition_mappings import mapping_for
 from falcon_assets.orchestration.platform.open_ledger import open_ledger
+from falcon_assets.orchestration.runs.definition_recording import DefinitionRecording, recorded_versions
 from falcon_assets.orchestration.runs.instance_claims import InstanceClaims
 from falcon_assets.orchestration.runs.instance_work import InstanceWork
 from falcon_assets.orchestration.runs.replication_work import Copying, ReplicationWork, Route
@@ -36,12 +37,14 @@ class ReplicationAssets:
         store: The entities.
         settings: Where everything lies.
         partitions: How the assets of feeds are partitioned.
+        recording: Writes down which definitions were loaded.
         copying: Told how far copies are.
     """
 
     store: EntityStore
     settings: Settings
     partitions: AssetPartitions
+    recording: DefinitionRecording
     copying: Copying
 
     def build(self, replications: Sequence[ReplicationWorkload]) -> dg.AssetsDefinition:
@@ -102,6 +105,7 @@ class ReplicationAssets:
             source = store_of(feed, self.store.everywhere[replication.reads_on], home, environ, readonly=True)
             parts = contributions(feed, cluster.name, self.store.everywhere)
             route = Route(replication, feed, source, store_of(feed, cluster, home, environ), parts)
-            return ReplicationWork(route, claims, context.log.info, self.copying)
+            _, version = recorded_versions(claims.ledger, self.recording, feed)
+            return ReplicationWork(route, claims, context.log.info, self.copying, version)
 
         return WorkloadExecution(replication, self.settings.now, partial(open_ledger, self.settings), work)

@@ -13,7 +13,6 @@ from falcon_assets.ledger.locks import try_lock, unlock
 from falcon_assets.orchestration.coordination.circuit_breakers import Breakers
 from falcon_assets.orchestration.coordination.collector import Collection, Collector
 from falcon_assets.orchestration.coordination.coordinator import Coordinator, coordinator_lock, pipelines
-from falcon_assets.orchestration.coordination.definition_recording import DefinitionRecording
 from falcon_assets.orchestration.coordination.late_arrival_sensor import late_arrival_sensors
 from falcon_assets.orchestration.coordination.old_instances import OldInstances
 from falcon_assets.orchestration.coordination.sla_sensor import sla_sensors
@@ -21,6 +20,7 @@ from falcon_assets.orchestration.coordination.tick_messages import WaitingNews, 
 from falcon_assets.orchestration.coordination.tick_rounds import INTERVAL_SECONDS, rounds
 from falcon_assets.orchestration.platform.open_ledger import open_ledger
 from falcon_assets.orchestration.runs.dead_runs import DeadRuns
+from falcon_assets.orchestration.runs.definition_recording import DefinitionRecording
 from falcon_assets.orchestration.runs.deleted_runs import free_instances_of_deleted_runs
 from falcon_assets.planning.instances.dagster_names import op_name
 from falcon_assets.planning.workloads.workload import Workload
@@ -34,11 +34,13 @@ _CANNOT_START = """no run is started: each reads the definitions anew, and they 
 
 
 def sensors(
-    store: EntityStore, settings: Settings, jobs: Mapping[str, dg.UnresolvedAssetJobDefinition]
+    store: EntityStore,
+    settings: Settings,
+    jobs: Mapping[str, dg.UnresolvedAssetJobDefinition],
+    recording: DefinitionRecording,
 ) -> Iterator[dg.SensorDefinition]:
     """All sensors of the code location, which start runs of ``jobs``; they run unless somebody turns them off."""
     breakers, definitions = Breakers(), WatchedDefinitions(store.root)
-    recording = DefinitionRecording(store.root, settings)
     for cluster in store.clusters.values():
         yield _collector(Collector(store, cluster, settings, breakers), settings, recording)
     for pipeline, workloads in pipelines(store.workloads).items():

@@ -24,7 +24,7 @@ CLUSTER = "falcon/cluster"
 LATE = "falcon/late"
 """``true`` on runs that run instances again because of late data."""
 USE_LATEST = "falcon/use_latest"
-"""``true`` on runs that compute instances with the present definition, not with the version that they had."""
+"""``true`` on runs that compute their instances with the latest definition, not with the version that these have."""
 NOMINAL_TIMES = f"{HIDDEN}falcon_nominal_times"
 """The instances of a run that a coordinator made: their nominal times, oldest first."""
 ATTEMPTS = f"{HIDDEN}falcon_attempts"
@@ -82,6 +82,11 @@ def attempts_of(tags: Mapping[str, str]) -> tuple[int, ...]:
     """
     attempts = _numbers(tags, ATTEMPTS)
     return attempts if PARENT_RUN not in tags and len(attempts) == len(nominals_of(tags)) else ()
+
+
+def uses_latest(tags: Mapping[str, str]) -> bool:
+    """Whether the run computes its instances with the latest definition, whatever version they have."""
+    return tags.get(USE_LATEST) == "true"
 
 
 def slots_of(tags: Mapping[str, str], default: int) -> int:

@@ -12,6 +12,7 @@ from pyspark.sql import SparkSession
 
 from falcon_assets.orchestration.runs.instance_run import Evicted, InstanceResult, InstanceRunner, ReadyInstance
 from falcon_assets.orchestration.runs.materializations import materializations
+from falcon_assets.orchestration.runs.run_definitions import RunDefinitions
 from falcon_assets.planning.instances.instance_record import LateChange
 
 Session: TypeAlias = Callable[[], SparkSession]
@@ -26,8 +27,14 @@ class Done(Protocol):
     def nominal(self) -> datetime:
         """The instance."""
 
-    def events(self, partition: str, at: datetime) -> Iterator[Event]:
-        """What Dagster's history says of it; the last event says that it succeeded, at that time."""
+    def events(self, partition: str, at: datetime, definition: int | None) -> Iterator[Event]:
+        """What Dagster's history says of it; the last event says that it succeeded, at that time.
+
+        Args:
+            partition: Of the assets.
+            at: The time on the falcon clock.
+            definition: The version of the definition that it ran with.
+        """
 
 
 class Prepared(Protocol):
@@ -60,29 +67,39 @@ class InstanceWork(Protocol):
             FalconError: it cannot, and why.
         """
 
+    def definition(self, nominal: datetime) -> int | None:
+        """The version of the definition that the instance runs with; None: none is recorded."""
+
 
 @dataclass(frozen=True)
 class ProcessWork:
     """Runs workflows."""
 
-    runner: InstanceRunner
+    definitions: RunDefinitions
 
     def prepare(self, nominal: datetime, late: tuple[LateChange, ...] | None, evicted: Evicted) -> Prepared:
         """See :class:`InstanceWork`."""
-        return _Computation(self.runner, self.runner.prepare(nominal, late, evicted))
+        runner = self.definitions.runner(nominal)
+        return _Computation(runner, runner.prepare(nominal, late, evicted), self.definitions)
+
+    def definition(self, nominal: datetime) -> int | None:
+        """See :class:`InstanceWork`."""
+        return self.definitions.version(nominal)
 
 
 @dataclass(frozen=True)
 class _Computation:
     runner: InstanceRunner
     ready: ReadyInstance
+    definitions: RunDefinitions
 
     @property
     def nominal(self) -> datetime:
         return self.ready.plan.nominal
 
     def run(self, session: Session) -> Done:
-        return _Computed(self.runner, self.runner.run(self.ready, session))
+        with self.definitions.hinting(self.nominal):
+            return _Computed(self.runner, self.runner.run(self.ready, session))
 
 
 @dataclass(frozen=True)
@@ -94,5 +111,6 @@ class _Computed:
     def nominal(self) -> datetime:
         return self.result.nominal
 
-    def events(self, partition: str, at: datetime) -> Iterator[Event]:
-        return materializations(self.result, self.runner.process.name, self.runner.cluster.name, partition, at)
+    def events(self, partition: str, at: datetime, definition: int | None) -> Iterator[Event]:
+        process, cluster = self.runner.process.name, self.runner.cluster.name
+        return materializations(self.result, process, cluster, partition, at, definition)

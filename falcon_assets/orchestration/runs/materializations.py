@@ -17,14 +17,15 @@ from falcon_assets.planning.instances.instance_record import InstanceState
 
 
 def materializations(
-    result: InstanceResult, process: str, cluster: str, partition: str, at: datetime
+    result: InstanceResult, process: str, cluster: str, partition: str, at: datetime, definition: int | None
 ) -> Iterator[dg.AssetMaterialization]:
     """One event per output (without any, one for the effect), on its own partition, with all that decisions need.
 
     The last says that the process instance succeeded.
     """
     nominal, inputs, late = result.nominal, result.inputs, result.late
-    succeeded = InstanceChanged(process, cluster, nominal, InstanceState.SUCCEEDED, at, inputs=inputs, late=late)
+    state = InstanceState.SUCCEEDED
+    succeeded = InstanceChanged(process, cluster, nominal, state, at, inputs=inputs, late=late, definition=definition)
     work = WorkDone(round(result.seconds, 3), result.application_id)
     published = [
         FeedInstanceAvailable(

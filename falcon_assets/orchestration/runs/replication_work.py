@@ -86,12 +86,14 @@ class ReplicationWork:
         claims: Of the run.
         say: Told in words how far a copy is, now and then.
         copying: Told it in numbers.
+        version: Of the definition of the feed; None: none is recorded.
     """
 
     route: Route
     claims: InstanceClaims
     say: Callable[[str], None]
     copying: Copying
+    version: int | None
 
     def prepare(self, nominal: datetime, late: tuple[LateChange, ...] | None, evicted: Evicted) -> Prepared:
         """See :class:`falcon_assets.orchestration.runs.instance_work.InstanceWork`."""
@@ -104,6 +106,10 @@ class ReplicationWork:
                 raise MissingInputsError(subject, [], [f"{line}, evicted on {format_instant(gone)}"])
             raise MissingInputsError(subject, [line])
         return _Copy(self, nominal, late or ())
+
+    def definition(self, nominal: datetime) -> int | None:
+        """See :class:`falcon_assets.orchestration.runs.instance_work.InstanceWork`: the present one of the feed."""
+        return self.version
 
 
 @dataclass(frozen=True)
@@ -185,13 +191,12 @@ class _Copied:
     version: DataVersion | None
     late: tuple[LateChange, ...]
 
-    def events(self, partition: str, at: datetime) -> Iterator[Event]:
+    def events(self, partition: str, at: datetime, definition: int | None) -> Iterator[Event]:
         replication, feed = self.route.replication, self.route.feed.name
         key, what = names.asset_key(replication.cluster, feed), f"{replication.name} {format_instant(self.nominal)}"
         inputs = {replication.inputs[0].name: (self._read(),)}
-        succeeded = InstanceChanged(
-            replication.name, replication.cluster, self.nominal, InstanceState.SUCCEEDED, at, inputs=inputs
-        )
+        instance = (replication.name, replication.cluster, self.nominal)
+        succeeded = InstanceChanged(*instance, InstanceState.SUCCEEDED, at, inputs=inputs, definition=definition)
         work, copied = WorkDone(round(self.result.seconds, 3)), self._files()
         if self.version is None:
             said = f"{what} is copied; other sources are not yet"

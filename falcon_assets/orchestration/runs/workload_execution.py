@@ -89,18 +89,18 @@ class WorkloadExecution:
         else:
             ready, failures = ahead(work, wanted, evicted)
         for nominal, reason in failures.items():
-            self._record_state(context, nominal, InstanceState.FAILED, reason)
+            self._record_state(context, work, nominal, InstanceState.FAILED, reason)
         said: Said = SimpleQueue()
         running: set[datetime] = set()
         try:
             for nominal, outcome in self._outcomes(ready, session, slots, said, claims):
-                self._hear(context, nominal, outcome, running, failures)
+                self._hear(context, work, nominal, outcome, running, failures)
                 if outcome is not None:
                     claims.release(nominal)
         except BaseException as error:
             if not isinstance(error, Exception):
                 interrupt(context.instance, context.run_id, "the process of the run was asked to end")
-            self._broken_off(context, said, running, failures)
+            self._broken_off(context, work, said, running, failures)
             raise
         for nominal, reason in sorted(failures.items()):
             context.log.error(f"{self.workload.name} {format_instant(nominal)}: {reason}")
@@ -186,6 +186,7 @@ class WorkloadExecution:
     def _hear(
         self,
         context: dg.AssetExecutionContext,
+        work: InstanceWork,
         nominal: datetime,
         outcome: Outcome,
         running: set[datetime],
@@ -194,43 +195,56 @@ class WorkloadExecution:
         """Records what an instance came to."""
         if outcome is None:
             running.add(nominal)
-            self._record_state(context, nominal, InstanceState.RUNNING)
+            self._record_state(context, work, nominal, InstanceState.RUNNING)
             return
         running.discard(nominal)
         if isinstance(outcome, LeftAlone):
             context.log.info(f"{self.workload.name} {format_instant(nominal)} is left alone: {outcome.why}")
             return
         if not isinstance(outcome, Exception):
-            self._record(context, outcome)
+            self._record(context, work, outcome)
             return
         failures[nominal] = str(outcome) or type(outcome).__name__
         if not isinstance(outcome, FalconError):
             # Not foreseen: whoever mends it needs the traceback, and the other instances need not suffer.
             context.log.error(f"{self.workload.name} {format_instant(nominal)}", exc_info=outcome)
-        self._record_state(context, nominal, InstanceState.FAILED, failures[nominal])
+        self._record_state(context, work, nominal, InstanceState.FAILED, failures[nominal])
 
     def _broken_off(
-        self, context: dg.AssetExecutionContext, said: Said, running: set[datetime], failures: dict[datetime, str]
+        self,
+        context: dg.AssetExecutionContext,
+        work: InstanceWork,
+        said: Said,
+        running: set[datetime],
+        failures: dict[datetime, str],
     ) -> None:
         """Says of every instance how the interruption left it: those that were published nevertheless are done."""
         while not said.empty():
             nominal, outcome = said.get()
             if not (outcome is None or isinstance(outcome, LeftAlone | Exception)):
-                self._hear(context, nominal, outcome, running, failures)
+                self._hear(context, work, nominal, outcome, running, failures)
         if is_stopped(context.instance.get_run_by_id(context.run_id)):
             return  # and with it its instances: the ledger knows from the end of the run
         for nominal in sorted(running):
-            self._record_state(context, nominal, InstanceState.WAITING, "its run was interrupted")
+            self._record_state(context, work, nominal, InstanceState.WAITING, "its run was interrupted")
 
-    def _record(self, context: dg.AssetExecutionContext, done: Done) -> None:
-        for event in done.events(self._partition(done.nominal), self.clock()):
+    def _record(self, context: dg.AssetExecutionContext, work: InstanceWork, done: Done) -> None:
+        definition = work.definition(done.nominal)
+        for event in done.events(self._partition(done.nominal), self.clock(), definition):
             context.log_event(event)
 
     def _record_state(
-        self, context: dg.AssetExecutionContext, nominal: datetime, state: InstanceState, reason: str = ""
+        self,
+        context: dg.AssetExecutionContext,
+        work: InstanceWork,
+        nominal: datetime,
+        state: InstanceState,
+        reason: str = "",
     ) -> None:
         key = names.workload_keys(self.workload)[0]
-        changed = InstanceChanged(self.workload.name, self.workload.cluster, nominal, state, self.clock(), reason)
+        instance = (self.workload.name, self.workload.cluster, nominal)
+        definition = work.definition(nominal)
+        changed = InstanceChanged(*instance, state, self.clock(), reason, definition=definition)
         context.log_event(changed.event(key, self._partition(nominal)))
 
     def _partition(self, nominal: datetime) -> str:

@@ -56,7 +56,11 @@ def add_libs(child: SparkSession, libs: Libs) -> None:
             child.sql(f"ADD JAR {quote}{jar}{quote}")
     except (*SPARK_ERRORS, OSError, ValueError) as error:
         raise WorkflowError(f"what the workflow brings along (lib): {explain(error)}") from error
-    for path in libs.python:
-        importable = str(path.parent if path.suffix == ".py" else path)
-        if importable not in sys.path:
-            sys.path.append(importable)
+    for entry in map(importable, libs.python):
+        if entry not in sys.path:
+            sys.path.append(entry)
+
+
+def importable(lib: Path) -> str:
+    """The entry of Python's path by which it is imported."""
+    return str(lib.parent if lib.suffix == ".py" else lib)

@@ -16,6 +16,7 @@ from falcon_assets.orchestration.assets.process_assets import ProcessAssets
 from falcon_assets.orchestration.mapping.asset_partitions import AssetPartitions
 from falcon_assets.orchestration.mapping.input_window_mapping import InputWindowMapping
 from falcon_assets.orchestration.mapping.partitions import instant_of_key, key_of, partitions_of
+from falcon_assets.orchestration.runs.definition_recording import DefinitionRecording
 from falcon_assets.planning.time.timeline import Timeline, feed_timeline, process_timeline
 from falcon_assets.planning.windows.input_windows import input_instances, output_instance, widest
 from falcon_assets.planning.workloads.process_workload import ProcessWorkload
@@ -50,7 +51,9 @@ def assets(consumer: Process, *feeds: Feed, producers: tuple[Process, ...] = ())
     processes = {one.name: one for one in (consumer, *producers)}
     named = {one.name: one for one in feeds}
     store = EntityStore(load_settings({}).entity_defs, {"primary": CLUSTER}, named, processes, {}, {"primary": CLUSTER})
-    return store, ProcessAssets(store, load_settings({}), AssetPartitions(store))
+    settings = load_settings({})
+    recording = DefinitionRecording(store.root, settings)
+    return store, ProcessAssets(store, settings, AssetPartitions(store), recording)
 
 
 BUILT_IN = {
