@@ -4,7 +4,18 @@ from __future__ import annotations
 
 import click
 
-from benchmarks import catch_up, coordinator, eviction, instances, landing, load, quiet_ticks, replication, validate
+from benchmarks import (
+    catch_up,
+    coordinator,
+    eviction,
+    instances,
+    landing,
+    load,
+    quiet_ticks,
+    replication,
+    sla,
+    validate,
+)
 from benchmarks.measure import show
 
 BENCHMARKS = {
@@ -14,6 +25,7 @@ BENCHMARKS = {
     "coordinator": coordinator.measure,
     "instances": instances.measure,
     "quiet-ticks": quiet_ticks.measure,
+    "sla": sla.measure,
     "landing": landing.measure,
     "eviction": eviction.measure,
     "replication": replication.measure,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum
@@ -35,6 +35,7 @@ BreachKey: TypeAlias = tuple[str, str, str, str, datetime]
 """Kind, entity, cluster, level, instance."""
 
 _IS_OPEN = text("sla_breaches.state = 'OPEN'")  # as the index says it
+_CHUNK = 10_000
 _KEY = ("kind", "entity", "cluster", "level", "instance")
 
 
@@ -74,19 +75,19 @@ class Cleared:
 def record_breaches(connection: Connection, found: Sequence[Breach], now: datetime) -> int:
     """Writes the breaches down, those that were met after all as well; returns how many are new."""
     count = 0
-    for part in parts(found):
-        rows = [
-            {
-                **dict(zip(_KEY, (*one.deadline.key, one.instance), strict=True)),
-                "deadline": one.at,
-                "recorded_at": now,
-                "state": (BreachState.OPEN if one.met_at is None else BreachState.MET).value,
-                "cleared_at": one.met_at,
-            }
-            for one in part
-        ]
-        statement = insert(SLA_BREACHES).on_conflict_do_nothing().returning(SLA_BREACHES.c.level)
-        count += len(connection.execute(statement, rows).all())
+    for part in parts(found, _CHUNK):
+        columns = [*zip(*(one.deadline.key for one in part), strict=True)]
+        states = [(BreachState.OPEN if one.met_at is None else BreachState.MET).value for one in part]
+        texts = dict(zip((*_KEY[:4], "state"), (*columns, states), strict=True))
+        instants: dict[str, Sequence[Any]] = {
+            "instance": [one.instance for one in part],
+            "deadline": [one.at for one in part],
+            "recorded_at": [now] * len(part),
+            "cleared_at": [one.met_at for one in part],
+        }
+        rows = _rows(texts, instants)
+        statement = insert(SLA_BREACHES).from_select([*texts, *instants], select(rows)).on_conflict_do_nothing()
+        count += connection.execute(statement).rowcount
     return count
 
 
@@ -135,20 +136,19 @@ def open_instances(connection: Connection, cluster: str) -> dict[DeadlineKey, li
 
 def clear_breaches(connection: Connection, cleared: Sequence[Cleared]) -> None:
     """Writes down what became of open breaches."""
-    for part in parts(cleared, 10_000):
-        gone = _asked(part)
+    for part in parts(cleared, _CHUNK):
+        columns = [*zip(*(one.key for one in part), strict=True)]
+        texts = dict(zip((*_KEY[:4], "state"), (*columns[:4], [one.state.value for one in part]), strict=True))
+        gone = _rows(texts, {"instance": columns[4], "at": [one.at for one in part]})
         same = and_(*(SLA_BREACHES.c[name] == gone.c[name] for name in _KEY))
         values = {"state": gone.c.state, "cleared_at": gone.c.at}
         connection.execute(update(SLA_BREACHES).values(values).where(same, _IS_OPEN))
 
 
-def _asked(cleared: Sequence[Cleared]) -> TableValuedAlias:
-    keys = list(zip(*(one.key for one in cleared), strict=True))
-    texts = [literal(list(column), ARRAY(Text)) for column in (*keys[:4], [one.state.value for one in cleared])]
-    instants = [
-        literal(list(column), ARRAY(DateTime(timezone=True))) for column in (keys[4], [one.at for one in cleared])
-    ]
-    columns: dict[str, ColumnElement[Any]] = dict(
-        zip((*_KEY[:4], "state", "instance", "at"), (*texts, *instants), strict=True)
-    )
-    return func.unnest(*columns.values()).table_valued(*columns).render_derived(name="gone")
+def _rows(texts: Mapping[str, Sequence[Any]], instants: Mapping[str, Sequence[Any]]) -> TableValuedAlias:
+    """Rows of arrays: VALUES would be compiled anew for each number of them."""
+    columns: dict[str, ColumnElement[Any]] = {
+        **{name: literal(list(values), ARRAY(Text)) for name, values in texts.items()},
+        **{name: literal(list(values), ARRAY(DateTime(timezone=True))) for name, values in instants.items()},
+    }
+    return func.unnest(*columns.values()).table_valued(*columns).render_derived(name="given")
