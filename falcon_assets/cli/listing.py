@@ -37,9 +37,10 @@ def list_options(
     fields: Mapping[str, object], orders: Mapping[str, object] | None = None
 ) -> Callable[[Command], Command]:
     """Adds --filter, --sort, --offset, --limit and --json; the command takes them as :func:`query_of` does."""
+    known = f" ({', '.join(orders)})" if orders else ""
     return _adding(
         _filter_option(fields),
-        _sort_option(orders or fields, "Sort by that field; -FIELD: the other way round."),
+        _sort_option(orders or fields, f"Sort by that field{known}; -FIELD: the other way round."),
         click.option("--offset", type=click.IntRange(0), default=0, help="Leave out so many at the beginning."),
         click.option("--limit", type=click.IntRange(1), help="List so many at most."),
         _JSON,

@@ -21,6 +21,7 @@ COMMANDS = {
     "run": "Run everything whose time and inputs have come, until nothing is ready any more.",
     "entity": "List and manage clusters, feeds and processes.",
     "instance": "List the instances of processes and replications; find those of a feed that landed, now.",
+    "sla": "List the instances that breach their SLA, and those that soon will.",
     "retention": "Show what would go from the clusters, what stays and why.",
     "ledger": "Show how far the ledger is; make it anew.",
     "admin": "Show who did what, what is installed, and whether it works.",

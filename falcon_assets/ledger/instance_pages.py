@@ -179,11 +179,15 @@ class InstanceRows(Generic[State, Row]):
             counts.setdefault((entity, cluster), {})[self.states(own)] = Counted(*both)
         return counts
 
-    def instants_in(self, connection: Connection, span: Span) -> set[datetime]:
-        """The nominal times in the span that have rows."""
-        own = and_(self.entity == span.entity, self.table.c.cluster == span.cluster)
-        between = self.instant.between(span.first, span.last)
-        return set(connection.execute(select(self.instant).where(own, between)).scalars())
+    def instants_in(self, connection: Connection, spans: Sequence[Span]) -> dict[Name, set[datetime]]:
+        """(entity, cluster) -> the nominal times in its span that have rows."""
+        if not spans:
+            return {}
+        asked = asked_rows(spans, None)
+        instants = func.array_agg(self.instant).label("instants")
+        found = select(instants).where(self._own(asked, None)).lateral("found")
+        statement = select(asked.c.entity, asked.c.cluster, found.c.instants).join_from(asked, found, true())
+        return {(entity, cluster): set(those or ()) for entity, cluster, those in connection.execute(statement)}
 
     def _of_each(
         self, asked: TableValuedAlias, states: Collection[State] | None, limit: int, *, descending: bool

@@ -332,3 +332,16 @@ def until_blocked(engine: Engine, number: int) -> None:
             return connection.execute(statement).scalar_one() == number
 
     wait_until(blocked, 60, f"{number} that wait")
+
+
+def test_a_summary_has_the_latest_instances(call: Callable[..., Result]) -> None:
+    found = json.loads(call("summary", "--kind", "process", "-n", "2", "--json").output)
+    (both,) = found["items"]
+    assert (both["name"], both["status"], found["total"], found["next"]) == ("both", "RUNNING", 1, None)
+    assert [(one["instance"], one["state"]) for one in both["instances"]] == [
+        ("2013-01-03T06:00Z", "WAITING"),
+        ("2013-01-03T05:00Z", "WAITING"),
+    ]
+    shown = call("summary", "--type", "feed", "-n", "3", "--limit", "1").output
+    assert "MISSING MISSING MISSING" in shown
+    assert "1 of 2 lines; the next ones: --offset 1" in shown

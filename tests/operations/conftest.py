@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
+from pathlib import Path
 from typing import TypeAlias
 
 import pytest
+from sqlalchemy import delete
 
+from falcon_assets.ledger.tables import METADATA
+from falcon_assets.model.instant import format_instant
 from falcon_assets.operations.installation import Installation, open_installation
 from falcon_assets.settings import Settings
+from tests.operations.rows import NOW
 
 OpenAt: TypeAlias = Callable[[str], AbstractContextManager[Installation]]
 
@@ -23,3 +28,27 @@ def open_at(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> OpenAt:
         return open_installation()
 
     return opened
+
+
+@pytest.fixture(scope="module")
+def opened(settings: Settings) -> Iterator[Installation]:
+    """The installation of the module's settings; its clock stands still at ``NOW``."""
+    with pytest.MonkeyPatch.context() as environment:
+        environment.setenv("FALCON_CLOCK", format_instant(NOW))
+        with open_installation() as found:
+            yield found
+
+
+@pytest.fixture(scope="module")
+def installed(opened: Installation, write_entities: Callable[[dict[str, str]], Path]) -> Callable[[str], Installation]:
+    """The installation with these entities, and nothing else."""
+
+    def install(entities: str) -> Installation:
+        write_entities({"all.yaml": entities, "a.sql": "SELECT 1"})
+        opened.forget_entities()
+        with opened.ledger.engine.begin() as connection:
+            for table in METADATA.tables.values():
+                connection.execute(delete(table))
+        return opened
+
+    return install

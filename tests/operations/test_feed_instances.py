@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from calendar import monthrange
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime, timedelta, timezone
-from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -14,21 +13,18 @@ import pytest
 import yaml
 from hypothesis import event, given
 from hypothesis import strategies as st
-from sqlalchemy import delete
 
 from falcon_assets.errors import QueryError, UnknownEntityError, UnknownInstanceError
 from falcon_assets.ledger.collector_state import set_incomplete
-from falcon_assets.ledger.tables import CONSUMED, EVICTIONS, FEED_INSTANCES, METADATA, PROCESS_INSTANCES
-from falcon_assets.ledger.upsert import upsert
+from falcon_assets.ledger.tables import CONSUMED, EVICTIONS, FEED_INSTANCES, PROCESS_INSTANCES
 from falcon_assets.model.instant import format_instant, parse_instant
-from falcon_assets.operations.installation import Installation, open_installation
+from falcon_assets.operations.installation import Installation
 from falcon_assets.operations.instances.listing import instance_status, latest, list_instances, summarize_instances
 from falcon_assets.operations.instances.query import InstanceQuery
 from falcon_assets.planning.instances.instance_record import FeedState
-from falcon_assets.settings import Settings
+from tests.operations.rows import NOW, feed_row, fill, process_row
 from tests.properties import examples
 
-NOW = parse_instant("2013-04-02T05:30Z")
 START = parse_instant("2013-04-02T00:00Z")
 SPAN = "validity: {start: 2013-04-02T00:00Z, end: 2014-01-01T00:00Z}"
 CLUSTERS = """
@@ -74,45 +70,6 @@ def hour(number: int) -> datetime:
     return START + timedelta(hours=number)
 
 
-@pytest.fixture(scope="module")
-def opened(settings: Settings) -> Iterator[Installation]:
-    with pytest.MonkeyPatch.context() as environment:
-        environment.setenv("FALCON_CLOCK", format_instant(NOW))
-        with open_installation() as found:
-            yield found
-
-
-@pytest.fixture(scope="module")
-def installed(opened: Installation, write_entities: Callable[[dict[str, str]], Path]) -> Callable[[str], Installation]:
-    """The installation with these entities, and nothing else."""
-
-    def install(entities: str) -> Installation:
-        write_entities({"all.yaml": entities, "a.sql": "SELECT 1"})
-        opened.forget_entities()
-        with opened.ledger.engine.begin() as connection:
-            for table in METADATA.tables.values():
-                connection.execute(delete(table))
-        return opened
-
-    return install
-
-
-def fill(installation: Installation, table: Any, *rows: dict[str, Any]) -> None:
-    with installation.ledger.engine.begin() as connection:
-        upsert(connection, table, [{**{column.name: None for column in table.c}, **row} for row in rows])
-
-
-def row(feed: str, cluster: str, instance: datetime, **more: Any) -> dict[str, Any]:
-    told = {"state": "AVAILABLE", "version": "v", "changes": 0, "event_id": 1, "version_event": 1, "late": False}
-    times = {"landed_at": instance, "seen_at": instance}
-    return {"feed": feed, "cluster": cluster, "instance": instance, **told, **times, **more}
-
-
-def process_row(process: str, cluster: str, nominal: datetime, state: str) -> dict[str, Any]:
-    told = {"state": state, "reason": "", "attempt": 1, "failures": 0, "event_id": 1}
-    return {"process": process, "cluster": cluster, "nominal": nominal, **told}
-
-
 def listed(installation: Installation, **query: Any) -> list[dict[str, Any]]:
     items: list[dict[str, Any]] = list_instances(installation, InstanceQuery(type="feed", **query)).as_data()["items"]
     return items
@@ -120,7 +77,7 @@ def listed(installation: Installation, **query: Any) -> list[dict[str, Any]]:
 
 def test_what_is_there_is_told(installed: Callable[[str], Installation]) -> None:
     installation = installed(ENTITIES)
-    fill(installation, FEED_INSTANCES, row("raw", "primary", hour(1), bytes=7, files=2, records=3, run_id="run-1"))
+    fill(installation, FEED_INSTANCES, feed_row("raw", "primary", hour(1), bytes=7, files=2, records=3, run_id="run-1"))
     fill(installation, PROCESS_INSTANCES, process_row(COPY, "backup", hour(1), "SUCCEEDED"))
     read = {"process": COPY, "cluster": "backup", "nominal": hour(1), "input": "source", "feed": "raw"}
     seen = {"instance": hour(1), "version": "u", "read_event": 1, "stale": True, "input_cluster": "primary"}
@@ -176,7 +133,7 @@ def test_why_it_is_not_there(installed: Callable[[str], Installation]) -> None:
 def test_what_was_evicted_says_how(installed: Callable[[str], Installation]) -> None:
     installation = installed(ENTITIES)
     gone = {"state": "EVICTED", "evicted_at": hour(5), "evicted_by": "run-9", "run_id": "run-1"}
-    fill(installation, FEED_INSTANCES, *(row("raw", "primary", hour(number), **gone) for number in (0, 1)))
+    fill(installation, FEED_INSTANCES, *(feed_row("raw", "primary", hour(number), **gone) for number in (0, 1)))
     decided = {"cluster": "primary", "feed": "raw", "locations": [], "files": 1, "bytes": 1, "run_id": "run-9"}
     why = {"action": "archive", "reason": "older than hours(3)", "archive_root": "s3://old", "archive_to": "/raw/00"}
     fill(installation, EVICTIONS, {**decided, **why, "instance": hour(0), "decided_at": hour(5)})
@@ -287,7 +244,7 @@ def test_lists_are_what_counting_through_everything_gives(
             instances[name, cluster, at] = data.draw(st.sampled_from(["AVAILABLE", "EVICTED"]))
     installation = installed(CLUSTERS + "---\n" + yaml.safe_dump_all(feeds))
     there = [(key, state) for key, state in instances.items() if state != "MISSING"]
-    fill(installation, FEED_INSTANCES, *(row(name, where, at, state=state) for (name, where, at), state in there))
+    fill(installation, FEED_INSTANCES, *(feed_row(name, where, at, state=state) for (name, where, at), state in there))
     event(f"{len(instances)} instances"[:1])
 
     states = data.draw(st.lists(st.sampled_from(["AVAILABLE", "EVICTED", "MISSING"]), unique=True))
@@ -324,6 +281,6 @@ def test_lists_are_what_counting_through_everything_gives(
 
 def test_the_latest_of_a_feed(installed: Callable[[str], Installation]) -> None:
     installation = installed(ENTITIES)
-    fill(installation, FEED_INSTANCES, row("made", "primary", hour(4)))
+    fill(installation, FEED_INSTANCES, feed_row("made", "primary", hour(4)))
     found = instance_status(installation, latest(InstanceQuery("made", "feed", limit=2))).items
     assert [(one.instance, one.state.value) for one in found] == [(hour(5), "MISSING"), (hour(4), "AVAILABLE")]

@@ -7,6 +7,7 @@ import click
 from falcon_assets.cli.entity.changing import CHANGE_COMMANDS
 from falcon_assets.cli.entity.reading import dependency, list_, lookup, show, status
 from falcon_assets.cli.entity.scheduling import STATUS_COMMANDS
+from falcon_assets.cli.entity.summarizing import summary
 from falcon_assets.cli.entity.versions import diff, history, restore
 
 
@@ -19,5 +20,17 @@ def entity() -> None:
     """
 
 
-for _command in (list_, show, status, dependency, lookup, history, diff, *CHANGE_COMMANDS, restore, *STATUS_COMMANDS):
+for _command in (
+    list_,
+    show,
+    status,
+    summary,
+    dependency,
+    lookup,
+    history,
+    diff,
+    *CHANGE_COMMANDS,
+    restore,
+    *STATUS_COMMANDS,
+):
     entity.add_command(_command)

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
+from datetime import datetime
 from itertools import chain
 from typing import Any
 
 import click
 
 from falcon_assets.cli.entity.words import moment
+from falcon_assets.cli.parameters import INSTANT
 from falcon_assets.errors import count_of
-from falcon_assets.model.instant import format_instant, parse_instant
+from falcon_assets.model.instant import format_instant
 from falcon_assets.operations.installation import open_installation
 from falcon_assets.operations.instances.instance_runs import InstanceRun
 from falcon_assets.operations.instances.logs import InstanceLogs, SaidEvent, instance_logs
@@ -19,18 +21,18 @@ from falcon_assets.operations.instances.logs import InstanceLogs, SaidEvent, ins
 
 @click.command()
 @click.argument("name")
-@click.argument("instance")
+@click.argument("instance", type=INSTANT)
 @click.option("--cluster", help="Which cluster, where NAME runs on several.")
 @click.option("--attempt", type=click.IntRange(1), help="What that attempt said, instead of the latest.")
 @click.option("--all", "whole", is_flag=True, help="Print all of it, not only the last lines of each log.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
-def logs(name: str, instance: str, cluster: str | None, attempt: int | None, whole: bool, as_json: bool) -> None:
+def logs(name: str, instance: datetime, cluster: str | None, attempt: int | None, whole: bool, as_json: bool) -> None:
     """Print what the run, Spark and the program said for the INSTANCE (YYYY-MM-DDTHH:MMZ) of NAME.
 
     NAME is a process or a replication. A run carries many instances: what all of them share is marked so.
     """
     with open_installation() as installation:
-        found = instance_logs(installation, name, parse_instant(instance), cluster, attempt)
+        found = instance_logs(installation, name, instance, cluster, attempt)
         lines = _json(found, whole=whole) if as_json else _text(found, whole=whole)
         for line in lines:
             click.echo(line)

@@ -13,6 +13,7 @@ from falcon_assets.cli.console import console
 from falcon_assets.cli.entity.words import moment
 from falcon_assets.cli.listing import keyset_options, print_json
 from falcon_assets.cli.parameters import INSTANT, require_order
+from falcon_assets.cli.states import colored
 from falcon_assets.errors import count_of
 from falcon_assets.model.instant import format_instant
 from falcon_assets.operations.installation import open_installation
@@ -30,19 +31,6 @@ from falcon_assets.operations.instances.query import (
     InstancePage,
     InstanceQuery,
 )
-
-_COLORS = {
-    "SUCCEEDED": "green",
-    "RUNNING": "cyan",
-    "FAILED": "red",
-    "TIMED_OUT": "red",
-    "KILLED": "red",
-    "SUSPENDED": "yellow",
-    "AVAILABLE": "green",
-    "MISSING": "red",
-    "EVICTED": "yellow",
-}
-
 
 _TYPE = click.option(
     "--type",
@@ -143,7 +131,7 @@ def summary(as_json: bool, **asked: Any) -> None:
     table = _table("kind", "cluster", "state", "instances")
     for one in found:
         for state, number in one.states.items():
-            table.add_row(escape(one.entity), one.kind, one.cluster, _colored(state.value), f"{number:,}")
+            table.add_row(escape(one.entity), one.kind, one.cluster, colored(state.value), f"{number:,}")
     console().print(table)
 
 
@@ -157,7 +145,7 @@ def _show(page: InstancePage, *, as_json: bool) -> None:
     table.add_column("reason", overflow="fold")
     for one in page.items:
         reason = escape(one.reason["text"]) if one.reason else ""
-        state, instant = _colored(one.state.value), format_instant(one.instance)
+        state, instant = colored(one.state.value), format_instant(one.instance)
         table.add_row(escape(one.entity), one.cluster, instant, state, *_told(one), reason)
     console().print(table)
     if page.next is not None:
@@ -180,7 +168,3 @@ def _table(*columns: str) -> Table:
     for column in columns:
         table.add_column(column, no_wrap=True)
     return table
-
-
-def _colored(state: str) -> str:
-    return f"[{_COLORS[state]}]{state}[/]" if state in _COLORS else state

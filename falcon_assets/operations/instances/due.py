@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
@@ -16,7 +16,7 @@ from falcon_assets.operations.instances.query import InstanceQuery, State
 from falcon_assets.planning.time.timeline import Timeline
 
 _MOMENT = timedelta(microseconds=1)
-_CHUNK = 500
+_CHUNK = 50
 _LARGEST_CHUNK = 10_000
 
 
@@ -78,14 +78,12 @@ class Asked:
             return None
         return replace(self, span=Span(*own, first, last)) if first <= last else None
 
-    def without_rows(
-        self, connection: Connection, rows: InstanceRows[Any, Any], *, descending: bool
-    ) -> Iterator[datetime]:
-        """Those that have no row, in order; few are asked for at a time."""
-        for indexes in _chunks(self.indexes, descending=descending):
-            nominals = _nominals(self.timeline, indexes)
-            there = rows.instants_in(connection, Span(*self.key, nominals[0], nominals[-1]))
-            yield from (one for one in (reversed(nominals) if descending else nominals) if one not in there)
+    def beginning(self, *, descending: bool) -> Span | None:
+        """Where a list of those that may have no row begins."""
+        indexes = next(_chunks(self.indexes, descending=descending), None)
+        if not indexes:
+            return None
+        return Span(*self.key, self.timeline.instance(indexes[0]), self.timeline.instance(indexes[-1]))
 
     def latest(self, number: int) -> list[datetime]:
         """The latest of those that may have no row, so many at most."""
@@ -105,15 +103,36 @@ def in_order(
         entity, cluster, nominal = one[0]
         return (nominal, entity, cluster) if by_time else one[0]
 
-    def without_rows(one: Asked) -> Iterator[tuple[Key, Any]]:
-        return (((*one.key, nominal), None) for nominal in one.without_rows(connection, rows, descending=descending))
-
     def in_turn() -> Iterator[tuple[Key, Any]]:
         for one in sorted(open_ones, key=lambda part: part.key, reverse=descending):
-            yield from without_rows(one)
+            yield from without_rows(connection, rows, one, {}, descending=descending)
 
-    others = map(without_rows, open_ones) if by_time else [in_turn()]
+    if not by_time:
+        return heapq.merge(known, in_turn(), key=order, reverse=descending)
+    begin = [span for one in open_ones if (span := one.beginning(descending=descending))]
+    there = rows.instants_in(connection, begin)
+    others = (without_rows(connection, rows, one, there, descending=descending) for one in open_ones)
     return heapq.merge(known, *others, key=order, reverse=descending)
+
+
+def without_rows(
+    connection: Connection,
+    rows: InstanceRows[Any, Any],
+    asked: Asked,
+    first: Mapping[tuple[str, str], set[datetime]],
+    *,
+    descending: bool,
+) -> Iterator[tuple[Key, None]]:
+    """Those that have no row, in order; few are asked for at a time, and not those that ``first`` tells already."""
+    there = first.get(asked.key)
+    for indexes in _chunks(asked.indexes, descending=descending):
+        nominals = _nominals(asked.timeline, indexes)
+        if there is None:
+            there = rows.instants_in(connection, [Span(*asked.key, nominals[0], nominals[-1])])[asked.key]
+        for one in reversed(nominals) if descending else nominals:
+            if one not in there:
+                yield (*asked.key, one), None
+        there = None
 
 
 def counted(
@@ -128,12 +147,12 @@ def counted(
         stepping = [Span(*key, own.first, own.last) for key, own in steps.items()]
         on_steps = rows.counted(connection, stepping, None, steps)
     found = {key: {state: one.number for state, one in own.items() if one.number} for key, own in counts.items()}
+    on_calendars = rows.instants_in(connection, [one.span for one in open_ones if one.indexes and one.key not in steps])
     for one in open_ones:
         if one.key in steps:
             number = len(one.indexes) - sum(own.on_steps for own in on_steps.get(one.key, {}).values())
         else:  # on a calendar: there are few
-            nominals = set(_nominals(one.timeline, one.indexes))
-            number = len(nominals - rows.instants_in(connection, one.span)) if nominals else 0
+            number = len(set(_nominals(one.timeline, one.indexes)) - on_calendars.get(one.key, set()))
         if number:
             numbers = found.setdefault(one.key, {})
             numbers[one.without_row] = numbers.get(one.without_row, 0) + number
@@ -150,4 +169,4 @@ def _chunks(indexes: range, *, descending: bool) -> Iterator[range]:
     while indexes:
         yield indexes[-size:] if descending else indexes[:size]
         indexes = indexes[:-size] if descending else indexes[size:]
-        size = min(2 * size, _LARGEST_CHUNK)
+        size = min(4 * size, _LARGEST_CHUNK)

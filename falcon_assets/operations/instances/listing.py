@@ -114,7 +114,7 @@ def _process_instances(
     waiting = [(workloads[key[:2]], key[2]) for key, record in found if _waits(record) or key in again]
     reasons = waiting_reasons(installation, connection, store, waiting, now)
     return (
-        instance_info(workloads[key[:2]], key, record, reasons.get(key), waits=key in again) for key, record in found
+        process_info(workloads[key[:2]], key, record, reasons.get(key), waits=key in again) for key, record in found
     )
 
 
@@ -129,7 +129,7 @@ def _waits(record: InstanceRecord | None) -> bool:
     return record is None or record.state in (InstanceState.WAITING, InstanceState.READY)
 
 
-def instance_info(
+def process_info(
     workload: Workload,
     key: Key,
     record: InstanceRecord | None,

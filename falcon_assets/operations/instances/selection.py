@@ -17,8 +17,8 @@ from falcon_assets.operations.acting import require_change
 from falcon_assets.operations.auditing import Audit
 from falcon_assets.operations.installation import Installation
 from falcon_assets.operations.instances.asked import asked_for
-from falcon_assets.operations.instances.due import Asked
-from falcon_assets.operations.instances.listing import instance_info, to_run_again
+from falcon_assets.operations.instances.due import Asked, without_rows
+from falcon_assets.operations.instances.listing import process_info, to_run_again
 from falcon_assets.operations.instances.query import InstanceInfo, InstanceQuery
 from falcon_assets.planning.instances.instance_record import InstanceRecord, InstanceState, RerunRequest
 from falcon_assets.planning.instances.reason import Reason
@@ -61,7 +61,7 @@ class Selected:
         """
         waits = self.request is not None if waits is None else waits
         said = reason.as_data() if reason else None
-        return instance_info(self.workload, self.key, self.record, said, waits=waits)
+        return process_info(self.workload, self.key, self.record, said, waits=waits)
 
 
 def select_instances(
@@ -118,5 +118,5 @@ def _of(connection: Connection, asked: Asked, query: InstanceQuery, workload: Wo
         last = found[-1][0] if len(found) == _CHUNK else None
         rest = asked.cut(last, by_time=False, descending=False) if last else None
     if states is None or InstanceState.WAITING in states:
-        pending = asked.without_rows(connection, PROCESS_ROWS, descending=False)
-        yield from (Selected(workload, InstanceRecord(one, InstanceState.WAITING)) for one in pending)
+        pending = without_rows(connection, PROCESS_ROWS, asked, {}, descending=False)
+        yield from (Selected(workload, InstanceRecord(key[2], InstanceState.WAITING)) for key, _ in pending)

@@ -1,0 +1,92 @@
+"""Parts of the list of breaches, in the database: years of them are cleared, and few are asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import ColumnElement, Connection, TextClause, and_, case, func, or_, select, text
+
+from falcon_assets.ledger.sla_breaches import BreachState
+from falcon_assets.ledger.tables import SLA_BREACHES, SLA_EVALUATIONS
+from falcon_assets.planning.sla.deadlines import SlaLevel
+
+_TABLE = SLA_BREACHES.c
+_MISSED = [one.value for one in SlaLevel if one.is_missed]
+_COLUMNS: Mapping[str, ColumnElement[Any]] = {
+    **{name: _TABLE[name] for name in ("kind", "entity", "cluster", "instance", "level", "deadline", "state")},
+    "severity": case((_TABLE.level.in_(_MISSED), "ERROR"), else_="WARN"),
+}
+
+
+@dataclass(frozen=True)
+class BreachRow:
+    """A breach as it stands in the ledger."""
+
+    kind: str
+    entity: str
+    cluster: str
+    instance: datetime
+    level: SlaLevel
+    deadline: datetime
+    state: BreachState
+    cleared_at: datetime | None
+
+
+def listed_breaches(
+    connection: Connection,
+    entities: Mapping[str, Collection[str]],
+    clusters: Collection[str],
+    wanted: Mapping[str, Collection[str]],
+    now: datetime,
+    sort: str,
+    offset: int,
+    limit: int | None,
+) -> tuple[list[BreachRow], int]:
+    """A part of the breaches, and how many there are in all parts.
+
+    Args:
+        connection: The database.
+        entities: Kind -> names; no others are listed.
+        clusters: No others are listed.
+        wanted: Field -> texts in lower case of which it has one; without ``state`` those that are open.
+        now: None of a later time is listed: the clock was set back.
+        sort: A field; with a '-' in front the other way round.
+        offset: How many are left out at the beginning.
+        limit: How many at most; None: all.
+    """
+    names = [and_(_TABLE.kind == kind, _TABLE.entity.in_(own)) for kind, own in entities.items()]
+    conditions: list[ColumnElement[bool] | TextClause] = [or_(*names), _TABLE.cluster.in_(clusters)]
+    conditions += [_TABLE.deadline <= now]
+    conditions += [func.lower(_COLUMNS[field]).in_(values) for field, values in wanted.items()]
+    if "state" not in wanted:
+        conditions.append(text("state = 'OPEN'"))  # as the index says it
+    order = _COLUMNS[sort.removeprefix("-")]
+    ties = [_TABLE[name].collate("C") for name in ("kind", "entity", "cluster", "level")]
+    statement = (
+        select(SLA_BREACHES)
+        .where(*conditions)
+        .order_by(order.desc() if sort.startswith("-") else order, _TABLE.instance, *ties)
+        .offset(offset)
+        .limit(limit)
+    )
+    total = connection.execute(select(func.count()).select_from(SLA_BREACHES).where(*conditions)).scalar_one()
+    rows = connection.execute(statement)
+    found = [
+        BreachRow(
+            *(row.kind, row.entity, row.cluster, row.instance, SlaLevel(row.level), row.deadline),
+            *(BreachState(row.state), row.cleared_at),
+        )
+        for row in rows
+    ]
+    return found, total
+
+
+def last_evaluations(connection: Connection, clusters: Collection[str]) -> dict[str, datetime]:
+    """Cluster -> when its SLAs were evaluated last."""
+    table = SLA_EVALUATIONS.c
+    return {
+        row.cluster: row.at for row in connection.execute(select(SLA_EVALUATIONS).where(table.cluster.in_(clusters)))
+    }

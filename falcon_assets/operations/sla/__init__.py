@@ -1,0 +1,1 @@
+"""Breaches of SLAs: those that happened, and those that are about to."""
