@@ -47,7 +47,10 @@ PARTS = {
     "catalog": ["yaml_files", ""],
     "spark": ["", "jvm", "endpoints", "connect_server", "session", "data"],
     "storage": ["files", "", "instances", "copying", "kinds", "landing", "eviction"],
-    "planning": ["time", "windows", "replication", "instances", "workloads", "rules", "landing", "retention", "sla"],
+    "planning": [
+        *("time", "windows", "replication", "instances", "workloads", "rules"),
+        *("triage", "landing", "retention", "sla"),
+    ],
     "orchestration": ["dagster_internals", "mapping", "platform", "runs", "assets", "coordination", "retention", ""],
 }
 """The parts of the large rooms, lowest first; "" are the modules that are in no part."""

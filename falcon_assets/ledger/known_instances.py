@@ -3,79 +3,55 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import ARRAY, Connection, DateTime, TableValuedAlias, Text, and_, func, literal, select
+from sqlalchemy import Connection, or_, select
 
 from falcon_assets.ledger.fold import record_of
-from falcon_assets.ledger.reduce import FeedKey, ProcessKey
+from falcon_assets.ledger.instance_pages import FEED_ROWS, Key
+from falcon_assets.ledger.process_rows import PROCESS_ROWS
 from falcon_assets.ledger.reruns import requests_at
-from falcon_assets.ledger.tables import FEED_INSTANCES, PROCESS_INSTANCES
-from falcon_assets.model.process import Retry
-from falcon_assets.planning.instances.instance_record import FeedState, InstanceRecord, InstanceState, RerunRequest
-from falcon_assets.planning.rules.retries import is_alive, settled, waits_for_rerun
+from falcon_assets.ledger.tables import FEED_INSTANCES, OPEN, PROCESS_INSTANCES
+from falcon_assets.planning.instances.instance_record import FeedState, InstanceRecord, InstanceState
+from falcon_assets.planning.triage.known import KnownFeedInstance, KnownInstance
 
 
-@dataclass(frozen=True)
-class KnownFeedInstance:
-    """A feed instance that is available, or was until it was evicted."""
-
-    state: FeedState
-    evicted_at: datetime | None
-
-
-@dataclass(frozen=True)
-class KnownInstance:
-    """An instance of a process or a replication; ``request``: to run it again, served or not."""
-
-    record: InstanceRecord
-    request: RerunRequest | None
-
-    @property
-    def waiting(self) -> RerunRequest | None:
-        """The request for which it is to run again and has not been given a run yet."""
-        return self.request if self.request is not None and waits_for_rerun(self.request, self.record) else None
-
-    def is_over(self, retry: Retry) -> bool:
-        """Whether it stays as it is, unless somebody does something."""
-        if self.request is not None and is_alive(self.request, self.record, retry):
-            return False
-        return settled(self.record, retry)
-
-
-def known_feed_instances(connection: Connection, keys: Collection[FeedKey]) -> dict[FeedKey, KnownFeedInstance]:
+def known_feed_instances(connection: Connection, keys: Collection[Key]) -> dict[Key, KnownFeedInstance]:
     """Those of the feed instances that landed, or were made, at any time."""
-    if not keys:
-        return {}
-    asked, table = _asked(keys, "cluster", "feed", "instance"), FEED_INSTANCES.c
-    own = and_(*(table[name] == asked.c[name] for name in ("cluster", "feed", "instance")))
-    statement = select(table.cluster, table.feed, table.instance, table.state, table.evicted_at)
-    rows = connection.execute(statement.join_from(asked, FEED_INSTANCES, own))
-    return {
-        (row.cluster, row.feed, row.instance): KnownFeedInstance(FeedState(row.state), row.evicted_at) for row in rows
-    }
+    found = FEED_ROWS.some(connection, keys)
+    return {key: KnownFeedInstance(row.state, row.evicted_at) for key, row in found.items()}
 
 
-def known_instances(connection: Connection, keys: Collection[ProcessKey]) -> dict[ProcessKey, KnownInstance]:
+def known_instances(connection: Connection, keys: Collection[Key]) -> dict[Key, KnownInstance]:
     """Each of the instances; one that no run was given is WAITING."""
-    if not keys:
-        return {}
-    names = ("process", "cluster", "nominal")
-    asked = _asked(keys, *names)
-    own = and_(*(PROCESS_INSTANCES.c[name] == asked.c[name] for name in names))
-    rows = connection.execute(select(PROCESS_INSTANCES).join_from(asked, PROCESS_INSTANCES, own))
-    records = {(row.process, row.cluster, row.nominal): record_of(row) for row in rows}
-    requests = requests_at(connection, keys)
+    records, requests = PROCESS_ROWS.some(connection, keys), requests_at(connection, keys)
     return {
         key: KnownInstance(records.get(key) or InstanceRecord(key[2], InstanceState.WAITING), requests.get(key))
         for key in keys
     }
 
 
-def _asked(keys: Collection[tuple[str, str, datetime]], *names: str) -> TableValuedAlias:
-    """Rows of arrays: VALUES would be compiled anew for each number of them."""
-    first, second, instants = zip(*sorted(keys), strict=True)
-    texts = [literal(list(column), ARRAY(Text)) for column in (first, second)]
-    arrays = (*texts, literal(list(instants), ARRAY(DateTime(timezone=True))))
-    return func.unnest(*arrays).table_valued(*names).render_derived(name="asked")
+def newest_available(connection: Connection, cluster: str, feed: str, until: datetime, number: int) -> list[datetime]:
+    """The newest available instances of a feed up to a time, the newest first."""
+    table = FEED_INSTANCES.c
+    own = (table.cluster == cluster, table.feed == feed, table.state == FeedState.AVAILABLE.value)
+    statement = select(table.instance).where(*own, table.instance <= until).order_by(table.instance.desc())
+    return list(connection.execute(statement.limit(number)).scalars())
+
+
+def begun_or_over(connection: Connection, process: str, cluster: str, first: datetime, last: datetime) -> set[datetime]:
+    """The instances between two times that are in a run, or neither wait nor timed out."""
+    table = PROCESS_INSTANCES.c
+    own = (table.process == process, table.cluster == cluster, table.nominal.between(first, last))
+    waits = table.state.in_([InstanceState.WAITING.value, InstanceState.TIMED_OUT.value])
+    statement = select(table.nominal).where(*own, or_(table.queued_run.is_not(None), ~waits))
+    return set(connection.execute(statement).scalars())
+
+
+def in_flight(connection: Connection, process: str, cluster: str) -> list[InstanceRecord]:
+    """The instances of a process that runs have in hand, oldest first."""
+    table = PROCESS_INSTANCES.c
+    begun = or_(table.queued_run.is_not(None), table.state == InstanceState.RUNNING.value)
+    own = (table.process == process, table.cluster == cluster, OPEN, begun)
+    rows = connection.execute(select(PROCESS_INSTANCES).where(*own).order_by(table.nominal))
+    return [record_of(row) for row in rows]

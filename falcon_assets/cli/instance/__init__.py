@@ -9,6 +9,7 @@ from falcon_assets.cli.instance.details import dependency, params
 from falcon_assets.cli.instance.logs import logs
 from falcon_assets.cli.instance.operating import kill, rerun, resume, suspend
 from falcon_assets.cli.instance.reading import list_, running, search, status, summary
+from falcon_assets.cli.instance.triage import triage
 from falcon_assets.cli.instance.waiting import wait
 
 
@@ -28,6 +29,7 @@ for _command in (
     logs,
     collect,
     wait,
+    triage,
     rerun,
     kill,
     suspend,

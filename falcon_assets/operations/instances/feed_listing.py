@@ -20,10 +20,10 @@ from falcon_assets.operations.installation import Installation
 from falcon_assets.operations.instances.asked import instances_of_feed
 from falcon_assets.operations.instances.feed_reasons import MissingReasons, RemovedByRetention
 from falcon_assets.operations.instances.query import InstanceInfo
-from falcon_assets.operations.instances.reasons import TimePending
 from falcon_assets.planning.instances.instance_paths import InstancePaths
 from falcon_assets.planning.instances.instance_record import FeedState, InstanceState
 from falcon_assets.planning.retention.limits import first_pass_over
+from falcon_assets.planning.rules.unlaunched import TimePending
 from falcon_assets.planning.workloads.replication_workload import ReplicationWorkload
 
 

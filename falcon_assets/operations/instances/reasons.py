@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -13,7 +12,6 @@ from falcon_assets.catalog.store import EntityStore
 from falcon_assets.errors import FalconError
 from falcon_assets.ledger.instance_pages import Key
 from falcon_assets.ledger.status import Status, statuses
-from falcon_assets.model.instant import format_instant
 from falcon_assets.operations.installation import Installation
 from falcon_assets.orchestration.coordination.cluster_reruns import reruns_on
 from falcon_assets.orchestration.coordination.cluster_snapshot import ClusterSnapshot
@@ -23,70 +21,15 @@ from falcon_assets.planning.instances.reason import Reason
 from falcon_assets.planning.rules.readiness import Readiness
 from falcon_assets.planning.rules.retries import later, reopened
 from falcon_assets.planning.rules.situation import Situation
+from falcon_assets.planning.rules.unlaunched import (
+    LaunchPending,
+    NotScheduled,
+    RerunRequested,
+    TimePending,
+    Undecidable,
+)
 from falcon_assets.planning.rules.waiting import NOT_READY, TAKEN, InRun, NoFreeSlot
 from falcon_assets.planning.workloads.workload import Workload
-
-
-@dataclass(frozen=True)
-class NotScheduled(Reason):
-    """Nobody has scheduled what it is an instance of."""
-
-    entity: str
-
-    def __str__(self) -> str:
-        """A predicate."""
-        return f"is not run by itself: {self.entity} is not scheduled"
-
-
-@dataclass(frozen=True)
-class TimePending(Reason):
-    """Its time has not come."""
-
-    until: datetime
-
-    def __str__(self) -> str:
-        """A predicate."""
-        return f"is due at {format_instant(self.until)}"
-
-
-@dataclass(frozen=True)
-class LaunchPending(Reason):
-    """Nothing is in its way."""
-
-    def __str__(self) -> str:
-        """A predicate."""
-        return "is ready: its coordinator launches it at its next tick"
-
-
-@dataclass(frozen=True)
-class RerunRequested(Reason):
-    """It is to run again.
-
-    Attributes:
-        by: Who asked; empty: late data.
-        why: In the words of who asked.
-        waits: Why it does not run yet; None: nothing is in its way.
-    """
-
-    by: str
-    why: str
-    waits: str | None
-
-    def __str__(self) -> str:
-        """A predicate."""
-        asked = f"asked for by {self.by}" if self.by else "what it read has changed"
-        return "is to run again: " + "; ".join(filter(None, (": ".join(filter(None, (asked, self.why))), self.waits)))
-
-
-@dataclass(frozen=True)
-class Undecidable(Reason):
-    """Coordinators cannot say anything about what it is an instance of."""
-
-    problem: str
-
-    def __str__(self) -> str:
-        """A predicate."""
-        return f"cannot be decided on: {self.problem}"
 
 
 def waiting_reasons(

@@ -12,11 +12,11 @@ from falcon_assets.operations.auditing import audited
 from falcon_assets.operations.installation import Installation
 from falcon_assets.operations.instances.commands import CommandResult, InstanceRequest, Outcome
 from falcon_assets.operations.instances.query import InstanceInfo, InstanceQuery
-from falcon_assets.operations.instances.reasons import RerunRequested
 from falcon_assets.operations.instances.rerun_notes import rerun_notes
 from falcon_assets.operations.instances.selection import Selected, operation_name, require_instances, select_instances
 from falcon_assets.planning.instances.instance_record import RERUN, InstanceState, RerunRequest
 from falcon_assets.planning.rules.instance_commands import FAILED_STATES, InstanceCommand, runs_again
+from falcon_assets.planning.rules.unlaunched import RerunRequested
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from falcon_assets.errors import UnknownEntityError
 from falcon_assets.model.expression import nearest
 from falcon_assets.model.feed import Feed
 from falcon_assets.model.instant import format_instant
+from falcon_assets.model.process import Process
 from falcon_assets.planning.time.timeline import feed_timeline
 from falcon_assets.planning.workloads.workload import Workload
 
@@ -23,22 +24,22 @@ class Subject:
         name: Of the process, the replication (``FEED from CLUSTER``) or the feed.
         cluster: Where it is.
         instance: Its nominal time.
+        entity: The process or feed that declares it.
         workload: What it is an instance of; None: of the feed.
-        feed: The feed; None: it is of the workload.
     """
 
     name: str
     cluster: str
     instance: datetime
+    entity: Process | Feed
     workload: Workload | None = None
-    feed: Feed | None = None
 
     @property
     def kind(self) -> str:
         """process, replication or feed."""
         if self.workload is None:
             return "feed"
-        return "replication" if isinstance(self.workload.entity, Feed) else "process"
+        return "replication" if isinstance(self.entity, Feed) else "process"
 
     def __str__(self) -> str:
         """It in words."""
@@ -68,14 +69,14 @@ def find_subject(
     if feed:
         where = _cluster(f"feed {name!r}", [one.name for one, _ in store.feed_clusters(feed)], cluster)
         feed_timeline(feed, where).require(instance, f"feed {name!r} on cluster {where!r}")
-        return Subject(name, where, instance, feed=feed)
+        return Subject(name, where, instance, feed)
     if not workloads:
         known = [*(store.processes if kind != "feed" else ()), *(store.feeds if kind != "process" else ())]
         raise UnknownEntityError(f"there is no {kind or 'process or feed'} {name!r}{nearest(name, known)}")
     where = _cluster(f"{name!r}", list(workloads), cluster)
     workload = workloads[where]
     workload.timeline.require(instance, f"{name!r} on cluster {where!r}")
-    return Subject(name, where, instance, workload)
+    return Subject(name, where, instance, workload.entity, workload)
 
 
 def _cluster(what: str, clusters: Collection[str], asked: str | None) -> str:

@@ -12,8 +12,10 @@ from sqlalchemy import Connection
 
 from falcon_assets.catalog.store import EntityStore
 from falcon_assets.errors import QueryError
-from falcon_assets.ledger.known_instances import known_feed_instances, known_instances
+from falcon_assets.ledger.instance_pages import FEED_ROWS
+from falcon_assets.ledger.known_instances import known_instances
 from falcon_assets.model.instant import format_instant
+from falcon_assets.operations.auditing import require_readable
 from falcon_assets.operations.installation import Installation
 from falcon_assets.operations.instances.subject import Subject, find_subject
 from falcon_assets.orchestration.dagster_internals.storage import DATABASE_ERRORS
@@ -27,8 +29,6 @@ POLL_SECONDS = 2.0
 LASTING = ("SUCCEEDED", "FAILED", "TIMED_OUT", "KILLED", "SKIPPED", "SUSPENDED")
 """The states that instances of processes stay in."""
 LASTING_OF_FEEDS = ("AVAILABLE", "EVICTED")
-MISSING = "MISSING"
-"""A feed instance that never came."""
 
 
 @dataclass(frozen=True)
@@ -86,10 +86,12 @@ def wait_for_instance(
 
     Raises:
         UnknownEntityError, UnknownInstanceError: as :func:`find_subject`.
+        DeniedError: its ``acl`` lets only others read it.
         QueryError: the instance never has that state.
         SettingsError: the database is away for more than half a minute.
     """
     subject = find_subject(installation.entities, name, instance, cluster, kind)
+    require_readable(installation, "wait", [subject.entity])
     state = _wanted(subject, wanted)
     ledger, failed = installation.ledger, False
     end = monotonic() + (timeout.total_seconds() if timeout is not None else math.inf)
@@ -115,7 +117,7 @@ def wait_for_instance(
 
 def _wanted(subject: Subject, state: str | None) -> str:
     known = LASTING if subject.workload else LASTING_OF_FEEDS
-    wanted = known[0] if state is None or (subject.feed and state == LASTING[0]) else state
+    wanted = known[0] if state is None or (subject.workload is None and state == LASTING[0]) else state
     if wanted not in known:
         raise QueryError(f"{subject} is never {wanted}: it is a {subject.kind}; wait for {', '.join(known)}")
     return wanted
@@ -137,8 +139,8 @@ def _found(connection: Connection, store: EntityStore, subject: Subject, wanted:
 
 def _found_feed(connection: Connection, store: EntityStore, subject: Subject, wanted: str) -> WaitResult:
     name, cluster, instance = subject.name, subject.cluster, subject.instance
-    known = known_feed_instances(connection, [(cluster, name, instance)]).get((cluster, name, instance))
-    state = known.state.value if known else MISSING
+    known = FEED_ROWS.some(connection, [(name, cluster, instance)]).get((name, cluster, instance))
+    state = (known.state if known else FeedState.MISSING).value
     found = WaitResult(subject, state, wanted, reached=state == wanted)
     if found.reached or state == FeedState.AVAILABLE.value:
         return found

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, fields
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, ClassVar
 
 from falcon_assets.model.instant import format_instant
@@ -22,7 +22,7 @@ class Reason:
         cls.kind = re.sub(r"(?<!^)(?=[A-Z])", "_", cls.__name__).lower()
 
     def as_data(self) -> dict[str, Any]:
-        """``kind``, ``text`` and the fields, in types of JSON; times as ``YYYY-MM-DDTHH:MMZ``."""
+        """``kind``, ``text`` and the fields, in types of JSON; times as ``YYYY-MM-DDTHH:MMZ``, lengths in seconds."""
         said = {field.name: _plain(getattr(self, field.name)) for field in fields(self)}
         return {"kind": self.kind, "text": str(self), **said}
 
@@ -30,6 +30,8 @@ class Reason:
 def _plain(value: Any) -> Any:
     if isinstance(value, datetime):
         return format_instant(value)
+    if isinstance(value, timedelta):
+        return int(value.total_seconds())
     if isinstance(value, tuple):
         return [_plain(one) for one in value]
     if hasattr(value, "__dataclass_fields__"):

@@ -1,0 +1,72 @@
+"""``falcon instance triage``: why is this instance not there?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime
+
+import click
+from rich.markup import escape
+from rich.tree import Tree
+
+from falcon_assets.cli.console import console
+from falcon_assets.cli.listing import print_json
+from falcon_assets.cli.parameters import INSTANT
+from falcon_assets.errors import count_of, printable
+from falcon_assets.model.instant import format_instant
+from falcon_assets.operations.installation import open_installation
+from falcon_assets.operations.instances.triage import triage as triaged
+from falcon_assets.planning.triage.tree import Cause
+
+_COLORS = {"SUCCEEDED": "green", "AVAILABLE": "green", "RUNNING": "cyan", "WAITING": "yellow", "SUSPENDED": "yellow"}
+
+
+@click.command()
+@click.argument("name")
+@click.argument("instance", type=INSTANT)
+@click.option("--cluster", help="Which cluster, where it is on several.")
+@click.option("--type", "kind", type=click.Choice(["process", "feed"]), help="Which, where both have that name.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a tree.")
+def triage(name: str, instance: datetime, cluster: str | None, kind: str | None, as_json: bool) -> None:
+    """Show why the INSTANCE (YYYY-MM-DDTHH:MMZ) of the process or feed NAME is not there.
+
+    Goes from what it lacks to what brings that, back to the causes, and shows with each what mends it. Equal causes
+    are shown once. An instance that is there says so. The exit code is 0 in either case.
+    """
+    with open_installation() as installation:
+        found = triaged(installation, name, instance, cluster, kind)
+    if as_json:
+        print_json(found.as_data())
+        return
+    tree = Tree(_said(found.cause))
+    _grow(tree, found.cause)
+    console().print(tree)
+
+
+def _grow(tree: Tree, cause: Cause) -> None:
+    for line in _notes(cause):
+        tree.add(line)
+    for one in cause.causes:
+        _grow(tree.add(_said(one)), one)
+
+
+def _said(cause: Cause) -> str:
+    where = f" on {cause.cluster}" if cause.cluster else ""
+    when = f" {format_instant(cause.first)}" if cause.first else ""
+    state = f"[{_COLORS.get(cause.state, 'red')}]{cause.state}[/]"
+    reason = f": {escape(printable(str(cause.reason)))}" if cause.reason else ""
+    kind = "" if cause.kind == "process" else f"{cause.kind} "
+    return f"{kind}[bold]{escape(cause.name)}[/]{when}{where} {state}{reason}"
+
+
+def _notes(cause: Cause) -> Iterator[str]:
+    if cause.count > 1 and cause.last:
+        yield f"... and {cause.count - 1:,} more like this one, the last is {format_instant(cause.last)}"
+    if cause.is_told:
+        yield "its causes are shown above"
+    if cause.between:
+        yield f"{count_of(cause.between, 'instance')} between it and the first ones wait for each other"
+    if cause.fix:
+        yield f"[bold]fix:[/] {escape(cause.fix)}"
+    if cause.more:
+        yield f"... and {count_of(cause.more, 'other cause')}"

@@ -1,0 +1,83 @@
+"""Why an instance is not there."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from falcon_assets.model.instant import format_instant
+from falcon_assets.operations.auditing import require_readable
+from falcon_assets.operations.installation import Installation
+from falcon_assets.operations.instances.subject import find_subject
+from falcon_assets.orchestration.coordination.triage_answers import TriageAnswers
+from falcon_assets.planning.triage.known import Data, Work
+from falcon_assets.planning.triage.tree import Cause, causes_of
+from falcon_assets.planning.triage.walk import Search
+
+
+@dataclass(frozen=True)
+class Triage:
+    """What was found; ``cause`` is the instance that was asked for."""
+
+    cause: Cause
+
+    def as_data(self) -> dict[str, Any]:
+        """What ``--json`` prints: the instance with ``fix`` and ``causes``, each of which is the same again."""
+        return _data(self.cause)
+
+
+def triage(
+    installation: Installation, name: str, instance: datetime, cluster: str | None = None, kind: str | None = None
+) -> Triage:
+    """Looks for the causes; entities of all colos count. Nothing is changed.
+
+    Args:
+        installation: Where.
+        name: Of a process, a feed, or a replication as lists call it.
+        instance: Its nominal time.
+        cluster: Where; None: on the only cluster that it is on.
+        kind: process or feed, where both have that name.
+
+    Raises:
+        UnknownEntityError, UnknownInstanceError: as :func:`find_subject`.
+        DeniedError: its ``acl`` lets only others read it.
+    """
+    store, now = installation.all_entities, installation.settings.now()
+    subject = find_subject(store, name, instance, cluster, kind)
+    require_readable(installation, "triage", [subject.entity])
+    ledger = installation.ledger
+    ledger.catch_up()
+    with ledger.engine.begin() as connection:
+        search = Search(store, TriageAnswers(connection, store, installation.settings, ledger.instance, now), now)
+        if subject.workload is not None:
+            work = Work(subject.name, subject.cluster, instance)
+            search.run([work], [])
+            return Triage(causes_of(search, work))
+        data = Data(subject.name, subject.cluster, instance)
+        search.run([], [data])
+        return Triage(causes_of(search, data))
+
+
+def _data(one: Cause) -> dict[str, Any]:
+    record = one.record
+    run = record and (record.queued_run or record.run_id)
+    return {
+        "entity": one.name,
+        "kind": one.kind,
+        "cluster": one.cluster,
+        "instance": one.first and format_instant(one.first),
+        "state": one.state,
+        "reason": one.reason and one.reason.as_data(),
+        "attempt": record.attempt if record else 0,
+        "run": run,
+        "started": record and record.started and record.started.isoformat(),
+        "ended": record and record.ended and record.ended.isoformat(),
+        "definition": None,
+        "fix": one.fix,
+        "equal": {"count": one.count, "last": format_instant(one.last)} if one.count > 1 and one.last else None,
+        "between": one.between,
+        "more": one.more,
+        "told_above": one.is_told,
+        "causes": [_data(cause) for cause in one.causes],
+    }
