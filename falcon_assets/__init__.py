@@ -25,10 +25,10 @@ def build_definitions(path: str | Path | None = None) -> Definitions:
 
     They bring assets ``[cluster, feed]``, jobs, schedules and sensors whose names begin with that of a cluster or a
     pipeline, and a resource ``spark__<cluster>`` for each cluster: what has the same key or name on both sides is an
-    error of Dagster. They bring neither an executor nor loggers: their jobs execute in one process each, everything
-    else as you say. Where the folder is that of FALCON_ENTITY_DEFS, on which commands work, the job
-    ``falcon_entity_operation`` comes along, which does what they do. History must be on PostgreSQL, see ``storage`` in
-    ``dagster.yaml``.
+    error of Dagster. Where the folder is that of FALCON_ENTITY_DEFS, on which commands work, the jobs
+    ``falcon_entity_operation`` and ``falcon_instance_operation`` come along, which do what commands do. They bring
+    neither an executor nor loggers: their jobs execute in one process each, everything else as you say. History must
+    be on PostgreSQL, see ``storage`` in ``dagster.yaml``.
 
     Args:
         path: The folder, with any number of YAML files at any depth; omitted: FALCON_ENTITY_DEFS. The other settings
@@ -44,6 +44,7 @@ def build_definitions(path: str | Path | None = None) -> Definitions:
 
     from falcon_assets.catalog.store import load_entities
     from falcon_assets.jobs.entity_operation import falcon_entity_operation
+    from falcon_assets.jobs.instance_operation import falcon_instance_operation
     from falcon_assets.orchestration.code_location import definitions_of
     from falcon_assets.settings import load_settings
 
@@ -52,7 +53,7 @@ def build_definitions(path: str | Path | None = None) -> Definitions:
     built = definitions_of(load_entities(root).in_colo(settings.colo), settings)
     if root.resolve() != settings.entity_defs.resolve():
         return built
-    return Definitions.merge(built, Definitions(jobs=[falcon_entity_operation]))
+    return Definitions.merge(built, Definitions(jobs=[falcon_entity_operation, falcon_instance_operation]))
 
 
 def __getattr__(name: str) -> Any:

@@ -158,10 +158,10 @@ def test_the_folder_is_a_path_as_anybody_writes_it(folder: Path, monkeypatch: py
     assert keys(falcon_assets.build_definitions()) == expected
 
 
+@pytest.mark.parametrize("name", ["falcon_entity_operation", "falcon_instance_operation"])
 def test_where_commands_work_on_the_folder_a_job_does_what_they_do(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
+    folder: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
-    name = "falcon_entity_operation"
     assert not falcon_assets.build_definitions(folder).get_repository_def().has_job(name)
     monkeypatch.setenv("FALCON_ENTITY_DEFS", str(folder))
     assert falcon_assets.build_definitions(folder).get_repository_def().has_job(name)

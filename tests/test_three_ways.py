@@ -2,62 +2,37 @@
 
 from __future__ import annotations
 
-import json
 import shutil
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import dagster as dg
 import pytest
-from click.testing import CliRunner
-from sqlalchemy import Engine, Table, create_engine, select
+from sqlalchemy import Engine, create_engine
 
-from falcon_assets.cli.main import falcon
-from falcon_assets.errors import FalconError
-from falcon_assets.jobs.entity_operation import falcon_entity_operation
-from falcon_assets.ledger.tables import AUDIT, DEFINITION_VERSIONS, ENTITY_STATUS
+from falcon_assets.ledger.tables import AUDIT, DEFINITION_VERSIONS, ENTITY_STATUS, PROCESS_INSTANCES, RERUNS
 from falcon_assets.ledger.upgrade import upgrade
-from falcon_assets.operations.entities.changing import delete, submit, submit_and_schedule, update
-from falcon_assets.operations.entities.results import OperationResult, Request
-from falcon_assets.operations.entities.status import resume_entities, schedule_entities, suspend_entities
-from falcon_assets.operations.entities.versions import restore_entity
-from falcon_assets.operations.installation import Installation, open_installation
+from falcon_assets.ledger.upsert import upsert
 from falcon_assets.settings import Settings
 from tests.ledger.histories import empty
+from tests.operations.ledger_rows import process_row
 from tests.operations.trees import BACKUP, DELAYS, HOURLY, PRIMARY, RAW, content, written
+from tests.three_ways import Case, Outcome, by_api, by_command, by_job, column, in_job, rows
 
 OTHERS = "acl: {owner: nobody, permission: '0700'}\n"
+PRIVATE = HOURLY.replace("name: hourly", "name: private").partition("outputs:")[0] + (
+    "workflow: {engine: spark-sql, path: hourly.sql}\n" + OTHERS
+)
 SHORTER = RAW.replace("days(90)", "days(80)")
-
-
-@dataclass(frozen=True)
-class Case:
-    """An operation on entities.
-
-    Attributes:
-        operation: Its name.
-        given: What is named, or the names of files.
-        result: What the audit says of it; None: it is not written down.
-        says: What the refusal says; empty: it is done.
-        options: What is asked for besides.
-        files: What is in the files.
-        before: What was done before.
-    """
-
-    operation: str
-    given: tuple[str, ...]
-    result: str | None = "done"
-    says: str = ""
-    options: Mapping[str, Any] = field(default_factory=dict)
-    files: Mapping[str, str] = field(default_factory=dict)
-    before: tuple[str, ...] = ()
 
 
 NEW = {"new.yaml": RAW.replace("name: raw", "name: tides").replace("/raw/", "/tides/")}
 CHANGED = {"raw.yaml": SHORTER}
 WHY = {"reason": "it's\ntime"}
+DAY, LATER = "2013-01-01T00:00Z", "2013-01-01T07:00Z"
+STATES = ("FAILED", "SUCCEEDED", "TIMED_OUT", "RUNNING", "SUSPENDED", "KILLED", "WAITING")
+"""Of the first hours of the day; the hour after them has no row yet."""
 CASES = {
     "submit": Case("submit", ("new.yaml",), files=NEW, options=WHY),
     "submit again": Case("submit", ("new.yaml", "raw"), "unchanged", files=NEW, before=("submit", "new.yaml")),
@@ -86,83 +61,41 @@ CASES = {
     "resume": Case("resume", ("raw",), "unchanged", before=("schedule", "raw")),
     "restore": Case("restore", ("raw",), files=CHANGED, before=("update", "raw.yaml"), options={"version": 1}),
     "restore what is not there": Case("restore", ("raw",), "failed", options={"version": 9}),
+    "rerun": Case("rerun", ("hourly",), options={"start": "2013-01-01T00:00Z", **WHY}, noun="instance"),
+    "rerun what succeeded": Case(
+        "rerun", ("hourly",), "unchanged", options={"start": "2013-01-01T01:00Z"}, noun="instance"
+    ),
+    "rerun by force": Case(
+        "rerun", ("hourly",), options={"start": "2013-01-01T01:00Z", "force": True, "use_latest": True}, noun="instance"
+    ),
+    "rerun many": Case(
+        "rerun", ("hourly",), options={"status": ["TIMED_OUT", "KILLED"], "late": True}, noun="instance"
+    ),
+    "rerun what failed": Case(
+        "rerun", ("hourly",), options={"start": DAY, "end": LATER, "from_failed": True}, noun="instance"
+    ),
+    "rerun, only said": Case(
+        "rerun", ("hourly",), None, options={"start": DAY, "end": LATER, "dry_run": True}, noun="instance"
+    ),
+    "rerun what there is not": Case(
+        "rerun", ("hourly",), "failed", "has no instance", {"start": "2013-01-01T00:30Z"}, noun="instance"
+    ),
+    "rerun for others": Case(
+        "rerun", ("private",), "denied", "may not rerun instances of process 'private'", {"start": DAY}, noun="instance"
+    ),
+    "kill": Case("kill", ("hourly",), options={"start": DAY, "end": LATER, **WHY}, noun="instance"),
+    "kill what is over": Case("kill", ("hourly",), "unchanged", options={"start": DAY}, noun="instance"),
+    "kill for others": Case("kill", ("private",), "denied", "may not kill", {"start": DAY}, noun="instance"),
+    "suspend instances": Case("suspend", ("hourly",), options={"start": DAY, "end": LATER, **WHY}, noun="instance"),
+    "resume instances": Case("resume", ("hourly",), options={"status": ["SUSPENDED"]}, noun="instance"),
+    "resume, only said": Case(
+        "resume", ("hourly",), None, options={"status": ["SUSPENDED"], "dry_run": True}, noun="instance"
+    ),
 }
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """What an operation leaves behind."""
-
-    said: Any
-    audit: list[dict[str, Any]]
-    ledger: list[list[dict[str, Any]]]
-    tree: dict[str, bytes]
-
-
-API: Mapping[str, Callable[[Installation, Request], OperationResult]] = {
-    "submit": submit,
-    "update": update,
-    "delete": delete,
-    "submit-and-schedule": submit_and_schedule,
-    "schedule": schedule_entities,
-    "suspend": suspend_entities,
-    "resume": resume_entities,
-}
-
-
-def by_command(case: Case) -> Any:
-    options = {name: value for name, value in case.options.items() if name not in ("version", "dry_run")}
-    arguments = [*case.given, *([str(case.options["version"])] if "version" in case.options else [])]
-    flags = [part for name, value in options.items() for part in (f"--{name}", value)]
-    flags += ["--dry-run"] if case.options.get("dry_run") else []
-    result = CliRunner().invoke(falcon, ["entity", case.operation, *arguments, *flags, "--json"])
-    if isinstance(result.exception, FalconError):
-        return str(result.exception)
-    assert result.exit_code == 0, result.output
-    return json.loads(result.stdout)
-
-
-def by_api(case: Case) -> Any:
-    options = dict(case.options)
-    version = options.pop("version", None)
-    request = Request(case.given, **options)
-    with open_installation() as installation:
-        try:
-            if version is not None:
-                return restore_entity(installation, version, request).as_data()
-            return API[case.operation](installation, request).as_data()
-        except FalconError as error:
-            return str(error)
-
-
-def by_job(case: Case, instance: dg.DagsterInstance) -> Any:
-    return in_job(instance, operation=case.operation, names=list(case.given), **case.options)
-
-
-def in_job(instance: dg.DagsterInstance, **config: Any) -> Any:
-    """What comes of the job, or the sentence in which it is refused."""
-    done = falcon_entity_operation.execute_in_process(
-        {"ops": {"entity_operation": {"config": config}}}, instance=instance, raise_on_error=False
-    )
-    if not done.success:
-        failure = next(one for one in done.all_events if one.is_step_failure).step_failure_data
-        assert failure.user_failure_data is not None, failure.error
-        return failure.user_failure_data.description
-    (output,) = (one for one in done.all_events if one.event_type is dg.DagsterEventType.STEP_OUTPUT)
-    return output.step_output_data.metadata["result"].value
-
-
-def rows(engine: Engine, table: Table, *but: str) -> list[dict[str, Any]]:
-    columns = [column for column in table.columns if column.name not in but]
-    with engine.connect() as connection:
-        found = [dict(row._mapping) for row in connection.execute(select(*columns))]
-    return sorted(found, key=str)
-
-
-def column(engine: Engine, table: Table, name: str) -> list[Any]:
-    """In the order in which the rows were written."""
-    with engine.connect() as connection:
-        return list(connection.execute(select(table.c[name]).order_by(table.c.id)).scalars())
+INSTANCES = [
+    *(process_row("hourly", number, state, failures=9) for number, state in enumerate(STATES)),
+    process_row("private", 0, "FAILED", failures=9),
+]
 
 
 @pytest.fixture
@@ -184,9 +117,12 @@ def outcome(
     def done(case: Case, way: str) -> Outcome:
         root = settings.entity_defs
         shutil.rmtree(root, ignore_errors=True)
-        written(root, a=PRIMARY, b=BACKUP, c=RAW, d=DELAYS + OTHERS, e=HOURLY)
+        written(root, a=PRIMARY, b=BACKUP, c=RAW, d=DELAYS + OTHERS, e=HOURLY, f=PRIVATE)
         (root / "hourly.sql").write_text("SELECT 1")
+        instance.wipe()
         empty(engine)
+        with engine.begin() as connection:
+            upsert(connection, PROCESS_INSTANCES, INSTANCES)
         given = tmp_path / "given"
         given.mkdir(exist_ok=True)
         for name, text in case.files.items():
@@ -194,11 +130,12 @@ def outcome(
         monkeypatch.chdir(given)
         if case.before:
             by_api(Case(case.before[0], case.before[1:]))
-        said = {"cli": by_command, "api": by_api, "job": lambda one: by_job(one, instance)}[way](case)
+        said: Any = {"cli": by_command, "api": by_api, "job": lambda one: by_job(one, instance)}[way](case)
         ways = column(engine, AUDIT, "way")
         assert ways[len(ways) - (case.result is not None) :] == [way] * (case.result is not None)
         audit = rows(engine, AUDIT, "id", "recorded", "way")
-        ledger = [rows(engine, table) for table in (ENTITY_STATUS, DEFINITION_VERSIONS)]
+        ledger = [rows(engine, table) for table in (ENTITY_STATUS, DEFINITION_VERSIONS, RERUNS)]
+        ledger.append(rows(engine, PROCESS_INSTANCES, "event_id"))
         return Outcome(said, audit, ledger, content(root))
 
     return done
@@ -229,7 +166,7 @@ def test_a_job_takes_definitions_and_says_where_they_are_wrong(
     assert in_job(instance, operation="delete", definitions=text)["entities"][0]["action"] == "deleted"
 
 
-USAGE = {
+USAGE: dict[str, dict[str, Any]] = {
     "update needs names or definitions": {"operation": "update"},
     "suspend needs names": {"operation": "suspend"},
     "resume takes names, no definitions": {"operation": "resume", "names": ["raw"], "definitions": RAW},

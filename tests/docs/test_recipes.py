@@ -50,6 +50,7 @@ RECIPES = {
     "What became of a run",
     "Why a run failed",
     "Change entities",
+    "Run instances again",
     "What is recorded of a partition",
     "Which partitions are there",
     "pyspark",
@@ -298,6 +299,12 @@ def test_entities_are_changed_by_a_job(
     (entry,) = json.loads(told)["items"]
     assert (entry["operation"], entry["way"], entry["result"]) == ("schedule", "job", "done")
     assert entry["reason"] == "the report is back"
+
+
+def test_instances_are_run_again_by_a_job(graphql: Callable[..., Any], ended: Callable[[str], str]) -> None:
+    answer = graphql(query("Run instances again"))["launchRun"]
+    assert answer["__typename"] == "LaunchRunSuccess", answer
+    assert ended(answer["run"]["runId"]) == "SUCCESS"  # none has timed out
 
 
 def test_why_a_run_failed(launched: Launched, ended: Callable[[str], str], graphql: Callable[..., Any]) -> None:
