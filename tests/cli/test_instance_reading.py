@@ -134,3 +134,6 @@ def test_instances_of_feeds(call: Callable[..., Result]) -> None:
     counts = listed(call, "summary", "raw", "--type", "feed")["items"]
     assert [one["states"] for one in counts] == [{"MISSING": 6}] * 2
     assert listed(call, "search", "RA", "--type", "feed")["total"] == 12
+    one = ("dependency", "raw", "2013-01-01T01:00Z", "--type", "feed", "--cluster", "primary")
+    assert [reader["entity"] for reader in listed(call, *one)["will_read"]] == ["reader"]
+    assert "to be read by" in call(*one).output

@@ -32,7 +32,7 @@ from falcon_assets.operations.instances.query import (
     InstanceQuery,
 )
 
-_TYPE = click.option(
+TYPE = click.option(
     "--type",
     type=click.Choice(["process", "feed"]),
     default="process",
@@ -62,7 +62,7 @@ def query_of(**asked: Any) -> InstanceQuery:
 
 @click.command("list")
 @click.argument("name", required=False)
-@_TYPE
+@TYPE
 @which
 @keyset_options(FIELDS, ORDERS)
 def list_(as_json: bool, **asked: Any) -> None:
@@ -80,7 +80,7 @@ def list_(as_json: bool, **asked: Any) -> None:
 
 @click.command()
 @click.argument("name")
-@_TYPE
+@TYPE
 @which
 @keyset_options(FIELDS, ORDERS)
 def status(as_json: bool, **asked: Any) -> None:
@@ -107,7 +107,7 @@ def running(as_json: bool, filters: tuple[tuple[str, str], ...], **asked: Any) -
 
 @click.command()
 @click.argument("text")
-@_TYPE
+@TYPE
 @which
 @keyset_options(FIELDS, ORDERS)
 def search(as_json: bool, **asked: Any) -> None:
@@ -118,7 +118,7 @@ def search(as_json: bool, **asked: Any) -> None:
 
 @click.command()
 @click.argument("name", required=False)
-@_TYPE
+@TYPE
 @which
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
 def summary(as_json: bool, **asked: Any) -> None:

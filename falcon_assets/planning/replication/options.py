@@ -54,6 +54,11 @@ class ReplicationOptions:
             name for name, (field, _) in _KNOWN.items() if name.startswith("preserve") and getattr(self, field)
         )
 
+    def properties(self) -> dict[str, str]:
+        """The properties that say the same, without those that say nothing."""
+        found = {name: getattr(self, field) for name, (field, _) in _KNOWN.items()}
+        return {name: _text(value) for name, value in found.items() if value is not None}
+
 
 def replication_options(properties: Mapping[str, str]) -> ReplicationOptions:
     """The options that the properties of a feed declare; properties that have nothing to do with it are left alone.
@@ -103,6 +108,10 @@ def _flag(text: str) -> bool:
     if text not in ("true", "false"):
         raise ExpressionError(f'{text!r} is not legal: write "true" or "false"')
     return text == "true"
+
+
+def _text(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _order(text: str) -> Order:
