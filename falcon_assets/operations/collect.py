@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 from falcon_assets.catalog.store import EntityStore
 from falcon_assets.errors import StorageError, UnknownEntityError, UnknownInstanceError
@@ -14,6 +15,8 @@ from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.feed import Feed
 from falcon_assets.model.instant import format_instant
 from falcon_assets.operations.installation import Installation
+from falcon_assets.operations.instances.listing import all_instances
+from falcon_assets.operations.instances.query import InstanceQuery
 from falcon_assets.orchestration.coordination.landing_events import Landings
 from falcon_assets.orchestration.coordination.pushes import not_from_outside
 from falcon_assets.planning.instances.instance_paths import InstancePaths
@@ -21,6 +24,8 @@ from falcon_assets.planning.time.timeline import feed_timeline
 from falcon_assets.storage.feed_store import store_of
 from falcon_assets.storage.kinds.kind_of import kind_of
 from falcon_assets.storage.landing import Collected, collect
+
+_AT_ONCE = 10_000
 
 
 @dataclass(frozen=True)
@@ -42,6 +47,26 @@ class CollectedInstances:
     unchanged: tuple[datetime, ...]
     missing: tuple[tuple[datetime, str], ...]
     problem: str | None = None
+
+
+def collected_data(
+    installation: Installation, feed: str, first: datetime, last: datetime, found: Sequence[CollectedInstances]
+) -> dict[str, Any]:
+    """What ``--json`` prints: the instances as lists have them, and what became of each (``collected``)."""
+    items = []
+    for there in found:
+        done = dict.fromkeys((one.instance for one in there.new), "new")
+        done |= dict.fromkeys((one.instance for one in there.changed), "changed")
+        done |= dict.fromkeys(there.unchanged, "known")
+        why = dict(there.missing)
+        query = InstanceQuery(feed, "feed", start=first, end=last, cluster=there.cluster, limit=_AT_ONCE)
+        for one in all_instances(installation, query):
+            text, data = why.get(one.instance), one.as_data()
+            reason = {**(data["reason"] or {}), "text": text} if text else data["reason"]
+            result = done.get(one.instance, "missing" if text else "unread")
+            items.append({**data, "reason": reason, "collected": result})
+    problems = [{"cluster": one.cluster, "text": one.problem} for one in found if one.problem]
+    return {"items": items, "total": len(items), "next": None, "problems": problems}
 
 
 def collect_instances(

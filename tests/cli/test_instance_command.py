@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -113,4 +114,25 @@ def test_a_store_that_cannot_be_reached_is_said(monkeypatch: pytest.MonkeyPatch)
     done = collect("remote", "2012-03-01T00:00Z", "2012-03-01T01:00Z")
     assert done.exit_code == 1
     assert done.stderr.startswith("Error: remote on away: cluster 'away': cannot ")
+    said = collect("remote", "2012-03-01T00:00Z", "2012-03-01T01:00Z", "--json")
+    found = json.loads(said.stdout)
+    assert said.exit_code == 1
+    assert [one["collected"] for one in found["items"]] == ["unread", "unread"]
+    assert [one["cluster"] for one in found["problems"]] == ["away"]
     assert "secret" not in done.output
+
+
+def test_json_is_that_of_lists(raw: Path) -> None:
+    land(raw, 20)
+    land(raw, 21)
+    asked = ("raw", "2012-03-01T20:00Z", "2012-03-01T22:00Z", "--json")
+    first, second = json.loads(collect(*asked).stdout), json.loads(collect(*asked).stdout)
+    assert [(one["state"], one["collected"]) for one in first["items"]] == [
+        ("AVAILABLE", "new"),
+        ("AVAILABLE", "new"),
+        ("MISSING", "missing"),
+    ]
+    assert [one["collected"] for one in second["items"]] == ["known", "known", "missing"]
+    assert first["items"][0]["feed"]["bytes"] == 4
+    assert first["items"][2]["reason"] == {"kind": "not_landed", "text": f"there is nothing at {raw}/22"}
+    assert (first["total"], first["next"], first["problems"]) == (3, None, [])

@@ -8,10 +8,11 @@ from datetime import datetime
 
 import click
 
+from falcon_assets.cli.listing import print_json
 from falcon_assets.cli.parameters import INSTANT, require_order
 from falcon_assets.errors import count_of
 from falcon_assets.model.instant import format_instant
-from falcon_assets.operations.collect import CollectedInstances, collect_instances
+from falcon_assets.operations.collect import CollectedInstances, collect_instances, collected_data
 from falcon_assets.operations.installation import open_installation
 
 _SHOWN = 20
@@ -23,7 +24,8 @@ _SHOWN = 20
 @click.option("--start", type=INSTANT, required=True, help="The first to check (YYYY-MM-DDTHH:MMZ).")
 @click.option("--end", type=INSTANT, required=True, help="The last to check; it is included.")
 @click.option("--cluster", help="Only on that cluster.")
-def collect(feed: str, start: datetime, end: datetime, cluster: str | None) -> None:
+@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of lines.")
+def collect(feed: str, start: datetime, end: datetime, cluster: str | None, as_json: bool) -> None:
     """Find instances of FEED that landed from outside, however old they are, and record them now.
 
     Those that are recorded already are checked too; where their files changed, they are recorded as another version.
@@ -32,7 +34,9 @@ def collect(feed: str, start: datetime, end: datetime, cluster: str | None) -> N
     require_order(start, end)
     with open_installation() as installation:
         found = collect_instances(installation, feed, start, end, cluster)
-    for one in found:
+        if as_json:
+            print_json(collected_data(installation, feed, start, end, found))
+    for one in () if as_json else found:
         for line in _said(feed, one):
             click.echo(line)
     for one in found:

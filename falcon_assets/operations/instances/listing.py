@@ -67,6 +67,16 @@ def list_instances(installation: Installation, query: InstanceQuery) -> Instance
     return InstancePage(items, total, query.token(found[-1][0]) if more else None)
 
 
+def all_instances(installation: Installation, query: InstanceQuery) -> Iterator[InstanceInfo]:
+    """All of the instances that are asked for, part by part; raises as :func:`list_instances`."""
+    while True:
+        page = list_instances(installation, query)
+        yield from page.items
+        if page.next is None:
+            return
+        query = replace(query, after=page.next)
+
+
 def instance_status(installation: Installation, query: InstanceQuery) -> InstancePage:
     """The instances of an entity in a time, or the latest ones.
 
