@@ -43,6 +43,7 @@ def _as_dict(found: Explanation) -> dict[str, Any]:
         "process": found.process,
         "cluster": found.cluster,
         "instance": format_instant(found.instance),
+        "definition": found.definition,
         "inputs": [
             {
                 "name": one.name,
@@ -80,6 +81,9 @@ def _show(found: Explanation, console: Console) -> None:
     console.print(inputs)
     console.print(outputs if found.outputs else "Writes no feed: it is run for its effect.")
     console.print(told)
+    if found.definition is not None:
+        present = "" if found.definition == found.latest else f"; this is what the latest, {found.latest}, says"
+        console.print(f"It has version {found.definition} of the definition{present}.")
 
 
 def _table(title: str, *columns: str) -> Table:

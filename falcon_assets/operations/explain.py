@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 
+from sqlalchemy.exc import OperationalError
+
 from falcon_assets.catalog.store import EntityStore
-from falcon_assets.errors import UnknownEntityError
+from falcon_assets.errors import SettingsError, UnknownEntityError
+from falcon_assets.ledger.versions_of_instances import EntityVersions, versions_of
 from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.process import Process
 from falcon_assets.operations.installation import Installation
@@ -60,6 +64,8 @@ class Explanation:
         inputs: What it reads.
         outputs: What it writes.
         properties: The variables that the workflow is told; secrets are hidden.
+        definition: The version of the definition that it runs with; None: none is recorded, or nobody can say.
+        latest: The version that is explained here: the latest.
     """
 
     process: str
@@ -68,6 +74,8 @@ class Explanation:
     inputs: tuple[ExplainedInput, ...]
     outputs: tuple[ExplainedOutput, ...]
     properties: Mapping[str, str]
+    definition: int | None = None
+    latest: int | None = None
 
 
 def explain(installation: Installation, process: str, instance: datetime, cluster: str | None = None) -> Explanation:
@@ -115,7 +123,20 @@ def explain(installation: Installation, process: str, instance: datetime, cluste
         ExplainedOutput(one.name, one.feed.name, one.instance, files(one.feed).shown(one.path)) for one in plan.outputs
     )
     told = {key: _HIDDEN if is_secret(key) else value for key, value in plan.properties.items()}
-    return Explanation(process, where.name, plan.nominal, inputs, outputs, told)
+    versions = _versions(installation, process)
+    return Explanation(
+        process, where.name, plan.nominal, inputs, outputs, told, versions.of(plan.nominal), versions.present
+    )
+
+
+def _versions(installation: Installation, process: str) -> EntityVersions:
+    """The versions of the process; none where there is no database, or it is away: what is explained needs none."""
+    key = ("process", process)
+    if not (installation.settings.database_url or (installation.settings.home / "postgres").exists()):
+        return EntityVersions()
+    with suppress(SettingsError, OperationalError), installation.database.connect() as connection:
+        return versions_of(connection, [key]).get(key, EntityVersions())
+    return EntityVersions()
 
 
 def _cluster(entities: EntityStore, process: Process, name: str | None) -> Cluster:

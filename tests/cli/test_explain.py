@@ -2,12 +2,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from datetime import datetime, timezone
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
 
 from falcon_assets.cli.explain import explain
+from falcon_assets.ledger.tables import DEFINITION_VERSIONS, ENTITY_STATUS
+from falcon_assets.ledger.upsert import upsert
+from falcon_assets.orchestration.platform.open_ledger import ledger_engine
 from falcon_assets.settings import Settings
 
 ENTITIES = """
@@ -83,6 +87,7 @@ def test_json_says_everything(call: Callable[..., Result], settings: Settings) -
         "process": "roll-up",
         "cluster": "primary",
         "instance": "2013-01-02T00:00Z",
+        "definition": None,
         "inputs": [
             {
                 "name": "hours",
@@ -135,3 +140,21 @@ def test_what_is_no_instant_is_said(call: Callable[..., Result]) -> None:
     result = call("roll-up", "2013-01-02", "--cluster", "primary")
     said = "'2013-01-02' is not an instant: write YYYY-MM-DDTHH:MMZ (UTC), for example 2013-01-01T00:00Z"
     assert result.output.endswith(f"Error: Invalid value for 'INSTANCE': {said}\n")
+
+
+def test_the_version_of_the_definition_is_said(call: Callable[..., Result], settings: Settings) -> None:
+    open_engine = ledger_engine(settings)
+    said = {"text": "", "text_hash": "", "workflow_hash": None, "operation": "load", "actor": "", "reason": ""}
+    since = datetime(2013, 1, 3, tzinfo=timezone.utc)
+    with open_engine.begin() as connection:
+        rows = [
+            {"kind": "process", "name": "roll-up", "version": n, "since": since.replace(day=n), **said} for n in (3, 5)
+        ]
+        upsert(connection, DEFINITION_VERSIONS, rows)
+        status = {"kind": "process", "name": "roll-up", "status": "RUNNING", "commanded": True, "since": since}
+        upsert(connection, ENTITY_STATUS, [{**status, "scheduled_since": since}])
+    output = call("roll-up", "2013-01-02T00:00Z", "--cluster", "primary").output
+    assert "It has version 3 of the definition; this is what the latest, 5, says." in output
+    data = json.loads(call("roll-up", "2013-01-05T00:00Z", "--cluster", "primary", "--json").output)
+    assert data["definition"] == 5
+    open_engine.dispose()

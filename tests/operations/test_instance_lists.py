@@ -13,7 +13,13 @@ import pytest
 from sqlalchemy import delete
 
 from falcon_assets.errors import QueryError, UnknownEntityError, UnknownInstanceError
-from falcon_assets.ledger.tables import FEED_INSTANCES, METADATA, PROCESS_INSTANCES
+from falcon_assets.ledger.tables import (
+    DEFINITION_VERSIONS,
+    ENTITY_STATUS,
+    FEED_INSTANCES,
+    METADATA,
+    PROCESS_INSTANCES,
+)
 from falcon_assets.ledger.upsert import upsert
 from falcon_assets.model.instant import format_instant, parse_instant
 from falcon_assets.operations.installation import Installation
@@ -274,3 +280,24 @@ def test_a_next_of_another_list_is_refused(installation: Installation) -> None:
     for strange in ("x", "", "bnVsbA==", "ÿ", format_instant(START)):
         with pytest.raises(QueryError, match="is not what a list said as next"):
             list_instances(installation, InstanceQuery(after=strange))
+
+
+def test_each_instance_says_which_version_of_the_definition_it_has(installation: Installation) -> None:
+    land(installation, 0, 1, 2, 3, 4, 5)
+    versions = [("process", "make", 1, 0), ("process", "make", 2, 4), ("feed", "raw", 1, 0), ("feed", "raw", 2, 9)]
+    said = {"text": "", "text_hash": "", "workflow_hash": None, "operation": "load", "actor": "", "reason": ""}
+    rows = [dict(zip(("kind", "name", "version", "since"), one, strict=True)) | said for one in versions]
+    status = {"kind": "process", "name": "make", "status": "RUNNING", "commanded": True, "since": hour(1)}
+    with installation.ledger.engine.begin() as connection:
+        upsert(connection, DEFINITION_VERSIONS, [{**one, "since": hour(one["since"])} for one in rows])
+        upsert(connection, ENTITY_STATUS, [{**status, "scheduled_since": hour(1)}])
+    fill(
+        installation,
+        row("make", "primary", hour(0), "SUCCEEDED", run_id="run-0", started=hour(1), ended=hour(2), definition=7),
+        row("make", "primary", hour(1), "SUCCEEDED", run_id="run-1", started=hour(1), ended=hour(2)),
+        row("make", "primary", hour(2), "WAITING", definition=7),
+    )
+    made = list_instances(installation, InstanceQuery("make")).as_data()["items"]
+    assert [one["definition"] for one in made] == [7, None, 1, 1, 2, 2]
+    copied = list_instances(installation, InstanceQuery(COPY)).as_data()["items"]
+    assert {one["definition"] for one in copied} == {2}

@@ -14,6 +14,7 @@ from falcon_assets.ledger.process_rows import PROCESS_ROWS
 from falcon_assets.operations.entities.listing import Entity, list_entities
 from falcon_assets.operations.installation import Installation
 from falcon_assets.operations.instances.asked import asked_for
+from falcon_assets.operations.instances.definition import versions_for
 from falcon_assets.operations.instances.due import Asked
 from falcon_assets.operations.instances.feed_listing import feed_instances
 from falcon_assets.operations.instances.listing import process_info, to_run_again
@@ -87,7 +88,8 @@ def _latest_of(
     workloads = {(one.name, one.cluster): one for one in store.process_workloads}
     found = _latest(connection, PROCESS_ROWS, asked, number)
     again = to_run_again(connection, found)
-    return [process_info(workloads[key[:2]], key, record, waits=key in again) for key, record in found]
+    versions = versions_for(connection, (workloads[key[:2]] for key, _ in found))
+    return [process_info(workloads[key[:2]], key, record, versions, again=again.get(key)) for key, record in found]
 
 
 def _latest(

@@ -11,13 +11,16 @@ from typing import Any
 from sqlalchemy import Connection
 
 from falcon_assets.catalog.store import EntityStore
+from falcon_assets.catalog.stored_tree import Key as Entity
 from falcon_assets.errors import UnknownInstanceError
 from falcon_assets.ledger.instance_pages import FEED_ROWS, InstanceRows, Key
 from falcon_assets.ledger.process_rows import PROCESS_ROWS
 from falcon_assets.ledger.reruns import requests_at
+from falcon_assets.ledger.versions_of_instances import EntityVersions
 from falcon_assets.model.instant import format_instant
 from falcon_assets.operations.installation import Installation
 from falcon_assets.operations.instances.asked import asked_for, kind_of_workload
+from falcon_assets.operations.instances.definition import definition_of, versions_for
 from falcon_assets.operations.instances.due import counted, in_order
 from falcon_assets.operations.instances.feed_listing import feed_instances
 from falcon_assets.operations.instances.query import InstanceInfo, InstancePage, InstanceQuery, State
@@ -123,8 +126,10 @@ def _process_instances(
     again = to_run_again(connection, found)
     waiting = [(workloads[key[:2]], key[2]) for key, record in found if _waits(record) or key in again]
     reasons = waiting_reasons(installation, connection, store, waiting, now)
+    versions = versions_for(connection, (workload for workload, _ in waiting)) if waiting else {}
     return (
-        process_info(workloads[key[:2]], key, record, reasons.get(key), waits=key in again) for key, record in found
+        process_info(workloads[key[:2]], key, record, versions, reasons.get(key), again=again.get(key))
+        for key, record in found
     )
 
 
@@ -143,9 +148,10 @@ def process_info(
     workload: Workload,
     key: Key,
     record: InstanceRecord | None,
+    versions: Mapping[Entity, EntityVersions],
     reason: dict[str, Any] | None = None,
     *,
-    waits: bool = False,
+    again: RerunRequest | None = None,
 ) -> InstanceInfo:
     """What is said of an instance.
 
@@ -153,15 +159,18 @@ def process_info(
         workload: Of what.
         key: Which.
         record: What is known about it; None: no run was given it.
+        versions: Of what waits, the versions of its definition.
         reason: Why it waits; None: as it was recorded.
-        waits: Whether it waits for a rerun, whatever the record says.
+        again: The rerun that it waits for, whatever the record says.
     """
     entity, cluster, nominal = key
     kind = kind_of_workload(workload)
+    waits, latest = again is not None, again is not None and again.use_latest
+    definition = definition_of(workload, nominal, record, versions, waits=waits, use_latest=latest)
     if record is None:
-        return InstanceInfo(entity, kind, cluster, nominal, InstanceState.WAITING, reason)
+        return InstanceInfo(entity, kind, cluster, nominal, InstanceState.WAITING, reason, definition=definition)
     run = record.queued_run or record.run_id
-    told = (record.attempt, run, record.started, record.ended)
+    told = (record.attempt, run, record.started, record.ended, definition)
     state = InstanceState.WAITING if waits else record.state
     return InstanceInfo(entity, kind, cluster, nominal, state, reason or _recorded(record), *told)
 

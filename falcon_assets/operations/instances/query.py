@@ -131,6 +131,7 @@ class InstanceInfo:
         run: The run that carries it, or had it last.
         started: When it was started last, on the falcon clock.
         ended: When it ended last.
+        definition: The version of its definition that it ran with last, or will run with; None: none is recorded.
     """
 
     entity: str
@@ -143,6 +144,7 @@ class InstanceInfo:
     run: str | None = None
     started: datetime | None = None
     ended: datetime | None = None
+    definition: int | None = None
 
     def as_data(self) -> dict[str, Any]:
         """What ``--json`` prints."""
@@ -157,7 +159,7 @@ class InstanceInfo:
             "run": self.run,
             "started": self.started and self.started.isoformat(),
             "ended": self.ended and self.ended.isoformat(),
-            "definition": None,  # there are no versions of definitions yet
+            "definition": self.definition,
         }
 
 

@@ -109,4 +109,4 @@ def _request(one: Selected, options: RerunOptions, actor: str, reason: str, now:
 def _info(one: Selected, request: RerunRequest | None) -> InstanceInfo:
     if request is None:
         return one.info()
-    return one.info(RerunRequested(request.by, request.reason, None), waits=True)
+    return one.info(RerunRequested(request.by, request.reason, None), again=request)

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
 from sqlalchemy import Connection
 
 from falcon_assets.catalog.store import EntityStore
+from falcon_assets.catalog.stored_tree import Key as Entity
 from falcon_assets.errors import QueryError, UnknownInstanceError
 from falcon_assets.ledger.instance_pages import Key
 from falcon_assets.ledger.process_rows import PROCESS_ROWS
+from falcon_assets.ledger.versions_of_instances import EntityVersions
 from falcon_assets.model.instant import format_instant
 from falcon_assets.operations.acting import require_change
 from falcon_assets.operations.auditing import Audit
 from falcon_assets.operations.installation import Installation
 from falcon_assets.operations.instances.asked import asked_for
+from falcon_assets.operations.instances.definition import versions_for
 from falcon_assets.operations.instances.due import Asked, without_rows
 from falcon_assets.operations.instances.listing import process_info, to_run_again
 from falcon_assets.operations.instances.query import InstanceInfo, InstanceQuery
@@ -36,11 +39,13 @@ class Selected:
         workload: Of what.
         record: What is known about it.
         request: For which it is to run again and has not been given a run yet; None: it is not.
+        versions: Of the definition of the entity, by kind and name.
     """
 
     workload: Workload
     record: InstanceRecord
-    request: RerunRequest | None = None
+    request: RerunRequest | None
+    versions: Mapping[Entity, EntityVersions]
 
     @property
     def nominal(self) -> datetime:
@@ -52,16 +57,15 @@ class Selected:
         """Names it."""
         return self.workload.name, self.workload.cluster, self.nominal
 
-    def info(self, reason: Reason | None = None, *, waits: bool | None = None) -> InstanceInfo:
+    def info(self, reason: Reason | None = None, *, again: RerunRequest | None = None) -> InstanceInfo:
         """What is said of it.
 
         Args:
             reason: Why it is where it is; None: as it was recorded.
-            waits: Whether it waits for a rerun; None: where there is a request.
+            again: The rerun that it waits for; None: the one that it waited for before.
         """
-        waits = self.request is not None if waits is None else waits
         said = reason.as_data() if reason else None
-        return process_info(self.workload, self.key, self.record, said, waits=waits)
+        return process_info(self.workload, self.key, self.record, self.versions, said, again=again or self.request)
 
 
 def select_instances(
@@ -79,7 +83,8 @@ def select_instances(
     store = store_of(installation, query)
     workloads = {(one.name, one.cluster): one for one in store.workloads}
     asked = asked_for(connection, store, query, now)
-    found = [instance for one in asked for instance in _of(connection, one, query, workloads[one.key])]
+    versions = versions_for(connection, (workloads[one.key] for one in asked))
+    found = [instance for one in asked for instance in _of(connection, one, query, workloads[one.key], versions)]
     if query.alone and query.start and not found and query.states is None:
         raise UnknownInstanceError(f"{query.name} has no instance {format_instant(query.start)}")
     return sorted(found, key=lambda one: one.key)
@@ -108,15 +113,21 @@ def store_of(installation: Installation, query: InstanceQuery) -> EntityStore:
     return installation.all_entities.in_colo(query.colo) if query.colo else installation.entities
 
 
-def _of(connection: Connection, asked: Asked, query: InstanceQuery, workload: Workload) -> Iterator[Selected]:
+def _of(
+    connection: Connection,
+    asked: Asked,
+    query: InstanceQuery,
+    workload: Workload,
+    versions: Mapping[Entity, EntityVersions],
+) -> Iterator[Selected]:
     states = query.states
     rest: Asked | None = asked
     while rest:
         found = PROCESS_ROWS.first(connection, [rest.span], states, _CHUNK, by_time=False, descending=False)  # type: ignore[arg-type]
         again = to_run_again(connection, found)
-        yield from (Selected(workload, record, again.get(key)) for key, record in found)
+        yield from (Selected(workload, record, again.get(key), versions) for key, record in found)
         last = found[-1][0] if len(found) == _CHUNK else None
         rest = asked.cut(last, by_time=False, descending=False) if last else None
     if states is None or InstanceState.WAITING in states:
-        pending = without_rows(connection, PROCESS_ROWS, asked, {}, descending=False)
-        yield from (Selected(workload, InstanceRecord(key[2], InstanceState.WAITING)) for key, _ in pending)
+        for key, _ in without_rows(connection, PROCESS_ROWS, asked, {}, descending=False):
+            yield Selected(workload, InstanceRecord(key[2], InstanceState.WAITING), None, versions)

@@ -93,4 +93,4 @@ def _record(
 def _after(installation: Installation, chosen: Sequence[Selected]) -> list[Selected]:
     with installation.ledger.engine.connect() as connection:
         known = known_instances(connection, [one.key for one in chosen])
-    return [Selected(one.workload, known[one.key].record, known[one.key].waiting) for one in chosen]
+    return [Selected(one.workload, known[one.key].record, known[one.key].waiting, one.versions) for one in chosen]
