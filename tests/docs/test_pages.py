@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import re
+import subprocess
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
 from examples.flights.landing import land
+from falcon_assets import api
 from falcon_assets.catalog.store import load_entities
 from falcon_assets.model.instant import parse_instant
-from falcon_assets.settings import Settings
+from falcon_assets.settings import Settings, load_settings
 from tests.docs.pages import Block, page, run_blocks
 from tests.docs.programs import running
 from tests.examples.sandbox import copy_demo
@@ -42,6 +44,17 @@ RUN = {
     "docs/reference/entities.md": ["no problems"],
 }
 """Page -> some of what its commands print."""
+OPERATIONS = "docs/guides/operations-api.md"
+SHOWN = [
+    "12 entities",
+    "+frequency: hours(2)",
+    "True ['updated']",
+    "['raw-weather', 'raw-weather']",
+    "there is no file and no entity 'nothing'",
+    "may not act for 'somebody'",
+    "schedule denied",
+]
+"""Some of what its program prints."""
 LANDING = "Old data"
 DEPLOYMENT = "docs/guides/deployment.md"
 
@@ -64,6 +77,16 @@ def then(environ: dict[str, str]) -> dict[str, str]:
 def test_commands_of(name: str, project: Path, then: dict[str, str]) -> None:
     shown = run_blocks(page(name), project, then)
     assert [part for part in RUN[name] if part not in shown] == []
+
+
+def test_operations_from_python(project: Path, then: dict[str, str]) -> None:
+    blocks = page(OPERATIONS)
+    program = "\n".join(block.text for block in blocks)
+    own = {**then, "FALCON_SUPERUSERS": load_settings().user, "FALCON_WEBSERVER_URL": ""}
+    done = subprocess.run(["python", "-c", program], cwd=project, env=own, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert [part for part in SHOWN if part not in done.stdout] == []
+    assert [name for name in api.__all__ if not re.search(rf"\b{name}\b", program) and name != "Installation"] == []
 
 
 def test_old_data(project: Path, then: dict[str, str]) -> None:

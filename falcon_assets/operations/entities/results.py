@@ -60,7 +60,7 @@ class Request:
         definitions: Definitions in YAML, given besides.
     """
 
-    given: tuple[str, ...]
+    given: tuple[str, ...] = ()
     kind: str | None = None
     actor: str | None = None
     reason: str = ""

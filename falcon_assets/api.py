@@ -1,0 +1,71 @@
+"""The Python API: what the commands of ``falcon`` do, for programs.
+
+Each function takes an :class:`Installation`, and answers with what the command prints. What is refused is a
+:class:`FalconError` whose text is one sentence. Who acts, and who is written down, is the user of the operating system,
+or the ``actor`` of a request where FALCON_PROXY_USERS lets that user speak for others.
+"""
+
+from falcon_assets.errors import DeniedError, FalconError
+from falcon_assets.model.instant import parse_instant
+from falcon_assets.operations.admin.audit import list_audit
+from falcon_assets.operations.admin.status import installation_status
+from falcon_assets.operations.admin.version import installed_versions
+from falcon_assets.operations.entities.changing import delete, submit, submit_and_schedule, update
+from falcon_assets.operations.entities.dependencies import entity_dependencies
+from falcon_assets.operations.entities.listing import list_entities, show_entity
+from falcon_assets.operations.entities.lookup import lookup
+from falcon_assets.operations.entities.results import Request
+from falcon_assets.operations.entities.status import resume_entities, schedule_entities, suspend_entities
+from falcon_assets.operations.entities.summary import summarize_entities
+from falcon_assets.operations.entities.versions import entity_diff, entity_history, restore_entity
+from falcon_assets.operations.installation import Installation, open_installation
+from falcon_assets.operations.instances.commands import InstanceRequest
+from falcon_assets.operations.instances.details import instance_details
+from falcon_assets.operations.instances.listing import instance_status, list_instances, summarize_instances
+from falcon_assets.operations.instances.query import InstanceQuery
+from falcon_assets.operations.instances.rerunning import RerunOptions, rerun_instances
+from falcon_assets.operations.instances.stopping import kill_instances, resume_instances, suspend_instances
+from falcon_assets.operations.instances.triage import triage
+from falcon_assets.operations.instances.waiting import wait_for_instance
+from falcon_assets.operations.paging import Query
+
+__all__ = [
+    "DeniedError",
+    "FalconError",
+    "Installation",
+    "InstanceQuery",
+    "InstanceRequest",
+    "Query",
+    "Request",
+    "RerunOptions",
+    "delete",
+    "entity_dependencies",
+    "entity_diff",
+    "entity_history",
+    "installation_status",
+    "installed_versions",
+    "instance_details",
+    "instance_status",
+    "kill_instances",
+    "list_audit",
+    "list_entities",
+    "list_instances",
+    "lookup",
+    "open_installation",
+    "parse_instant",
+    "rerun_instances",
+    "restore_entity",
+    "resume_entities",
+    "resume_instances",
+    "schedule_entities",
+    "show_entity",
+    "submit",
+    "submit_and_schedule",
+    "summarize_entities",
+    "summarize_instances",
+    "suspend_entities",
+    "suspend_instances",
+    "triage",
+    "update",
+    "wait_for_instance",
+]
