@@ -284,3 +284,36 @@ def test_the_latest_of_a_feed(installed: Callable[[str], Installation]) -> None:
     fill(installation, FEED_INSTANCES, feed_row("made", "primary", hour(4)))
     found = instance_status(installation, latest(InstanceQuery("made", "feed", limit=2))).items
     assert [(one.instance, one.state.value) for one in found] == [(hour(5), "MISSING"), (hour(4), "AVAILABLE")]
+
+
+@pytest.mark.parametrize(
+    ("output", "start", "end", "missing", "pending"),
+    [
+        ("now(0,0)", 1, 99, {0, 1, 2, 3, 4, 5}, {6: "06:00"}),
+        ("now(-2,0)", 1, 99, {0, 1, 2, 3}, {4: "06:00", 5: "07:00"}),
+        ("now(2,0)", 0, 99, {0, 1, 2, 3, 4, 5}, {6: "06:00"}),
+        ("now(0,0)", 0, 3, {0, 1, 2, 3, 4, 5}, {}),
+        ("now(0,0)", 7, 99, set(), {0: "00:00", 5: "05:00", 7: "07:00"}),
+    ],
+    ids=["at once", "later", "before", "ended", "not begun"],
+)
+def test_what_a_process_writes_is_due_when_it_can_be_written(
+    installed: Callable[[str], Installation],
+    output: str,
+    start: int,
+    end: int,
+    missing: set[int],
+    pending: dict[int, str],
+) -> None:
+    text = ENTITIES.replace(
+        "2013-04-02T01:00Z, end: 2014-01-01T00:00Z", f"{format_instant(hour(start))}, end: {format_instant(hour(end))}"
+    )
+    installation = installed(text.replace('feed: made, instance: "now(0,0)"', f'feed: made, instance: "{output}"'))
+    query = InstanceQuery("made", "feed")
+    found = list_instances(installation, query).items
+    assert {(one.instance - START) // timedelta(hours=1) for one in found} == missing
+    assert {one.state for one in found} <= {FeedState.MISSING}
+    for number, until in pending.items():
+        (one,) = instance_status(installation, replace(query, start=hour(number))).items
+        assert one.reason
+        assert (one.state, one.reason["until"][11:16]) == (FeedState.PENDING, until)

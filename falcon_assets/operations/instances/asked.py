@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from sqlalchemy import Connection
 
@@ -13,11 +13,10 @@ from falcon_assets.ledger.queries import progress
 from falcon_assets.model.expression import nearest
 from falcon_assets.model.feed import Feed
 from falcon_assets.operations.instances.due import Asked
+from falcon_assets.operations.instances.feed_writers import due_of_feed
 from falcon_assets.operations.instances.query import InstanceQuery
 from falcon_assets.orchestration.coordination.cluster_snapshot import progress_key
 from falcon_assets.planning.instances.instance_record import FeedState, InstanceState
-from falcon_assets.planning.replication.targets import replicated_timeline
-from falcon_assets.planning.time.timeline import Timeline, feed_timeline
 from falcon_assets.planning.workloads.workload import Workload
 
 
@@ -38,14 +37,6 @@ def asked_for(connection: Connection, store: EntityStore, query: InstanceQuery, 
 def kind_of_workload(workload: Workload) -> str:
     """What its instances are instances of."""
     return "replication" if isinstance(workload.entity, Feed) else "process"
-
-
-def instances_of_feed(store: EntityStore, feed: Feed, cluster: str) -> tuple[Timeline, timedelta]:
-    """The instances that a feed is to have on a cluster, and how long after its time each is due."""
-    timeline, replications = feed_timeline(feed, cluster), store.replications_to(feed.name, cluster)
-    if not replications:
-        return timeline, timedelta()
-    return replicated_timeline(feed, cluster) or timeline, max(one.delay for one in replications)
 
 
 def _of_workloads(connection: Connection, store: EntityStore, query: InstanceQuery, now: datetime) -> list[Asked]:
@@ -69,8 +60,8 @@ def _of_feeds(store: EntityStore, query: InstanceQuery, now: datetime) -> list[A
     for name, cluster in places:
         if not _fits(query, "feed", cluster, name):
             continue
-        timeline, delay = instances_of_feed(store, store.feed(name), cluster)
-        span, due = _span(query, name, cluster, now), now - delay
+        timeline, due = due_of_feed(store, store.feed(name), cluster, now)
+        span = _span(query, name, cluster, now)
         is_due = not query.alone or span.first <= due
         without_row = FeedState.MISSING if is_due else FeedState.PENDING
         found.append(Asked("feed", timeline, span, timeline.start, due if is_due else span.last, without_row))

@@ -15,12 +15,12 @@ from falcon_assets.ledger.process_rows import PROCESS_ROWS
 from falcon_assets.model.instant import format_instant
 from falcon_assets.operations.installation import Installation
 from falcon_assets.operations.instances.asked import kind_of_workload
+from falcon_assets.operations.instances.feed_writers import writers_of
 from falcon_assets.operations.instances.listing import instance_status
 from falcon_assets.operations.instances.query import InstanceInfo, InstanceQuery
 from falcon_assets.planning.instances.instance_record import InstanceState
 from falcon_assets.planning.time.timeline import feed_timeline
 from falcon_assets.planning.windows.consumers import consumers
-from falcon_assets.planning.windows.input_windows import nominal_of_output
 from falcon_assets.planning.workloads.workload import Workload
 
 
@@ -106,7 +106,7 @@ def feed_instance_dependencies(
     where = _cluster(store, feed, cluster)
     (info,) = instance_status(installation, InstanceQuery(feed, "feed", start=instance, cluster=where)).items
     everywhere = installation.all_entities
-    writers = list(_writers(everywhere, feed, where, instance))
+    writers = writers_of(everywhere, everywhere.feed(feed), where, instance)
     keys = [(one.name, one.cluster, nominal) for one, nominal in writers]
     with installation.ledger.engine.connect() as connection:
         records = PROCESS_ROWS.some(connection, keys)
@@ -133,17 +133,6 @@ def _cluster(store: EntityStore, name: str, cluster: str | None) -> str:
     if cluster not in clusters:
         raise UnknownEntityError(f"feed {name!r} is not on cluster {cluster!r}; it is on: {', '.join(clusters)}")
     return cluster
-
-
-def _writers(store: EntityStore, name: str, cluster: str, instance: datetime) -> Iterator[tuple[Workload, datetime]]:
-    timeline = feed_timeline(store.feed(name), cluster)
-    for producer in store.producers(name, cluster):
-        output = next(one for one in producer.outputs if one.feed == name)
-        for nominal in nominal_of_output(output, producer.timeline, timeline, producer.timezone, instance):
-            yield producer, nominal
-    for replication in store.replications_to(name, cluster):
-        if replication.timeline.contains(instance):
-            yield replication, instance
 
 
 def _future(store: EntityStore, name: str, cluster: str, instance: datetime, known: set[Key]) -> Iterator[FutureReads]:

@@ -17,8 +17,8 @@ from falcon_assets.ledger.instance_pages import Key
 from falcon_assets.ledger.process_rows import PROCESS_ROWS
 from falcon_assets.ledger.reduce import FeedInstanceRow
 from falcon_assets.operations.installation import Installation
-from falcon_assets.operations.instances.asked import instances_of_feed
 from falcon_assets.operations.instances.feed_reasons import MissingReasons, RemovedByRetention
+from falcon_assets.operations.instances.feed_writers import due_at, due_of_feed
 from falcon_assets.operations.instances.query import InstanceInfo
 from falcon_assets.planning.instances.instance_paths import InstancePaths
 from falcon_assets.planning.instances.instance_record import FeedState, InstanceState
@@ -106,19 +106,20 @@ def feed_instances(
         return ReplicatedInstance(one.reads_on, one.cluster, state, versions.get(key))
 
     paths: dict[tuple[str, str], InstancePaths] = {}
+    until: dict[tuple[str, str], datetime] = {}
     for key, row in found:
         name, cluster, instance = key
         feed = store.feed(name)
         if (name, cluster) not in paths:
             paths[name, cluster] = InstancePaths(feed, store.clusters[cluster])
-        due = instance + instances_of_feed(store, feed, cluster)[1]
+            until[name, cluster] = due_of_feed(store, feed, cluster, now)[1]
         is_there = row is not None and row.state is FeedState.AVAILABLE
         state, reason, run = FeedState.MISSING, None, None
         if row is not None:
             state, run = row.state, row.run_id if is_there else row.evicted_by
             reason = None if is_there else _evicted(evictions.get(key))
-        elif due > now:
-            state, reason = FeedState.PENDING, TimePending(due).as_data()
+        elif instance > until[name, cluster]:
+            state, reason = FeedState.PENDING, TimePending(due_at(store, feed, cluster, instance)).as_data()
         else:
             reason = missing.of(key).as_data()
         yield FeedInstanceInfo(

@@ -13,11 +13,9 @@ from falcon_assets.ledger.collector_state import seen_incomplete
 from falcon_assets.ledger.instance_pages import Key
 from falcon_assets.ledger.process_rows import PROCESS_ROWS
 from falcon_assets.model.instant import format_instant
+from falcon_assets.operations.instances.feed_writers import writers_of
 from falcon_assets.planning.instances.instance_record import InstanceState
 from falcon_assets.planning.instances.reason import Reason
-from falcon_assets.planning.time.timeline import feed_timeline
-from falcon_assets.planning.windows.input_windows import nominal_of_output
-from falcon_assets.planning.workloads.process_workload import ProcessWorkload
 
 
 @dataclass(frozen=True)
@@ -122,15 +120,5 @@ class MissingReasons:
 
     def _maker(self, name: str, cluster: str, instance: datetime) -> Key | None:
         """The instance of a process or a replication that makes it; of several the last."""
-        for producer in self._store.producers(name, cluster):
-            nominals = self._nominals(producer, name, instance)
-            return (producer.name, cluster, nominals[-1]) if nominals else None
-        for one in self._store.replications_to(name, cluster):
-            if one.timeline.contains(instance):
-                return one.name, cluster, instance
-        return None
-
-    def _nominals(self, producer: ProcessWorkload, name: str, instance: datetime) -> list[datetime]:
-        timeline = feed_timeline(self._store.feed(name), producer.cluster)
-        output = next(one for one in producer.outputs if one.feed == name)
-        return nominal_of_output(output, producer.timeline, timeline, producer.timezone, instance)
+        writers = writers_of(self._store, self._store.feed(name), cluster, instance)
+        return (writers[-1][0].name, cluster, writers[-1][1]) if writers else None
