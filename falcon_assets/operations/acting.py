@@ -58,7 +58,9 @@ def require_change(who: Principal, operation: str, entities: Iterable[Owned]) ->
     Raises:
         DeniedError: some belong to others; the text names them.
     """
-    _require(who, operation, [one for one in entities if not may_change(one.acl, who)], "a superuser")
+    _require(
+        who, operation, [one for one in entities if not may_change(one.acl, who)], "a superuser (FALCON_SUPERUSERS)"
+    )
 
 
 def require_read(who: Principal, entities: Iterable[Owned]) -> None:
@@ -68,7 +70,7 @@ def require_read(who: Principal, entities: Iterable[Owned]) -> None:
         DeniedError: some may be read by others only; the text names them.
     """
     refused = [one for one in entities if not may_read(one.acl, who)]
-    _require(who, "read", refused, "a superuser, or have them let others read it (acl.permission)")
+    _require(who, "read", refused, "a superuser (FALCON_SUPERUSERS), or have them let others read it (acl.permission)")
 
 
 def _require(who: Principal, operation: str, refused: list[Owned], others: str) -> None:

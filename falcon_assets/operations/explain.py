@@ -14,6 +14,7 @@ from falcon_assets.errors import SettingsError, UnknownEntityError
 from falcon_assets.ledger.versions_of_instances import EntityVersions, versions_of
 from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.process import Process
+from falcon_assets.operations.auditing import require_readable
 from falcon_assets.operations.installation import Installation
 from falcon_assets.planning.instances.process_instance import plan_process_instance
 from falcon_assets.spark.endpoints.confs import is_secret
@@ -91,9 +92,11 @@ def explain(installation: Installation, process: str, instance: datetime, cluste
         UnknownEntityError: there is no such process, or it does not run there, or on several and none is named.
         UnknownInstanceError: the process has no such instance.
         StorageError: a store cannot be used.
+        DeniedError: the user may not read the process.
     """
     settings, entities = installation.settings, installation.entities
     entity = entities.process(process)
+    require_readable(installation, "explain", [entity])
     where = _cluster(entities, entity, cluster)
     files = StoresOf(where, settings.home, settings.environ)
     user = entity.acl.owner if entity.acl else settings.user

@@ -27,6 +27,8 @@ from falcon_assets.operations.entities.status import schedule_entities, suspend_
 from falcon_assets.operations.entities.stored import stored_definition
 from falcon_assets.operations.entities.versions import entity_diff, entity_history, restore_entity
 from falcon_assets.operations.installation import Installation
+from falcon_assets.operations.instances.listing import list_instances, summarize_instances
+from falcon_assets.operations.instances.query import InstanceQuery
 from falcon_assets.settings import load_settings
 from tests.ledger.histories import empty
 from tests.operations.trees import BACKUP, DELAYS, HOURLY, PRIMARY, RAW, content, request, written
@@ -79,7 +81,7 @@ By = Callable[..., Installation]
 def test_strangers_change_nothing_and_are_written_down(by: By, tmp_path: Path) -> None:
     bob, root = by("bob"), tmp_path / "defs"
     before = content(root)
-    says = r"^bob may not %s feed 'raw', which belongs to 'etl' and the group 'data': ask them, or a superuser$"
+    says = r"^bob may not %s feed 'raw', which belongs to 'etl' and the group 'data': ask them, or a superuser"
     with pytest.raises(DeniedError, match=says % "update"):
         update(bob, request(written(tmp_path / "new", a=PUBLIC.replace("days(90)", "days(80)"))))
     with pytest.raises(DeniedError, match=says % "delete"):
@@ -137,11 +139,18 @@ def test_what_may_not_be_read_is_left_out_or_refused(by: By, told: dict[str, str
     assert len(list_entities(etl).items) == len(list_entities(by("bob")).items) + 1
     assert "raw" not in json.dumps([one.name for one in list_entities(by("bob")).items])
     assert (len(lookup(etl, path).items), lookup(by("bob"), path).items) == (2, ())
-    says = "^bob may not read feed 'raw', which belongs to 'etl' and the group 'data': ask them, or a superuser, or "
+    says = "^bob may not read feed 'raw', which belongs to 'etl' and the group 'data': ask them, or a superuser"
     for read in (show_entity, stored_definition, entity_dependencies, entity_history, entity_diff):
         with pytest.raises(DeniedError, match=says):
             read(by("bob"), "raw")
         read(by("etl"), "raw")
+    everything = InstanceQuery(filters=(("entity", "raw"),), type="feed", limit=5)
+    for name in (None, "raw"):
+        assert len(list_instances(by("etl"), replace(everything, name=name)).items) == 5
+    assert list_instances(by("bob"), everything).items == ()
+    assert summarize_instances(by("bob"), everything) == []
+    with pytest.raises(DeniedError, match=says):
+        list_instances(by("bob"), replace(everything, name="raw"))
     with pytest.raises(DeniedError, match=says):
         restore_entity(bob, 1, request("raw", dry_run=True))
     assert {one[:2] for one in audited(bob) if one[3] == "denied"} == {
@@ -149,6 +158,7 @@ def test_what_may_not_be_read_is_left_out_or_refused(by: By, told: dict[str, str
         ("bob", "dependency"),
         ("bob", "history"),
         ("bob", "restore"),
+        ("bob", "instance list"),
     }
     (tmp_path / "defs" / "c.yaml").unlink()
     (tmp_path / "defs" / "d.yaml").unlink()

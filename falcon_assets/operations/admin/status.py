@@ -115,8 +115,8 @@ def _daemon(installation: Installation) -> str:
         seen = max((one.seen for one in dead if one.seen), default=None)
         when = f"last seen {seen.isoformat(timespec='seconds')}" if seen else "never seen"
         names = ", ".join(one.name for one in dead)
-        raise NotRunningError(f"{names} is not alive ({when}): start dagster-daemon or dagster dev")
-    return f"{', '.join(one.name for one in found)} is alive"
+        raise NotRunningError(f"not alive, {when}: {names}; start dagster-daemon or dagster dev")
+    return f"alive: {', '.join(one.name for one in found)}"
 
 
 def _webserver(url: str | None) -> list[Check]:

@@ -24,6 +24,7 @@ from falcon_assets.operations.instances.definition import definition_of, version
 from falcon_assets.operations.instances.due import counted, in_order
 from falcon_assets.operations.instances.feed_listing import feed_instances
 from falcon_assets.operations.instances.query import InstanceInfo, InstancePage, InstanceQuery, State
+from falcon_assets.operations.instances.readable import readable
 from falcon_assets.operations.instances.reasons import waiting_reasons
 from falcon_assets.planning.instances.instance_record import InstanceRecord, InstanceState, RerunRequest
 from falcon_assets.planning.rules.retries import waits_for_rerun
@@ -49,10 +50,11 @@ class InstanceCounts:
 
 
 def list_instances(installation: Installation, query: InstanceQuery) -> InstancePage:
-    """A part of the instances that are asked for.
+    """A part of the instances that are asked for, without those of entities that the user may not read.
 
     Raises:
         UnknownEntityError: the query names what is not there.
+        DeniedError: the query names what the user may not read.
         QueryError: it asks for a state, or a part, that there is not.
     """
     states, after, rows = query.states, query.after_key, rows_of(query)
@@ -60,7 +62,7 @@ def list_instances(installation: Installation, query: InstanceQuery) -> Instance
     now = installation.settings.now()
     installation.ledger.catch_up()
     with installation.ledger.engine.begin() as connection:
-        asked = asked_for(connection, store, query, now)
+        asked = readable(installation, store, query, asked_for(connection, store, query, now))
         total = sum(sum(numbers.values()) for numbers in counted(connection, rows, asked, states).values())
         cut = [part for one in asked if (part := one.cut(after, by_time=query.by_time, descending=query.descending))]
         found = list(islice(in_order(connection, rows, cut, query), query.limit + 1))
@@ -105,7 +107,7 @@ def summarize_instances(installation: Installation, query: InstanceQuery) -> lis
     store = installation.all_entities.in_colo(query.colo) if query.colo else installation.entities
     installation.ledger.catch_up()
     with installation.ledger.engine.begin() as connection:
-        asked = asked_for(connection, store, query, installation.settings.now())
+        asked = readable(installation, store, query, asked_for(connection, store, query, installation.settings.now()))
         found = counted(connection, rows_of(query), asked, query.states)
     return [InstanceCounts(one.key[0], one.kind, one.key[1], found.get(one.key, {})) for one in asked]
 
