@@ -21,6 +21,7 @@ ROOMS = [
     "durable",
     "garbage_collection",
     "deferred_signals",
+    "cancellation",
     "model",
     "planning",
     "shared_clock",

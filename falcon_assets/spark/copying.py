@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from pyspark.sql import SparkSession
 
 from falcon_assets.errors import StorageError
+from falcon_assets.spark.cancelling import cancellable_jobs
 from falcon_assets.spark.failures import SPARK_ERRORS, explain
 from falcon_assets.storage.copying.copy_progress import CopyProgress, ProgressReader
 from falcon_assets.storage.copying.copy_task import CopyJob, TaskSummary, run_task
@@ -53,7 +54,8 @@ def copy_instance(
 def _done(session: SparkSession, job: CopyJob, tasks: int) -> TaskSummary:
     numbers = session.range(0, tasks, 1, tasks)
     try:
-        rows = numbers.mapInArrow(partial(_run_tasks, job), "summary binary").collect()
+        with cancellable_jobs(session):
+            rows = numbers.mapInArrow(partial(_run_tasks, job), "summary binary").collect()
     except SPARK_ERRORS as error:
         raise StorageError(f"the copy failed in Spark: {explain(error)}") from None
     return TaskSummary.together([TaskSummary(**json.loads(row[0])) for row in rows])

@@ -8,7 +8,10 @@ import subprocess
 import threading
 from collections.abc import Mapping
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
+
+from falcon_assets.cancellation import current_cancellation
 
 _GRACE_SECONDS = 30
 """As Kubernetes has it: a JVM on a busy machine has been seen to need more than ten."""
@@ -20,7 +23,10 @@ _running: set[subprocess.Popen[bytes]] = set()
 def run_program(command: list[str], log: Path, environ: Mapping[str, str]) -> int:
     """Runs ``command`` in ``environ`` with all its output in ``log`` and gives its exit code, negative for a signal.
 
-    Should this thread be interrupted, the program and whatever it started end first.
+    Should this thread be interrupted, or what it computes be cancelled, the program and whatever it started end first.
+
+    Raises:
+        CancelledError: it was cancelled before the program started.
     """
     with os.fdopen(os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as output:
         child = subprocess.Popen(
@@ -34,7 +40,8 @@ def run_program(command: list[str], log: Path, environ: Mapping[str, str]) -> in
     with _lock:
         _running.add(child)
     try:
-        return child.wait()
+        with current_cancellation().ended_by(partial(_end, child)):
+            return child.wait()
     finally:  # also when this thread is interrupted
         _end(child)
         with _lock:

@@ -12,6 +12,7 @@ from typing import TypeAlias
 
 from pyspark.sql import SparkSession
 
+from falcon_assets.cancellation import current_cancellation
 from falcon_assets.engines.computing.run import run_workflow
 from falcon_assets.engines.computing.task import WorkflowTask
 from falcon_assets.errors import MissingInputsError, StorageError
@@ -148,6 +149,7 @@ class InstanceRunner:
         """Reads, computes and publishes; ``session`` is asked when Spark is needed.
 
         Raises:
+            CancelledError: it was cancelled before anything was published.
             WorkflowError: the workflow failed.
             StorageError: the outputs cannot be published.
         """
@@ -187,6 +189,7 @@ class InstanceRunner:
                     run_id=self.run_id,
                 )
             )
+            current_cancellation().make_final()  # what is half published is published
             outputs = tuple(
                 PublishedOutput(
                     output,

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TypeAlias
 
+from falcon_assets.cancellation import current_cancellation
 from falcon_assets.errors import MissingInputsError
 from falcon_assets.events.event_log import materialization, observation
 from falcon_assets.events.feed_instances import FeedInstanceAvailable
@@ -134,6 +135,7 @@ class _Copy:
             key = f"{route.feed.name} on {route.replication.cluster} at {format_instant(self.nominal)}"
             sources = [part.source for part in sources_of(route.parts, self.nominal)]
             parts = [to.copy_target(output, source) for source in sorted(sources, key=own.__ne__)]
+            current_cancellation().make_final()  # what is half published is published
             version = publish_if_complete(key, parts)
         late = tuple(replace(one, after=read.version) for one in self.late)
         versions = {**self._others(sources), own: read.version}

@@ -13,6 +13,7 @@ from typing import TypeAlias
 import dagster as dg
 from pyspark.sql import SparkSession
 
+from falcon_assets.cancellation import Cancellation
 from falcon_assets.engines.computing.programs import stop_programs
 from falcon_assets.errors import FalconError
 from falcon_assets.events.process_instances import InstanceChanged
@@ -23,8 +24,9 @@ from falcon_assets.orchestration.mapping import run_tags
 from falcon_assets.orchestration.mapping.partitions import instant_of_key, key_of
 from falcon_assets.orchestration.platform.interrupted_runs import interrupt, is_stopped
 from falcon_assets.orchestration.platform.open_ledger import Ledger
+from falcon_assets.orchestration.runs.commanded_stops import CommandedStops
 from falcon_assets.orchestration.runs.instance_claims import InstanceClaims, instance_claims
-from falcon_assets.orchestration.runs.instance_work import Done, InstanceWork
+from falcon_assets.orchestration.runs.instance_work import Done, InstanceWork, Prepared
 from falcon_assets.orchestration.runs.preparation import NotItsTurnError, Preparation, ahead, in_turn
 from falcon_assets.planning.instances.instance_record import InstanceState, LateChange
 from falcon_assets.planning.workloads.workload import Workload
@@ -38,7 +40,14 @@ class LeftAlone:
     why: str
 
 
-Outcome: TypeAlias = Done | Exception | LeftAlone | None
+@dataclass(frozen=True)
+class StoppedInstance:
+    """An instance that a command took from this run while it was computed; the command has said what it is now."""
+
+    why: str
+
+
+Outcome: TypeAlias = Done | Exception | LeftAlone | StoppedInstance | None
 """What an instance came to; None: it starts."""
 Said: TypeAlias = "SimpleQueue[tuple[datetime, Outcome]]"
 """What the instances of a run say, in the order in which they do."""
@@ -64,7 +73,8 @@ class WorkloadExecution:
         """Runs every instance of the run's partitions, ``parallel`` at a time, and records each as it is published.
 
         Raises:
-            dagster.Failure: one or more instances failed; names them and why. The others are done.
+            dagster.Failure: one or more instances failed; names them and why. The others are done. Or commands stopped
+                all of them: nothing was made, and it must not look like a success.
         """
         ledger = self.open_ledger(context.instance)
         with instance_claims(context, ledger, self.workload.name, self.workload.cluster) as claims:
@@ -92,11 +102,15 @@ class WorkloadExecution:
             self._record_state(context, work, nominal, InstanceState.FAILED, reason)
         said: Said = SimpleQueue()
         running: set[datetime] = set()
+        stopped: dict[datetime, str] = {}
         try:
-            for nominal, outcome in self._outcomes(ready, session, slots, said, claims):
-                self._hear(context, work, nominal, outcome, running, failures)
-                if outcome is not None:
-                    claims.release(nominal)
+            with CommandedStops(claims, ready) as stops:
+                for nominal, outcome in self._outcomes(ready, session, slots, said, claims, stops):
+                    self._hear(context, work, nominal, outcome, running, failures)
+                    if isinstance(outcome, StoppedInstance):
+                        stopped[nominal] = outcome.why
+                    if outcome is not None:
+                        claims.release(nominal)
         except BaseException as error:
             if not isinstance(error, Exception):
                 interrupt(context.instance, context.run_id, "the process of the run was asked to end")
@@ -106,6 +120,8 @@ class WorkloadExecution:
             context.log.error(f"{self.workload.name} {format_instant(nominal)}: {reason}")
         if failures:
             raise dg.Failure(description=_summary(self.workload.name, failures, len(nominals)))
+        if stopped and len(stopped) == len(nominals):
+            raise dg.Failure(description=_summary(self.workload.name, stopped, len(nominals), "stopped"))
 
     def _nominals(self, keys: Sequence[str]) -> list[datetime]:
         """The nominal times behind the partition keys, in the order in which they run."""
@@ -146,18 +162,20 @@ class WorkloadExecution:
         slots: int,
         said: Said,
         claims: InstanceClaims,
+        stops: CommandedStops,
     ) -> Iterator[tuple[datetime, Outcome]]:
         """Starts (None), results and failures as they come; nothing is started once the run is interrupted."""
 
         def work(nominal: datetime, prepare: Preparation) -> None:
             try:
-                why = claims.take(nominal)
+                why = claims.take(nominal) or stops.why_not(nominal)
                 if why is not None:
                     said.put((nominal, LeftAlone(why)))
                     return
                 prepared = prepare()
                 said.put((nominal, None))
-                said.put((nominal, prepared.run(session)))
+                with stops.computing(nominal) as cancellation:
+                    said.put((nominal, _result(prepared, session, cancellation)))
             except NotItsTurnError as error:
                 said.put((nominal, LeftAlone(str(error))))
             except Exception as error:
@@ -201,6 +219,9 @@ class WorkloadExecution:
         if isinstance(outcome, LeftAlone):
             context.log.info(f"{self.workload.name} {format_instant(nominal)} is left alone: {outcome.why}")
             return
+        if isinstance(outcome, StoppedInstance):
+            context.log.warning(f"{self.workload.name} {format_instant(nominal)} was stopped: {outcome.why}")
+            return
         if not isinstance(outcome, Exception):
             self._record(context, work, outcome)
             return
@@ -221,7 +242,7 @@ class WorkloadExecution:
         """Says of every instance how the interruption left it: those that were published nevertheless are done."""
         while not said.empty():
             nominal, outcome = said.get()
-            if not (outcome is None or isinstance(outcome, LeftAlone | Exception)):
+            if not (outcome is None or isinstance(outcome, LeftAlone | StoppedInstance | Exception)):
                 self._hear(context, work, nominal, outcome, running, failures)
         if is_stopped(context.instance.get_run_by_id(context.run_id)):
             return  # and with it its instances: the ledger knows from the end of the run
@@ -256,6 +277,18 @@ def _together(asked: Iterable[LateChange], newer: Iterable[LateChange]) -> tuple
     return tuple({(one.input, one.feed, one.instance): one for one in (*asked, *newer)}.values())
 
 
-def _summary(workload: str, failures: dict[datetime, str], total: int) -> str:
-    lines = [f"{format_instant(nominal)}: {reason}" for nominal, reason in sorted(failures.items())]
-    return "\n".join([f"{len(failures)} of {total} instance(s) of {workload} failed:", *lines])
+def _result(
+    prepared: Prepared, session: Callable[[], SparkSession], cancellation: Cancellation
+) -> Done | StoppedInstance:
+    """What an instance came to; whatever it says once it is cancelled is because of that."""
+    try:
+        return prepared.run(session)
+    except Exception:
+        if cancellation.why is None:
+            raise
+        return StoppedInstance(cancellation.why)
+
+
+def _summary(workload: str, reasons: dict[datetime, str], total: int, ended: str = "failed") -> str:
+    lines = [f"{format_instant(nominal)}: {reason}" for nominal, reason in sorted(reasons.items())]
+    return "\n".join([f"{len(reasons)} of {total} instance(s) of {workload} {ended}:", *lines])

@@ -17,6 +17,7 @@ from pyspark.sql import SparkSession
 
 from falcon_assets.errors import WorkflowError
 from falcon_assets.model.cluster import Cluster
+from falcon_assets.spark.cancelling import cancellable_jobs, ended_quietly
 from falcon_assets.spark.connect_server.server_state import authenticated
 from falcon_assets.spark.endpoints.confs import is_connect, is_secret, session_confs, without_secrets
 from falcon_assets.spark.endpoints.connect import (
@@ -121,16 +122,19 @@ interrupt_sessions = _process.interrupt
 def isolated(session: SparkSession) -> Iterator[SparkSession]:
     """A child of ``session`` with its own temporary views, functions and settings, for one process instance.
 
+    What it computes ends where that is cancelled.
+
     Raises:
+        CancelledError: it is cancelled already.
         WorkflowError: the server or the cluster behind it does not answer any more.
     """
     if is_classic(session):
         child = session.newSession()  # about 2 ms; the JVM's garbage collection takes it away
         watch = _watch_of(session)
-        with watch.watching(child) if watch else nullcontext():
+        with watch.watching(child) if watch else nullcontext(), cancellable_jobs(session):
             yield child
         return
-    with connect_child(session) as child:
+    with connect_child(session) as child, ended_quietly(child.interruptAll):
         yield child
 
 
