@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from rich.console import Console
+from rich.table import Table
 
 _WIDE = 10_000
 
@@ -13,3 +14,19 @@ def console() -> Console:
     if not made.is_terminal:
         made.width = _WIDE
     return made
+
+
+def print_table(table: Table, on: Console | None = None) -> None:
+    """Prints the table; where a terminal is too narrow for its words, the values of each row one below the other."""
+    target = on or console()
+    least = target.measure(table, options=target.options.update(max_width=_WIDE)).minimum
+    if least <= target.width:
+        target.print(table)
+        return
+    names = [str(column.header) for column in table.columns]
+    widest = max(map(len, names))
+    for row in zip(*(column.cells for column in table.columns), strict=True):
+        for name, value in zip(names, row, strict=True):
+            if value:
+                target.print(f"[bold]{name:<{widest}}[/]  {value}")
+        target.print()

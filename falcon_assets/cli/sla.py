@@ -8,7 +8,7 @@ import click
 from rich.markup import escape
 from rich.table import Table
 
-from falcon_assets.cli.console import console
+from falcon_assets.cli.console import print_table
 from falcon_assets.cli.entity.words import moment
 from falcon_assets.cli.listing import list_options, print_json, query_of, say_rest
 from falcon_assets.model.instant import format_instant
@@ -44,7 +44,7 @@ def alerts(
     for one in found.page.items:
         about = _about(one.level, one.entity, one.cluster, format_instant(one.instance))
         table.add_row(*about, moment(one.deadline), one.state.value, moment(one.cleared_at))
-    console().print(table)
+    print_table(table)
     say_rest(found.page)
     _say_evaluated(found)
 
@@ -68,7 +68,7 @@ def pending(
     for one in found.items:
         about = _about(one.deadline.level, one.deadline.entity, one.deadline.cluster, format_instant(one.instance))
         table.add_row(*about, moment(one.at), str(timedelta(seconds=int(one.left.total_seconds()))))
-    console().print(table)
+    print_table(table)
     say_rest(found)
 
 

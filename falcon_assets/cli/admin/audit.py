@@ -6,7 +6,7 @@ import click
 from rich.markup import escape
 from rich.table import Table
 
-from falcon_assets.cli.console import console
+from falcon_assets.cli.console import print_table
 from falcon_assets.cli.entity.words import moment
 from falcon_assets.cli.listing import list_options, print_json, query_of, say_rest
 from falcon_assets.errors import count_of
@@ -45,7 +45,7 @@ def audit(
         why = " ".join(text for text in (one.reason, one.message and f"({one.message})") if text)
         what = (escape(_entities(one)), _instances(one))
         table.add_row(moment(one.at), escape(f"{who}, {one.way}"), one.operation, *what, result, escape(why))
-    console().print(table)
+    print_table(table)
     say_rest(found)
 
 

@@ -9,7 +9,7 @@ import click
 from rich.markup import escape
 from rich.table import Table
 
-from falcon_assets.cli.console import console
+from falcon_assets.cli.console import print_table
 from falcon_assets.cli.listing import print_json
 from falcon_assets.errors import count_of
 from falcon_assets.operations.admin.status import installation_status
@@ -54,7 +54,7 @@ def status(as_json: bool) -> None:
         table.add_column("how", overflow="fold")
         for one in found.checks:
             table.add_row(one.name, "[green]ok[/]" if one.ok else "[red]wrong[/]", escape(one.text))
-        console().print(table)
+        print_table(table)
         click.echo(f"clock: {found.now}")
         click.echo(f"colo: {found.colo or 'all'}")
         if found.entities is not None:

@@ -7,7 +7,7 @@ from rich.markup import escape
 from rich.table import Table
 from rich.tree import Tree
 
-from falcon_assets.cli.console import console
+from falcon_assets.cli.console import console, print_table
 from falcon_assets.cli.entity.words import KIND, commanded_or_declared, moment
 from falcon_assets.cli.listing import list_options, print_json, query_of, say_rest
 from falcon_assets.model.instant import format_instant
@@ -57,7 +57,7 @@ def list_(
         by = commanded_or_declared(one.commanded) if one.since else ""
         lists = (", ".join(one.clusters), ", ".join(one.pipelines), escape(one.owner or ""))
         table.add_row(one.kind, one.name, status, moment(one.since), by, *lists)
-    console().print(table)
+    print_table(table)
     say_rest(found)
 
 

@@ -8,7 +8,7 @@ import click
 from rich.markup import escape
 from rich.table import Table
 
-from falcon_assets.cli.console import console
+from falcon_assets.cli.console import print_table
 from falcon_assets.cli.listing import list_options, print_json, query_of, say_rest
 from falcon_assets.cli.states import colored
 from falcon_assets.model.instant import format_instant
@@ -54,5 +54,5 @@ def summary(
             states = " ".join(colored(instance.state.value) for instance in instances)
             entity = (one.entity.kind, escape(one.entity.name), one.entity.status)
             table.add_row(*entity, escape(where), latest, states or "none is due")
-    console().print(table)
+    print_table(table)
     say_rest(found)

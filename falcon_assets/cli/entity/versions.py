@@ -8,7 +8,7 @@ import click
 from rich.markup import escape
 from rich.table import Table
 
-from falcon_assets.cli.console import console
+from falcon_assets.cli.console import print_table
 from falcon_assets.cli.entity.changing import say_result
 from falcon_assets.cli.entity.words import KIND, moment
 from falcon_assets.cli.listing import print_json
@@ -39,7 +39,7 @@ def history(name: str, kind: str | None, as_json: bool) -> None:
     for one in found.versions:
         by = escape(one.actor), escape(one.reason), one.text_hash[:12] if one.text_hash else "deleted"
         table.add_row(str(one.version), moment(one.since), one.operation, *by)
-    console().print(table)
+    print_table(table)
     if not found.is_recorded:
         click.echo("the definition in the tree is another one: the next load of the code location records it")
 

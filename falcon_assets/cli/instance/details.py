@@ -10,7 +10,7 @@ import click
 from rich.markup import escape
 from rich.table import Table
 
-from falcon_assets.cli.console import console
+from falcon_assets.cli.console import print_table
 from falcon_assets.cli.instance.reading import TYPE
 from falcon_assets.cli.listing import print_json
 from falcon_assets.cli.parameters import INSTANT
@@ -49,7 +49,7 @@ def params(name: str, instance: datetime, cluster: str | None, as_json: bool) ->
     table.add_column("value", overflow="fold")
     for variable, value in found["params"].items():
         table.add_row(escape(variable), escape(value))
-    console().print(table)
+    print_table(table)
 
 
 @click.command()
@@ -69,7 +69,7 @@ def dependency(name: str, instance: datetime, cluster: str | None, type: str, as
     if as_json:
         print_json(found)
         return
-    console().print(_of_feed(found) if type == "feed" else _of_workload(found))
+    print_table(_of_feed(found) if type == "feed" else _of_workload(found))
 
 
 def _of_workload(found: Mapping[str, Any]) -> Table:

@@ -9,7 +9,7 @@ import click
 from rich.markup import escape
 from rich.table import Table
 
-from falcon_assets.cli.console import console
+from falcon_assets.cli.console import print_table
 from falcon_assets.cli.entity.words import moment
 from falcon_assets.cli.listing import keyset_options, print_json
 from falcon_assets.cli.parameters import INSTANT, require_order
@@ -75,7 +75,8 @@ def list_(as_json: bool, **asked: Any) -> None:
     Of several filters with one field any may fit, of different fields all must: --filter state=FAILED
     """
     with open_installation() as installation:
-        _show(list_instances(installation, query_of(**asked)), as_json=as_json)
+        query = query_of(**asked)
+        _show(list_instances(installation, query), query, as_json=as_json)
 
 
 @click.command()
@@ -89,7 +90,8 @@ def status(as_json: bool, **asked: Any) -> None:
     With --start alone it shows that one, which may lie in the future.
     """
     with open_installation() as installation:
-        _show(instance_status(installation, latest(query_of(**asked))), as_json=as_json)
+        query = latest(query_of(**asked))
+        _show(instance_status(installation, query), query, as_json=as_json)
 
 
 @click.command()
@@ -102,7 +104,8 @@ def running(as_json: bool, filters: tuple[tuple[str, str], ...], **asked: Any) -
         raise click.BadParameter("what is listed here is RUNNING", param_hint="--filter")
     wanted = (*filters, ("state", "RUNNING"))
     with open_installation() as installation:
-        _show(list_instances(installation, query_of(filters=wanted, **asked)), as_json=as_json)
+        query = query_of(filters=wanted, **asked)
+        _show(list_instances(installation, query), query, as_json=as_json)
 
 
 @click.command()
@@ -113,7 +116,8 @@ def running(as_json: bool, filters: tuple[tuple[str, str], ...], **asked: Any) -
 def search(as_json: bool, **asked: Any) -> None:
     """List the instances of processes and replications, or of feeds, that have TEXT in their name."""
     with open_installation() as installation:
-        _show(list_instances(installation, query_of(**asked)), as_json=as_json)
+        query = query_of(**asked)
+        _show(list_instances(installation, query), query, as_json=as_json)
 
 
 @click.command()
@@ -132,22 +136,25 @@ def summary(as_json: bool, **asked: Any) -> None:
     for one in found:
         for state, number in one.states.items():
             table.add_row(escape(one.entity), one.kind, one.cluster, colored(state.value), f"{number:,}")
-    console().print(table)
+    print_table(table)
 
 
-def _show(page: InstancePage, *, as_json: bool) -> None:
+def _show(page: InstancePage, query: InstanceQuery, *, as_json: bool) -> None:
     if as_json:
         print_json(page.as_data())
         return
-    of_feeds = any(isinstance(one, FeedInstanceInfo) for one in page.items)
-    told = ("files", "bytes", "landed", "expires", "replicated") if of_feeds else ("attempt", "started", "ended")
+    told = (
+        ("files", "bytes", "landed", "expires", "replicated")
+        if query.type == "feed"
+        else ("attempt", "started", "ended")
+    )
     table = _table("cluster", "instance", "state", *told)
     table.add_column("reason", overflow="fold")
     for one in page.items:
         reason = escape(one.reason["text"]) if one.reason else ""
         state, instant = colored(one.state.value), format_instant(one.instance)
         table.add_row(escape(one.entity), one.cluster, instant, state, *_told(one), reason)
-    console().print(table)
+    print_table(table)
     if page.next is not None:
         click.echo(f"{len(page.items)} of {count_of(page.total, 'instance')}; the next ones: --after {page.next}")
 

@@ -68,8 +68,8 @@ def _replication(entities: EntityStore, name: str, instance: datetime, cluster: 
     if not found:
         where = f"to cluster {cluster!r}" if cluster else "to a cluster"
         raise UnknownEntityError(
-            f"feed {name!r} is not replicated {where}: there are no instances to run; "
-            "for its own instances give --type feed"
+            f"feed {name!r} is not replicated {where}: there are no instances to run; for who deals with its own "
+            "instances: falcon instance dependency --type feed"
         )
     fitting = [one for one in found if one.timeline.contains(instance)] or found
     if len(fitting) > 1:

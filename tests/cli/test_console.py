@@ -1,0 +1,45 @@
+"""Tables on terminals of any width."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from falcon_assets.cli.console import print_table
+
+
+def shown(width: int) -> list[str]:
+    table = Table("entity")
+    table.add_column("instance", no_wrap=True)
+    table.add_column("reason", overflow="fold")
+    table.add_row("hourly-delays", "2013-01-01T00:00Z", escape("waits for [rows] and for much more"))
+    table.add_row("hourly-delays", "2013-01-01T01:00Z", "")
+    console = Console(file=io.StringIO(), width=width, soft_wrap=True)
+    print_table(table, console)
+    assert isinstance(console.file, io.StringIO)
+    return [line.rstrip() for line in console.file.getvalue().splitlines()]
+
+
+@pytest.mark.parametrize("width", [1, 20, 40])
+def test_a_narrow_terminal_gets_values_below_each_other(width: int) -> None:
+    assert shown(width) == [
+        "entity    hourly-delays",
+        "instance  2013-01-01T00:00Z",
+        "reason    waits for [rows] and for much more",
+        "",
+        "entity    hourly-delays",
+        "instance  2013-01-01T01:00Z",
+        "",
+    ]
+
+
+@pytest.mark.parametrize("width", [60, 200])
+def test_a_table_where_there_is_room(width: int) -> None:
+    lines = shown(width)
+    assert "hourly-delays" in lines[3]
+    assert "2013-01-01T00:00Z" in lines[3]
+    assert max(map(len, lines)) <= width
