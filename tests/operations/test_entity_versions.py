@@ -135,3 +135,66 @@ def test_without_a_database_definitions_change_all_the_same(tmp_path: Path) -> N
     falcon = installation_of(tmp_path)
     assert submit(falcon, request(written(tmp_path / "new", a=PRIMARY))).changed
     assert list(falcon.all_entities.clusters) == ["primary"]
+
+
+WITH_LIB = HOURLY.replace("path: hourly.sql}", "path: hourly.sql, lib: [libs]}")
+
+
+def test_workflow_files_are_compared_and_restored(falcon: Installation) -> None:
+    root = falcon.settings.entity_defs
+    (root / "libs").mkdir()
+    (root / "libs/a.jar").write_bytes(b"\0old")
+    (root / "libs/large.jar").write_bytes(b"x" * (1 << 21))
+    (root / "e.yaml").write_text(WITH_LIB)
+    update(falcon, request(written(root.parent / "one", a=SHORTER)))
+    before = content(root)
+    (root / "hourly.sql").write_text("SELECT 2")
+    (root / "libs/a.jar").write_bytes(b"\0new")
+    (root / "libs/large.jar").unlink()
+    update(falcon, request(written(root.parent / "two", a=RAW)))
+    assert [one for one, _, _ in versions(falcon, "hourly")] == [1, 2]
+    found = entity_diff(falcon, "hourly")
+    assert found.version == 1
+    assert "--- hourly version 1: hourly.sql\n+++ hourly.sql now\n@@ -1 +1 @@\n-SELECT 1\n+SELECT 2\n" in found.diff
+    assert "--- hourly version 1: libs/a.jar\n+++ libs/a.jar now\n(the content, which is not shown" in found.diff
+    assert "--- hourly version 1: libs/large.jar\n+++ /dev/null\n" in found.diff
+    changed = content(root)
+    dry = restore_entity(falcon, 1, request("hourly", dry_run=True))
+    assert dry.changed and "-SELECT 2\n+SELECT 1\n" in dry.diff
+    assert content(root) == changed
+    result = restore_entity(falcon, 1, request("hourly", reason="back"))
+    assert [(one.name, one.action) for one in result.entities] == [("hourly", "updated")]
+    assert content(root) == {**before, "c.yaml": changed["c.yaml"]}
+    assert versions(falcon, "hourly")[-1] == (3, "restore", "back")
+    assert entity_diff(falcon, "hourly", 1).diff == ""
+    assert not restore_entity(falcon, 1, request("hourly")).changed
+
+
+def test_what_was_deleted_with_its_workflow_is_there_again(falcon: Installation) -> None:
+    root = falcon.settings.entity_defs
+    before = content(root)["hourly.sql"]
+    delete(falcon, request("hourly"))
+    (root / "hourly.sql").unlink()
+    restore_entity(falcon, 1, request("hourly"))
+    assert content(root)["hourly.sql"] == before
+    assert list(falcon.all_entities.processes) == ["hourly"]
+
+
+def test_a_file_that_was_not_kept_stays_as_it_is_and_is_named(falcon: Installation) -> None:
+    root = falcon.settings.entity_defs
+    (root / "e.yaml").write_text(HOURLY.replace("path: hourly.sql", f"path: {root}/hourly.sql"))
+    update(falcon, request(written(root.parent / "one", a=SHORTER)))
+    (root / "e.yaml").write_text(HOURLY)
+    (warning,) = restore_entity(falcon, 1, request("hourly")).warnings
+    said = "it was not kept with version 1 (its path leads out of the folder of the definitions): it stays as it is"
+    assert warning.message == said
+    assert (root / "hourly.sql").read_text() == "SELECT 1"
+
+
+def test_what_is_in_the_way_of_a_workflow_is_named(falcon: Installation) -> None:
+    root = falcon.settings.entity_defs
+    update(falcon, request(written(root.parent / "one", a=SHORTER)))
+    (root / "hourly.sql").unlink()
+    (root / "hourly.sql").mkdir()
+    with pytest.raises(DefinitionStoreError, match="is no file of the tree: move it away"):
+        restore_entity(falcon, 1, request("hourly"))

@@ -11,14 +11,14 @@ import hashlib
 import json
 import logging
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
 from filelock import FileLock, Timeout
 
+from falcon_assets.catalog.yaml_files.file_changes import AnyChange
 from falcon_assets.durable import make_folders, sync
 from falcon_assets.errors import DefinitionStoreError
 
@@ -29,22 +29,8 @@ _JOURNAL = "journal.json"
 _CHANGED = "changed"
 _ATTEMPTS = 20
 _PATIENCE = 120.0
+_PART_BYTES = 1 << 20
 _LOG = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True)
-class FileChange:
-    """A file with another content.
-
-    Attributes:
-        path: Which file.
-        before: What is in it; None: it is not there.
-        after: What will be in it; None: it goes.
-    """
-
-    path: Path
-    before: bytes | None
-    after: bytes | None
 
 
 @contextmanager
@@ -65,7 +51,7 @@ def locked_tree(root: Path) -> Iterator[None]:
         raise _unwritable(root, error) from error
 
 
-def apply_changes(root: Path, changes: Sequence[FileChange], note: dict[str, Any]) -> None:
+def apply_changes(root: Path, changes: Sequence[AnyChange], note: dict[str, Any]) -> None:
     """Writes the changes, all of them whatever happens; the caller holds :func:`locked_tree`.
 
     Args:
@@ -80,17 +66,17 @@ def apply_changes(root: Path, changes: Sequence[FileChange], note: dict[str, Any
     files = [
         {
             "path": os.fsdecode(change.path.relative_to(root)),
-            "before": _hash(change.before),
-            "after": _hash(change.after),
+            "before": change.before_hash,
+            "after": change.after_hash,
         }
         for change in changes
     ]
     try:
         for number, change in enumerate(changes):
-            if change.after is not None:
-                _write(_staged(root, number), change.after, like=change.path)
+            if change.after_hash is not None:
+                _write(_staged(root, number), change.parts(), like=change.path)
         new = folder / f"{_JOURNAL}.new"
-        _write(new, json.dumps({**note, "files": files}, indent=2).encode(), like=None)
+        _write(new, [json.dumps({**note, "files": files}, indent=2).encode()], like=None)
         sync(folder)
         new.replace(folder / _JOURNAL)
         sync(folder)
@@ -179,9 +165,9 @@ def _own_folder(root: Path) -> None:
         ignore.write_text("*\n")
 
 
-def _write(path: Path, content: bytes, like: Path | None) -> None:
+def _write(path: Path, content: Iterable[bytes], like: Path | None) -> None:
     with path.open("wb") as file:
-        file.write(content)
+        file.writelines(content)
         if like is not None and like.exists():
             os.fchmod(file.fileno(), like.stat().st_mode & 0o777)
         file.flush()
@@ -192,15 +178,15 @@ def _staged(root: Path, number: int) -> Path:
     return root / FOLDER / f"new-{number}"
 
 
-def _hash(content: bytes | None) -> str | None:
-    return None if content is None else hashlib.sha256(content).hexdigest()
-
-
 def _hash_of(path: Path) -> str | None:
+    digest = hashlib.sha256()
     try:
-        return _hash(path.read_bytes())
+        with path.open("rb") as file:
+            while part := file.read(_PART_BYTES):
+                digest.update(part)
     except FileNotFoundError:
         return None
+    return digest.hexdigest()
 
 
 def _unwritable(root: Path, error: OSError) -> DefinitionStoreError:

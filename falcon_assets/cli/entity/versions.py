@@ -70,7 +70,7 @@ def diff(name: str, version: int | None, kind: str | None, as_json: bool) -> Non
 def restore(name: str, version: int, kind: str | None, reason: str, dry_run: bool, as_json: bool) -> None:
     """Give NAME the definition of VERSION again, as an update; what was deleted is submitted again.
 
-    Workflow files stay as they are. The whole tree must be valid, or nothing is written.
+    The files of its workflows get the content that they had then. The whole tree must be valid, or nothing is written.
     """
     with open_installation() as installation:
         result = restore_entity(installation, version, Request((name,), kind, None, reason, dry_run))

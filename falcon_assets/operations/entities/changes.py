@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import unified_diff
 from pathlib import Path
@@ -13,8 +13,8 @@ from falcon_assets.catalog.declared import KINDS, parse_documents
 from falcon_assets.catalog.stored_tree import Key, Stored, as_json, key_of, masked, text_of
 from falcon_assets.catalog.yaml_files.definition_files import MAX_BYTES, MAX_FILE_BYTES, MAX_FILES
 from falcon_assets.catalog.yaml_files.documents import Document, Files, shown_path
+from falcon_assets.catalog.yaml_files.file_changes import AnyChange, FileChange, FileCopy
 from falcon_assets.catalog.yaml_files.file_text import UnwritableError, normalised, rewritten
-from falcon_assets.catalog.yaml_files.journal import FileChange
 from falcon_assets.catalog.yaml_files.merging import canonical, has_comments, merged, said
 from falcon_assets.catalog.yaml_files.secrets import secret_values
 from falcon_assets.errors import (
@@ -45,7 +45,7 @@ class Plan:
     """
 
     entities: tuple[EntityChange, ...]
-    files: tuple[FileChange, ...] = ()
+    files: tuple[AnyChange, ...] = ()
     warnings: tuple[Problem, ...] = ()
 
     def diff(self) -> str:
@@ -53,8 +53,13 @@ class Plan:
         return "".join(_diff(change) for change in self.files)
 
 
-def plan_submit(stored: Stored, given: Stored) -> Plan:
+def plan_submit(stored: Stored, given: Stored, workflows: Collection[str] = ()) -> Plan:
     """Adds the entities of ``given``, each in a file of its own; those that are there with the same definition stay.
+
+    Args:
+        stored: What is there.
+        given: What is wanted.
+        workflows: Files of workflows that are about to be there, relative to the root.
 
     Raises:
         InvalidDefinitionsError: the tree would have problems.
@@ -65,7 +70,7 @@ def plan_submit(stored: Stored, given: Stored) -> Plan:
     if others:
         found = "; ".join(f"{_named(one)} is submitted already, with another definition" for one in others)
         raise DefinitionStoreError(f"{found}: use falcon entity update")
-    warnings = _checked(stored, wanted)
+    warnings = _checked(stored, wanted, workflows)
     taken, files, changes = set(stored.files.contents), [], []
     for (kind, name), document in wanted.items():
         path = free_path(stored.root, kind, name, taken)
@@ -76,11 +81,11 @@ def plan_submit(stored: Stored, given: Stored) -> Plan:
     return _plan(stored, [*changes, *unchanged], files, warnings)
 
 
-def plan_update(stored: Stored, given: Stored) -> Plan:
+def plan_update(stored: Stored, given: Stored, workflows: Collection[str] = ()) -> Plan:
     """Gives entities that are there the definitions of ``given``.
 
     A definition with comments takes the place of the old one as it is; one without leaves the comments, the order of
-    the keys and the layout of the old one as they are.
+    the keys and the layout of the old one as they are. The arguments are those of :func:`plan_submit`.
 
     Raises:
         InvalidDefinitionsError: the tree would have problems.
@@ -92,7 +97,7 @@ def plan_update(stored: Stored, given: Stored) -> Plan:
     if missing:
         found = "; ".join(f"there is no {kind} {name!r}{_nearest(stored, name)}" for kind, name in missing)
         raise UnknownEntityError(f"{found}: use falcon entity submit")
-    warnings = _checked(stored, wanted)
+    warnings = _checked(stored, wanted, workflows)
     texts: dict[Path, dict[int, str | None]] = {}
     changes = []
     for key, document in wanted.items():
@@ -182,24 +187,24 @@ def _is_same(stored: Stored, before: Document, given: Stored, document: Document
     return not has_comments(new) or new == _own_text(stored, before)
 
 
-def _checked(stored: Stored, wanted: Mapping[Key, Document]) -> tuple[Problem, ...]:
+def _checked(stored: Stored, wanted: Mapping[Key, Document], workflows: Collection[str]) -> tuple[Problem, ...]:
     """The warnings of the new definitions, where the whole tree has no problems with them."""
     if not wanted:
         return ()
     rest = [one for one in stored.files.documents if key_of(one) not in wanted]
-    found = _check(stored, rest, list(wanted.values()))
+    found = _check(stored, rest, list(wanted.values()), workflows)
     files = {document.file for document in wanted.values()}
     return sorted_problems(one for one in found if one.position.file in files)
 
 
-def _check(stored: Stored, rest: list[Document], new: list[Document]) -> list[Problem]:
+def _check(stored: Stored, rest: list[Document], new: list[Document], workflows: Collection[str] = ()) -> list[Problem]:
     """The warnings of the whole tree.
 
     Raises:
         InvalidDefinitionsError: it has problems.
     """
     files = Files([*rest, *new], list(stored.files.problems), set(stored.files.unread_names))
-    problems = problems_of(stored.root, files)
+    problems = problems_of(stored.root, files, workflows)
     if not all(problem.is_warning for problem in problems):
         raise InvalidDefinitionsError(problems)
     return problems
@@ -263,7 +268,9 @@ def _encoded(text: str, path: Path) -> bytes:
     return content
 
 
-def _diff(change: FileChange) -> str:
+def _diff(change: AnyChange) -> str:
+    if isinstance(change, FileCopy):
+        return change.diff(shown_path(change.path))
     before, after = (
         masked(text_of(content)) if content is not None else "" for content in (change.before, change.after)
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import unified_diff
 from pathlib import Path
 from typing import Any
@@ -12,12 +12,14 @@ from typing import Any
 from falcon_assets.catalog.stored_entity import StoredEntity
 from falcon_assets.catalog.stored_tree import Stored, has_hidden_values, masked, read_tree
 from falcon_assets.catalog.yaml_files.documents import Files, read_file
-from falcon_assets.errors import DefinitionStoreError, UnknownEntityError, printable
+from falcon_assets.catalog.yaml_files.file_changes import FileCopy, content_diff
+from falcon_assets.errors import DefinitionStoreError, Problem, UnknownEntityError, printable
 from falcon_assets.ledger.definition_versions import DefinitionVersion, definition_history, recorded_kinds
 from falcon_assets.operations.acting import acting, require_read
 from falcon_assets.operations.auditing import require_readable
 from falcon_assets.operations.entities.changes import Plan, plan_submit, plan_update
 from falcon_assets.operations.entities.changing import change
+from falcon_assets.operations.entities.old_workflows import old_workflows
 from falcon_assets.operations.entities.results import OperationResult, Request
 from falcon_assets.operations.installation import Installation
 
@@ -59,7 +61,7 @@ class VersionDiff:
         kind: Of the entity.
         name: Of the entity.
         version: The version.
-        diff: As a unified diff; empty: it does not.
+        diff: As a unified diff, of the files of its workflows too; empty: it does not.
     """
 
     kind: str
@@ -106,22 +108,26 @@ def entity_diff(
     Args:
         installation: Whose tree.
         name: Of the entity.
-        version: Its number; None: the last one with another text than the present one, else the latest.
+        version: Its number; None: the last one with another text or workflow than the present one, else the latest.
         kind: Of what kind.
     """
     history = entity_history(installation, name, kind)
-    others = [one for one in history.versions if one.text != history.present]
+    workflow = history.versions[-1].workflow_hash
+    others = [one for one in history.versions if (one.text, one.workflow_hash) != (history.present, workflow)]
     old = _version(history, (others or history.versions)[-1].version if version is None else version)
-    lines = unified_diff(
-        _lines(old.text), _lines(history.present), f"{name} version {old.version}", f"{name} now", lineterm=""
-    )
-    return VersionDiff(history.kind, name, old.version, "".join(f"{line}\n" for line in lines))
+    then, now = f"{name} version {old.version}", f"{name} now"
+    lines = unified_diff(_lines(old.text), _lines(history.present), then, now, lineterm="")
+    text = "".join(f"{line}\n" for line in lines)
+    for one in _workflows(installation, history, old.version)[0]:
+        path = one.path.relative_to(installation.settings.entity_defs)
+        text += content_diff(one.parts, one.before, (f"{then}: {path}", f"{path} now" if one.before else "/dev/null"))
+    return VersionDiff(history.kind, name, old.version, text)
 
 
 def restore_entity(installation: Installation, version: int, request: Request) -> OperationResult:
     """Gives the entity that ``request`` names the definition of a version; one that was deleted is submitted again.
 
-    Workflow files are not restored.
+    The files of its workflows get the content that they had; what else is in the tree stays as it is.
 
     Raises:
         UnknownEntityError: that version is not recorded, or it is one in which the entity was deleted.
@@ -135,9 +141,23 @@ def restore_entity(installation: Installation, version: int, request: Request) -
         history = _history(installation, request.given[0], request.kind)
         require_read(acting(installation.settings, request.actor), _entity(installation, history))
         given = Stored(stored.root, _definition(history, version))
-        return (plan_update if (history.kind, history.name) in stored.by_key else plan_submit)(stored, given)
+        files, unkept, kept = _workflows(installation, history, version)
+        plan_of = plan_update if (history.kind, history.name) in stored.by_key else plan_submit
+        planned = plan_of(stored, given, {*kept, *(str(Path(one).parent) for one in kept)})
+        (entity,) = planned.entities
+        if files and entity.action == "unchanged":
+            entity = replace(entity, action="updated")
+        return Plan((entity,), (*planned.files, *files), (*planned.warnings, *unkept))
 
     return change(installation, "restore", request, plan)
+
+
+def _workflows(
+    installation: Installation, history: History, version: int
+) -> tuple[list[FileCopy], list[Problem], list[str]]:
+    if history.kind != "process":
+        return [], [], []
+    return old_workflows(installation.database, installation.settings.entity_defs, history.name, version)
 
 
 def _definition(history: History, version: int) -> Files:

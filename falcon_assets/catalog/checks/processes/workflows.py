@@ -17,7 +17,7 @@ def check_workflows(definitions: Definitions) -> Iterator[Problem]:
     """Missing workflow files, and files outside of the root."""
     root = definitions.root.resolve()
     verdicts: dict[str, str | None] = dict.fromkeys(definitions.files_to_come)
-    libs: dict[str, str | None] = {}
+    libs: dict[str, str | None] = dict.fromkeys(definitions.files_to_come)
     for process in definitions.processes.values():
         for path, workflow in workflows(process.entity):
             for key, file in workflow.files().items():
