@@ -19,6 +19,7 @@ from falcon_assets.model.instant import parse_instant
 from falcon_assets.operations.entities.changing import delete, submit, submit_and_schedule, update
 from falcon_assets.operations.entities.results import OperationResult, Request
 from falcon_assets.operations.entities.status import resume_entities, schedule_entities, suspend_entities
+from falcon_assets.operations.entities.touching import touch
 from falcon_assets.operations.entities.versions import restore_entity
 from falcon_assets.operations.installation import Installation, open_installation
 from falcon_assets.operations.instances.commands import CommandResult, InstanceRequest
@@ -35,6 +36,7 @@ OF_ENTITIES: Mapping[str, Callable[[Installation, Request], OperationResult]] = 
     "schedule": schedule_entities,
     "suspend": suspend_entities,
     "resume": resume_entities,
+    "touch": touch,
 }
 OF_INSTANCES: Mapping[str, Callable[[Installation, InstanceRequest], CommandResult]] = {
     "kill": kill_instances,

@@ -12,11 +12,12 @@ from falcon_assets.jobs.running import in_run
 from falcon_assets.operations.entities.changing import delete, submit, submit_and_schedule, update
 from falcon_assets.operations.entities.results import OperationResult, Request
 from falcon_assets.operations.entities.status import resume_entities, schedule_entities, suspend_entities
+from falcon_assets.operations.entities.touching import touch
 from falcon_assets.operations.entities.versions import restore_entity
 from falcon_assets.operations.installation import Installation
 
 EntityOperation: TypeAlias = Literal[
-    "submit", "update", "delete", "submit-and-schedule", "schedule", "suspend", "resume", "restore"
+    "submit", "update", "delete", "submit-and-schedule", "schedule", "suspend", "resume", "touch", "restore"
 ]
 """The commands of ``falcon entity`` that change something."""
 
@@ -52,6 +53,7 @@ _OPERATIONS: Mapping[EntityOperation, Callable[[Installation, Request], Operatio
     "schedule": schedule_entities,
     "suspend": suspend_entities,
     "resume": resume_entities,
+    "touch": touch,
 }
 _TAKE_DEFINITIONS = ("submit", "update", "delete", "submit-and-schedule")
 

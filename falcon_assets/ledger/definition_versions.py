@@ -61,12 +61,14 @@ class Recorder:
         operation: The command that changed the tree.
         reason: Why.
         keys: The entities that the command changed: only those are written down; of a load, all.
+        anew: Whether those are written down although nothing in them has changed.
     """
 
     actor: str
     operation: str = _LOAD
     reason: str = ""
     keys: frozenset[Key] = field(default=frozenset())
+    anew: bool = False
 
 
 def record_definitions(engine: Engine, root: Path, now: datetime, recorder: Recorder) -> int:
@@ -80,16 +82,16 @@ def record_definitions(engine: Engine, root: Path, now: datetime, recorder: Reco
         DefinitionStoreError: a change of the tree that was interrupted cannot be finished.
     """
     with engine.connect() as connection:
-        if _is_recorded(connection, root):
+        if not recorder.anew and _is_recorded(connection, root):
             return 0
     with engine.begin() as connection:
         lock_in_transaction(connection, _LOCK)
-        if not root.is_dir() or _is_recorded(connection, root):
+        if not root.is_dir() or (not recorder.anew and _is_recorded(connection, root)):
             return 0
         texts = read_definition_texts(root)
         if not texts.by_key and recorder.operation == _LOAD:  # such a tree is not loaded
             return 0
-        new = list(_new_rows(connection, root, texts, recorder.keys))
+        new = list(_new_rows(connection, root, texts, recorder))
         mine = [row for row in new if recorder.operation == _LOAD or (row["kind"], row["name"]) in recorder.keys]
         said = {"operation": recorder.operation, "actor": recorder.actor, "reason": recorder.reason}
         by = {name: printable(text) for name, text in said.items()}  # PostgreSQL takes no byte that is not UTF-8
@@ -151,9 +153,9 @@ def _name_of(root: Path) -> str:
 
 
 def _new_rows(
-    connection: Connection, root: Path, texts: DefinitionTexts, told: frozenset[Key]
+    connection: Connection, root: Path, texts: DefinitionTexts, recorder: Recorder
 ) -> Iterator[dict[str, Any]]:
-    """What differs from the latest versions; ``told``: what was perhaps deleted, besides what was in the tree."""
+    """What differs from the latest versions, or is to be recorded anew; what a command names was perhaps deleted."""
     latest = _latest(connection)
 
     def row(key: Key, text: str | None, hashes: tuple[str | None, str | None]) -> dict[str, Any]:
@@ -162,9 +164,10 @@ def _new_rows(
         return {**numbered, "text_hash": hashes[0], "workflow_hash": hashes[1]}
 
     for key, one in texts.by_key.items():
-        if key not in latest or _hashes(latest[key]) != _hashes(one):
+        anew = recorder.anew and key in recorder.keys
+        if anew or key not in latest or _hashes(latest[key]) != _hashes(one):
             yield row(key, one.text, _hashes(one))
-    for key in sorted((_gone(connection, root) | told) - texts.by_key.keys()):
+    for key in sorted((_gone(connection, root) | recorder.keys) - texts.by_key.keys()):
         if key in latest and latest[key].text_hash is not None:
             yield row(key, None, (None, None))
 

@@ -10,7 +10,9 @@ from sqlalchemy import create_engine
 
 from falcon_assets.errors import DefinitionStoreError, EntityInUseError, InvalidDefinitionsError, UnknownEntityError
 from falcon_assets.ledger.upgrade import upgrade
+from falcon_assets.ledger.workflow_contents import kept_files
 from falcon_assets.operations.entities.changing import delete, submit, update
+from falcon_assets.operations.entities.touching import touch
 from falcon_assets.operations.entities.versions import entity_diff, entity_history, restore_entity
 from falcon_assets.operations.installation import Installation, open_installation
 from tests.ledger.histories import empty
@@ -198,3 +200,26 @@ def test_what_is_in_the_way_of_a_workflow_is_named(falcon: Installation) -> None
     (root / "hourly.sql").mkdir()
     with pytest.raises(DefinitionStoreError, match="is no file of the tree: move it away"):
         restore_entity(falcon, 1, request("hourly"))
+
+
+def test_what_is_touched_has_a_new_version_each_time(falcon: Installation) -> None:
+    before = content(falcon.settings.entity_defs)
+    result = touch(falcon, request("hourly", "raw", reason="new package"))
+    assert result.changed
+    assert [(one.kind, one.name, one.action) for one in result.entities] == [
+        ("process", "hourly", "touched"),
+        ("feed", "raw", "touched"),
+    ]
+    assert versions(falcon, "hourly") == [(1, "load", ""), (2, "touch", "new package")]
+    assert versions(falcon, "delays") == [(1, "load", "")]
+    touch(falcon, request("hourly"))
+    assert versions(falcon, "hourly")[2:] == [(3, "touch", "")]
+    assert {one.text for one in entity_history(falcon, "hourly").versions} == {HOURLY.strip("\n") + "\n"}
+    with falcon.database.connect() as connection:
+        assert [bool(kept_files(connection, "hourly", number)) for number in (1, 2, 3)] == [True] * 3
+    assert touch(falcon, request("raw", dry_run=True)).changed
+    assert len(versions(falcon, "raw")) == 2
+    assert content(falcon.settings.entity_defs) == before
+    with pytest.raises(UnknownEntityError, match=r"there is no entity 'rw' \(did you mean 'raw'\?\)"):
+        touch(falcon, request("raw", "rw"))
+    assert len(versions(falcon, "raw")) == 2

@@ -44,7 +44,7 @@ class FileChange:
 
 
 @dataclass(frozen=True)
-class FileCopy:
+class WorkflowChange:
     """A file with a content that need not fit into memory.
 
     Attributes:
@@ -66,7 +66,7 @@ class FileCopy:
         return content_diff(self.before, self.parts, ("/dev/null" if self.before is None else name, name))
 
 
-AnyChange: TypeAlias = FileChange | FileCopy
+AnyChange: TypeAlias = FileChange | WorkflowChange
 
 
 def content_diff(before: Parts | None, after: Parts | None, sides: tuple[str, str]) -> str:

@@ -17,6 +17,7 @@ from falcon_assets.operations.entities.changing import (
     update,
 )
 from falcon_assets.operations.entities.results import EntityChange, OperationResult, Request
+from falcon_assets.operations.entities.touching import touch
 from falcon_assets.operations.installation import Installation, open_installation
 
 
@@ -97,5 +98,14 @@ CHANGE_COMMANDS = (
         submit_and_schedule,
         "FILE|FOLDER|NAME...",
         "Submit entities, and let the feeds and processes among them run by themselves.",
+    ),
+    _command(
+        "touch",
+        touch,
+        "NAME...",
+        """Record the definitions of entities as new versions, although nothing in them has changed.
+
+        Instances from now on have the new version; those before keep theirs. Each time is another version.
+        """,
     ),
 )

@@ -13,7 +13,7 @@ from falcon_assets.catalog.declared import KINDS, parse_documents
 from falcon_assets.catalog.stored_tree import Key, Stored, as_json, key_of, masked, text_of
 from falcon_assets.catalog.yaml_files.definition_files import MAX_BYTES, MAX_FILE_BYTES, MAX_FILES
 from falcon_assets.catalog.yaml_files.documents import Document, Files, shown_path
-from falcon_assets.catalog.yaml_files.file_changes import AnyChange, FileChange, FileCopy
+from falcon_assets.catalog.yaml_files.file_changes import AnyChange, FileChange, WorkflowChange
 from falcon_assets.catalog.yaml_files.file_text import UnwritableError, normalised, rewritten
 from falcon_assets.catalog.yaml_files.merging import canonical, has_comments, merged, said
 from falcon_assets.catalog.yaml_files.secrets import secret_values
@@ -269,7 +269,7 @@ def _encoded(text: str, path: Path) -> bytes:
 
 
 def _diff(change: AnyChange) -> str:
-    if isinstance(change, FileCopy):
+    if isinstance(change, WorkflowChange):
         return change.diff(shown_path(change.path))
     before, after = (
         masked(text_of(content)) if content is not None else "" for content in (change.before, change.after)

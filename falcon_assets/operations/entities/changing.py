@@ -13,7 +13,7 @@ from sqlalchemy.exc import OperationalError
 from falcon_assets.catalog.additions import require_changeable
 from falcon_assets.catalog.declared import KINDS
 from falcon_assets.catalog.stored_entity import StoredEntity
-from falcon_assets.catalog.stored_tree import Key, Stored, key_of, read_tree
+from falcon_assets.catalog.stored_tree import Stored, key_of, read_tree
 from falcon_assets.catalog.yaml_files.definition_files import UnfitFileError, definition_files, file_content
 from falcon_assets.catalog.yaml_files.documents import Files, read_file, shown_path
 from falcon_assets.catalog.yaml_files.journal import apply_changes, locked_tree
@@ -39,6 +39,7 @@ from falcon_assets.operations.entities.changes import (
     plan_update,
     require_definitions,
 )
+from falcon_assets.operations.entities.named import keys_named
 from falcon_assets.operations.entities.results import EntityChange, OperationResult, Request
 from falcon_assets.operations.entities.status import apply_to_all, named_entities
 from falcon_assets.operations.installation import Installation
@@ -135,7 +136,7 @@ def _deletion(stored: Stored, request: Request) -> Plan:
         require_definitions(given)
     keys = [key for document in given.files.documents if (key := key_of(document))]
     for name in names:
-        found = _keys(stored, name, request.kind)
+        found = keys_named(stored, name, request.kind)
         keys += found or [(request.kind or ANY_KIND, name)]
     return plan_delete(stored, keys)
 
@@ -221,7 +222,7 @@ def _given(stored: Stored, request: Request, *, names_first: bool = False) -> tu
     for text in request.given:
         path = Path(text)
         is_word = "/" not in text and path.suffix not in (".yaml", ".yml")
-        if is_word and (not path.exists() or (names_first and _keys(stored, text, request.kind))):
+        if is_word and (not path.exists() or (names_first and keys_named(stored, text, request.kind))):
             names.append(text)
         else:
             _read(path, files)
@@ -251,23 +252,9 @@ def _there(stored: Stored, names: Sequence[str], kind: str | None) -> list[Entit
     """Entities that are there already, by name."""
     changes = []
     for name in names:
-        found = _keys(stored, name, kind)
+        found = keys_named(stored, name, kind)
         if not found:
             close = nearest(name, [known for _, known in stored.by_key])
             raise UnknownEntityError(f"there is no file and no {kind or 'entity'} {name!r}{close}")
         changes += [EntityChange(*key, "unchanged", stored.by_key[key].file) for key in found]
     return changes
-
-
-def _keys(stored: Stored, name: str, kind: str | None) -> list[Key]:
-    """The entity of that name, if there is one.
-
-    Raises:
-        UnknownEntityError: there are several, and ``kind`` is not given.
-    """
-    found = [key for key in stored.by_key if key[1] == name and kind in (None, key[0])]
-    if len(found) > 1:
-        raise UnknownEntityError(
-            f"there is {' and '.join(f'a {one}' for one, _ in found)} {name!r}: say which one with --kind"
-        )
-    return found

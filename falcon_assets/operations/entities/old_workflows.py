@@ -10,14 +10,14 @@ from sqlalchemy import Engine
 
 from falcon_assets.catalog.workflow_files import files_at, parts_of
 from falcon_assets.catalog.yaml_files.documents import shown_path
-from falcon_assets.catalog.yaml_files.file_changes import FileCopy
+from falcon_assets.catalog.yaml_files.file_changes import WorkflowChange
 from falcon_assets.errors import DefinitionStoreError, Position, Problem
 from falcon_assets.ledger.workflow_contents import content_parts, kept_files
 
 
 def old_workflows(
     engine: Engine, root: Path, process: str, version: int
-) -> tuple[list[FileCopy], list[Problem], list[str]]:
+) -> tuple[list[WorkflowChange], list[Problem], list[str]]:
     """What gives the files of a version the content that they had, those that were not kept, and all that were.
 
     Args:
@@ -46,7 +46,7 @@ def old_workflows(
     return [one for one in copies if one.before_hash != one.after_hash], unkept, list(kept)
 
 
-def _copy(engine: Engine, root: Path, path: str, content: str) -> FileCopy:
+def _copy(engine: Engine, root: Path, path: str, content: str) -> WorkflowChange:
     target = root / path
     if not target.resolve().is_relative_to(root.resolve()) or (target.exists() and not target.is_file()):
         raise DefinitionStoreError(f"{shown_path(target)} is no file of the tree: move it away, the workflow was there")
@@ -54,7 +54,7 @@ def _copy(engine: Engine, root: Path, path: str, content: str) -> FileCopy:
     if now.hash is None and target.exists():
         raise DefinitionStoreError(f"{shown_path(target)} cannot be read: {now.problem}")
     before = partial(parts_of, target) if now.hash else None
-    return FileCopy(target, now.hash, content, before, partial(_parts, engine, content))
+    return WorkflowChange(target, now.hash, content, before, partial(_parts, engine, content))
 
 
 def _parts(engine: Engine, content: str) -> Iterator[bytes]:

@@ -8,7 +8,7 @@ from typing import Any, Literal, TypeAlias
 
 from falcon_assets.errors import Problem
 
-Action: TypeAlias = Literal["submitted", "updated", "deleted", "unchanged"]
+Action: TypeAlias = Literal["submitted", "updated", "deleted", "touched", "unchanged"]
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,8 @@ class OperationResult:
     @property
     def changed(self) -> bool:
         """Whether anything did, or would."""
-        return bool(self.diff) or any(before != after for before, after in self.statuses)
+        touched = any(one.action == "touched" for one in self.entities)
+        return touched or bool(self.diff) or any(before != after for before, after in self.statuses)
 
     def as_data(self) -> dict[str, Any]:
         """What ``--json`` prints."""

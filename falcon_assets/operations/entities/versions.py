@@ -12,7 +12,7 @@ from typing import Any
 from falcon_assets.catalog.stored_entity import StoredEntity
 from falcon_assets.catalog.stored_tree import Stored, has_hidden_values, masked, read_tree
 from falcon_assets.catalog.yaml_files.documents import Files, read_file
-from falcon_assets.catalog.yaml_files.file_changes import FileCopy, content_diff
+from falcon_assets.catalog.yaml_files.file_changes import WorkflowChange, content_diff
 from falcon_assets.errors import DefinitionStoreError, Problem, UnknownEntityError, printable
 from falcon_assets.ledger.definition_versions import DefinitionVersion, definition_history, recorded_kinds
 from falcon_assets.operations.acting import acting, require_read
@@ -154,7 +154,7 @@ def restore_entity(installation: Installation, version: int, request: Request) -
 
 def _workflows(
     installation: Installation, history: History, version: int
-) -> tuple[list[FileCopy], list[Problem], list[str]]:
+) -> tuple[list[WorkflowChange], list[Problem], list[str]]:
     if history.kind != "process":
         return [], [], []
     return old_workflows(installation.database, installation.settings.entity_defs, history.name, version)
