@@ -6,13 +6,16 @@ from typing import Any
 
 import pytest
 
+from falcon_assets.catalog.store import EntityStore
 from falcon_assets.errors import QueryError, UnknownEntityError
-from falcon_assets.operations.entities.dependencies import entity_dependencies
-from falcon_assets.operations.entities.listing import Entity, list_entities, show_entity
+from falcon_assets.operations.entities import dependencies
+from falcon_assets.operations.entities.dependencies import Need, entity_dependencies, needs_of
+from falcon_assets.operations.entities.listing import AnyEntity, Entity, list_entities, show_entity
 from falcon_assets.operations.entities.lookup import lookup
 from falcon_assets.operations.entities.stored import stored_definition
 from falcon_assets.operations.installation import Installation
 from falcon_assets.operations.paging import Query
+from tests.builders import make_cluster, make_feed, make_process
 from tests.operations.conftest import OpenAt
 
 SPAN = "validity: {start: 2013-01-01T00:00Z, end: 2014-01-01T00:00Z}"
@@ -153,6 +156,26 @@ def test_dependencies(installation: Installation) -> None:
     assert needed_by.below == ()
     needed_by = entity_dependencies(installation, "lake")[1]
     assert flat(needed_by.as_data()) == [("raw", ["archive", "cluster"], [("make", ["input"], [])])]
+
+
+def test_definitions_are_gone_through_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A cluster has thousands of feeds, each with its readers."""
+    cluster, asked = make_cluster(), list[str]()
+    feeds = {f"f{n}": make_feed(name=f"f{n}") for n in range(20)}
+    reading = {name: {"name": "rows", "feed": name, "start": "now(0,0)", "end": "now(0,0)"} for name in feeds}
+    processes = {f"p{name}": make_process(name=f"p{name}", inputs=[one], outputs=[]) for name, one in reading.items()}
+    clusters = {cluster.name: cluster}
+    store = EntityStore(Path(), clusters, feeds, processes, {}, clusters)
+
+    def counted(entity: AnyEntity) -> Iterator[Need]:
+        asked.append(entity.name)
+        return needs_of(entity)
+
+    monkeypatch.setattr(dependencies, "needs_of", counted)
+    tree = dependencies.that_need_it(dependencies.users_of(store), cluster)
+    assert len(tree.below) == 40
+    assert all(len(one.below) == 1 for one in tree.below[:20])
+    assert len(asked) == 41
 
 
 HOUR = "2013-01-02T03:00Z"

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 from falcon_assets.catalog.store import EntityStore
 from falcon_assets.model.cluster import Cluster
@@ -12,6 +12,9 @@ from falcon_assets.model.process import Process
 from falcon_assets.operations.auditing import require_readable
 from falcon_assets.operations.entities.listing import AnyEntity, any_named, declared_entities
 from falcon_assets.operations.installation import Installation
+
+Users: TypeAlias = "Mapping[tuple[str, str], Sequence[tuple[AnyEntity, tuple[str, ...]]]]"
+"""Kind and name of an entity -> those that need it, and what for."""
 
 
 @dataclass(frozen=True)
@@ -81,7 +84,7 @@ def entity_dependencies(
     """
     entity = any_named(installation.all_entities, name, kind)
     require_readable(installation, "dependency", [entity])
-    return needed_by_it(installation.all_entities, entity), that_need_it(installation.all_entities, entity)
+    return needed_by_it(installation.all_entities, entity), that_need_it(users_of(installation.all_entities), entity)
 
 
 def needed_by_it(entities: EntityStore, entity: AnyEntity, roles: tuple[str, ...] = ()) -> DependencyTree:
@@ -93,14 +96,19 @@ def needed_by_it(entities: EntityStore, entity: AnyEntity, roles: tuple[str, ...
     return DependencyTree(entity.kind, entity.name, roles, tuple(below))
 
 
-def that_need_it(entities: EntityStore, entity: AnyEntity, roles: tuple[str, ...] = ()) -> DependencyTree:
+def that_need_it(users: Users, entity: AnyEntity, roles: tuple[str, ...] = ()) -> DependencyTree:
     """The entity with what needs it, and what needs that."""
-    below = []
-    for one in declared_entities(entities):
-        found = _by_entity(needs_of(one)).get((entity.kind, entity.name))
-        if found:
-            below.append(that_need_it(entities, one, found))
+    below = (that_need_it(users, one, found) for one, found in users.get((entity.kind, entity.name), ()))
     return DependencyTree(entity.kind, entity.name, roles, tuple(below))
+
+
+def users_of(entities: EntityStore) -> Users:
+    """Each entity with those that need it, and what for."""
+    users: dict[tuple[str, str], list[tuple[AnyEntity, tuple[str, ...]]]] = {}
+    for one in declared_entities(entities):
+        for needed, roles in _by_entity(needs_of(one)).items():
+            users.setdefault(needed, []).append((one, roles))
+    return users
 
 
 def _by_entity(needs: Iterable[Need]) -> dict[tuple[str, str], tuple[str, ...]]:
