@@ -33,6 +33,7 @@ class InstanceOperationConfig(dg.Config):
     late: bool = Field(False, description="Of rerun: with the workflow that late data has.")
     from_failed: bool = Field(False, description="Of rerun: only what failed, timed out or was killed.")
     use_latest: bool = Field(False, description="Of rerun: with the present definition.")
+    downstream: bool = Field(False, description="Of rerun: what reads their outputs, directly or not, too.")
     reason: str = Field("", description="Why; it is recorded.")
     principal: str | None = Field(
         None, description="Who asks; believed only where FALCON_PROXY_USERS names the user that executes the run."
@@ -57,11 +58,11 @@ def _operate(installation: Installation, config: InstanceOperationConfig) -> Com
         filters=tuple(("state", state) for state in config.status),
     )
     request = InstanceRequest(query, config.principal, config.reason, config.dry_run)
-    options = RerunOptions(config.force, config.late, config.from_failed, config.use_latest)
+    options = RerunOptions(config.force, config.late, config.from_failed, config.use_latest, config.downstream)
     if config.operation == "rerun":
         return rerun_instances(installation, request, options)
     if options != RerunOptions():
-        raise UsageError(f"{config.operation} takes none of force, late, from_failed, use_latest")
+        raise UsageError(f"{config.operation} takes none of force, late, from_failed, use_latest, downstream")
     return _OPERATIONS[config.operation](installation, request)
 
 

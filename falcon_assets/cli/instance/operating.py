@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import fields, replace
 from typing import Any
 
 import click
@@ -68,14 +69,27 @@ def _command(name: str, tell: Callable[[Installation, InstanceRequest], CommandR
     "such an instance from its start, and those that succeeded not at all.",
 )
 @click.option("--use-latest", is_flag=True, help="With the present definition, not with the version that it had.")
-def rerun(as_json: bool, force: bool, late: bool, from_failed: bool, use_latest: bool, **asked: Any) -> None:
+@click.option(
+    "--downstream",
+    is_flag=True,
+    help="What reads their outputs, too, over processes and replications, and what reads theirs. Shows the plan first.",
+)
+@click.option("--yes", is_flag=True, help="Do not ask whether the plan of --downstream is meant.")
+def rerun(as_json: bool, yes: bool, **asked: Any) -> None:
     """Run instances of NAME again that are over: failed, timed out, killed or skipped.
 
     NAME is a process, or a feed: then its replications. --start alone is that one instance; without --start and --end,
     --status says which. They are launched as `parallel` allows. Asked for twice, they run once.
     """
-    request, options = _request(**asked), RerunOptions(force, late, from_failed, use_latest)
+    options = RerunOptions(**{field.name: asked.pop(field.name) for field in fields(RerunOptions)})
+    request = _request(**asked)
     with open_installation() as installation:
+        if options.downstream and not (yes or request.dry_run):
+            plan = rerun_instances(installation, replace(request, dry_run=True), options)
+            _say(plan, as_json=as_json, limit=None)
+            if not plan.changed:
+                return
+            click.confirm("Run all of them again?", abort=True, err=True)
         _say(rerun_instances(installation, request, options), as_json=as_json)
 
 
@@ -99,14 +113,14 @@ suspend = _command(
 resume = _command("resume", resume_instances, "Let suspended instances of NAME run again, with their timeout from now.")
 
 
-def _say(result: CommandResult, *, as_json: bool) -> None:
+def _say(result: CommandResult, *, as_json: bool, limit: int | None = _SHOWN) -> None:
     if as_json:
         print_json(result.as_data())
         return
     changed = [one for one in result.items if one.changed]
-    for one in changed[:_SHOWN]:
+    for one in changed[:limit]:
         click.echo(_sentence(one, result))
-    if len(changed) > _SHOWN:
+    if limit is not None and len(changed) > limit:
         click.echo(
             f"... and {len(changed) - _SHOWN:,} more, the last one {format_instant(changed[-1].instance.instance)}"
         )

@@ -11,6 +11,7 @@ from falcon_assets.ledger import reruns
 from falcon_assets.operations.auditing import audited
 from falcon_assets.operations.installation import Installation
 from falcon_assets.operations.instances.commands import CommandResult, InstanceRequest, Outcome
+from falcon_assets.operations.instances.downstream import downstream_of
 from falcon_assets.operations.instances.query import InstanceInfo, InstanceQuery
 from falcon_assets.operations.instances.rerun_notes import rerun_notes
 from falcon_assets.operations.instances.selection import Selected, operation_name, require_instances, select_instances
@@ -29,12 +30,15 @@ class RerunOptions:
             or where nobody knows what has, of the first that declares one.
         from_failed: Whether only those are asked for that failed, timed out or were killed.
         use_latest: Whether with the present definition, not with the version that they had.
+        downstream: Whether what reads their outputs runs again, too, over processes and replications, and what reads
+            theirs; each waits until what it reads is there.
     """
 
     force: bool = False
     late: bool = False
     from_failed: bool = False
     use_latest: bool = False
+    downstream: bool = False
 
 
 def rerun_instances(
@@ -47,7 +51,7 @@ def rerun_instances(
 
     Raises:
         DeniedError: an entity belongs to others.
-        QueryError: ``late``, and nothing is declared for late data; or as
+        QueryError: ``late``, and nothing is declared for late data; more than 100,000 instances downstream; or as
             :func:`falcon_assets.operations.instances.selection.select_instances`, like the others.
         UnknownInstanceError, UnknownEntityError: as there.
     """
@@ -64,6 +68,12 @@ def rerun_instances(
         _require_late(options, chosen)
         asked = {one.key: _request(one, options, actor, request.reason, now) for one in chosen}
         again = [one for one in chosen if runs_again(one.record, one.request, asked[one.key], force=options.force)]
+        if options.downstream:
+            following = downstream_of(connection, installation.entities, again, now)
+            way = RerunOptions(use_latest=options.use_latest)
+            asked |= {one.key: _request(one, way, actor, request.reason, now) for one in following}
+            again += following
+            chosen = list({one.key: one for one in (*chosen, *following)}.values())
         require_instances(audit, InstanceCommand.RERUN, chosen, again)
         if not request.dry_run:
             reruns.request(connection, {one.key: asked[one.key] for one in again})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TypeAlias
@@ -80,21 +80,28 @@ def pending_reruns(
             workload = workload_on(name, cluster)
             if workload is None:
                 continue
-            for declared in workload.outputs:
-                timeline = feed_timeline(workload.feeds[declared.feed], cluster)
-                try:
-                    instance = output_instance(declared, timeline, nominal, workload.timezone)
-                except ExpressionError:  # there is no such instance, and what is wrong is said of the rerun itself
-                    continue
-                if instance is not None:
-                    by_instance = found.setdefault(cluster, {}).setdefault(declared.feed, {})
-                    by_instance.setdefault(instance, (name, nominal))
-                    replaced.add((cluster, declared.feed, instance))
+            for made in replaced_by(workload, nominal):
+                _, feed, instance = made
+                by_instance = found.setdefault(cluster, {}).setdefault(feed, {})
+                by_instance.setdefault(instance, (name, nominal))
+                replaced.add(made)
         seen.update(following)
         following = sorted(set(late_consumers(replaced)) - seen) if replaced else []
         if not following:
             break
     return {cluster: PendingReruns(by_feed) for cluster, by_feed in found.items()}
+
+
+def replaced_by(workload: Workload, nominal: datetime) -> Iterator[FeedInstance]:
+    """The feed instances that an instance of the workload writes."""
+    for declared in workload.outputs:
+        timeline = feed_timeline(workload.feeds[declared.feed], workload.cluster)
+        try:
+            instance = output_instance(declared, timeline, nominal, workload.timezone)
+        except ExpressionError:  # there is no such instance, and what is wrong is said of the instance itself
+            continue
+        if instance is not None:
+            yield workload.cluster, declared.feed, instance
 
 
 def _window(
