@@ -47,11 +47,18 @@ class InstanceChanged(Record):
         said = super().metadata()
         return {key: said[key] for key in (self.key, keys.REASON.alias) if key in said} | said
 
-    def event(self, key: dg.AssetKey, partition: str) -> dg.AssetObservation:
-        """An observation of its own, on a partition of the first asset of the process."""
+    def event(self, key: dg.AssetKey, partition: str, causes: str | None = None) -> dg.AssetObservation:
+        """An observation of its own, on a partition of the first asset of the process.
+
+        Args:
+            key: Of that asset.
+            partition: The partition.
+            causes: For people, as Markdown; the UI shows it, and it is not part of the record.
+        """
         what = f"{self.process} {format_instant(self.nominal)}: {self.state.value}"
         said = f"{what}: {self.reason}" if self.reason else what
-        return dg.AssetObservation(key, partition=partition, description=said, metadata=self.metadata())
+        shown = {"causes": dg.MetadataValue.md(causes)} if causes else {}
+        return dg.AssetObservation(key, partition=partition, description=said, metadata=self.metadata() | shown)
 
 
 @dataclass(frozen=True)

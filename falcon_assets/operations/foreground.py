@@ -20,8 +20,9 @@ from falcon_assets.ledger.queries import Name
 from falcon_assets.model.cluster import Cluster
 from falcon_assets.operations.foreground_runs import Display, ForegroundRuns
 from falcon_assets.orchestration.coordination.collector import Collector
-from falcon_assets.orchestration.coordination.coordinator import Coordinator, Outlook, coordinator_lock
+from falcon_assets.orchestration.coordination.coordinator import Coordinator, Outlook
 from falcon_assets.orchestration.coordination.late_arrival_sensor import LateArrivalHandler
+from falcon_assets.orchestration.coordination.pipeline_lock import coordinator_lock
 from falcon_assets.orchestration.platform.open_ledger import Ledger
 from falcon_assets.orchestration.runs.dead_runs import DeadRuns
 from falcon_assets.orchestration.runs.definition_recording import DefinitionRecording

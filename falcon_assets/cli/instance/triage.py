@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import datetime
 
 import click
@@ -12,10 +11,9 @@ from rich.tree import Tree
 from falcon_assets.cli.console import console
 from falcon_assets.cli.listing import print_json
 from falcon_assets.cli.parameters import INSTANT
-from falcon_assets.errors import count_of, printable
-from falcon_assets.model.instant import format_instant
 from falcon_assets.operations.installation import open_installation
 from falcon_assets.operations.instances.triage import triage as triaged
+from falcon_assets.planning.triage import words
 from falcon_assets.planning.triage.tree import Cause
 
 _COLORS = {"SUCCEEDED": "green", "AVAILABLE": "green", "RUNNING": "cyan", "WAITING": "yellow", "SUSPENDED": "yellow"}
@@ -44,29 +42,14 @@ def triage(name: str, instance: datetime, cluster: str | None, kind: str | None,
 
 
 def _grow(tree: Tree, cause: Cause) -> None:
-    for line in _notes(cause):
-        tree.add(line)
+    for line in words.notes(cause):
+        tree.add(escape(line))
+    if cause.fix:
+        tree.add(f"[bold]fix:[/] {escape(cause.fix)}")
     for one in cause.causes:
         _grow(tree.add(_said(one)), one)
 
 
 def _said(cause: Cause) -> str:
-    where = f" on {cause.cluster}" if cause.cluster else ""
-    when = f" {format_instant(cause.first)}" if cause.first else ""
     state = f"[{_COLORS.get(cause.state, 'red')}]{cause.state}[/]"
-    reason = f": {escape(printable(str(cause.reason)))}" if cause.reason else ""
-    kind = "" if cause.kind == "process" else f"{cause.kind} "
-    return f"{kind}[bold]{escape(cause.name)}[/]{when}{where} {state}{reason}"
-
-
-def _notes(cause: Cause) -> Iterator[str]:
-    if cause.count > 1 and cause.last:
-        yield f"... and {cause.count - 1:,} more like this one, the last is {format_instant(cause.last)}"
-    if cause.is_told:
-        yield "its causes are shown above"
-    if cause.between:
-        yield f"{count_of(cause.between, 'instance')} between it and the first ones wait for each other"
-    if cause.fix:
-        yield f"[bold]fix:[/] {escape(cause.fix)}"
-    if cause.more:
-        yield f"... and {count_of(cause.more, 'other cause')}"
+    return f"{escape(words.subject(cause))} {state}{escape(words.reason(cause))}"

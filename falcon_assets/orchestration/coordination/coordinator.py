@@ -7,8 +7,6 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
-import dagster as dg
-
 from falcon_assets.catalog.store import EntityStore
 from falcon_assets.errors import FalconError
 from falcon_assets.events.process_instances import InstanceChanged
@@ -17,6 +15,7 @@ from falcon_assets.ledger.status import statuses
 from falcon_assets.model.instant import format_instant
 from falcon_assets.orchestration.coordination.cluster_reruns import reruns_on
 from falcon_assets.orchestration.coordination.cluster_snapshot import ClusterSnapshot
+from falcon_assets.orchestration.coordination.timeout_causes import timeout_causes
 from falcon_assets.orchestration.mapping import asset_keys as names
 from falcon_assets.orchestration.mapping import run_tags
 from falcon_assets.orchestration.mapping.partitions import key_of
@@ -135,7 +134,7 @@ class Coordinator:
             for member in members:
                 if (member.workload.name, cluster) in decisions:
                     decision = decisions[member.workload.name, cluster]
-                    self._record(ledger.instance, member.workload, decision, now)
+                    self._record(ledger, member.workload, decision, now)
         return Outlook(tuple(runs), decisions, problems)
 
     def waited_for(self, ledger: Ledger, until: datetime | None) -> dict[Name, tuple[datetime, datetime]]:
@@ -163,11 +162,13 @@ class Coordinator:
         tags = run_tags.launch_tags(workload, launch, attempts, self.settings.clock.tag)
         return PlannedRun(workload, launch, f"{workload.name} on {workload.cluster}, {times}, {said}", tags)
 
-    def _record(self, instance: dg.DagsterInstance, workload: Workload, decision: Decision, now: datetime) -> None:
+    def _record(self, ledger: Ledger, workload: Workload, decision: Decision, now: datetime) -> None:
         """Instances that will not run by themselves any more, as events: the ledger has them from there."""
         if not (decision.timed_out or decision.skipped):
             return
         key = names.workload_keys(workload)[0]
+        timed_out = (nominal for nominal, _ in decision.timed_out)
+        causes = timeout_causes(ledger, self.store, self.settings, workload, timed_out)
         ended = [(InstanceState.TIMED_OUT, decision.timed_out), (InstanceState.SKIPPED, decision.skipped)]
         for state, instances in ended:
             for nominal, reason in instances:
@@ -176,7 +177,7 @@ class Coordinator:
                     *(workload.name, workload.cluster, nominal, state, now, str(reason)),
                     reason_data=reason.as_data(),
                 )
-                instance.report_runless_asset_event(changed.event(key, partition))
+                ledger.instance.report_runless_asset_event(changed.event(key, partition, causes.get(nominal)))
 
 
 def _digest(attempts: Sequence[int]) -> str:
@@ -189,8 +190,3 @@ def pipelines(workloads: Iterable[Workload]) -> dict[str, list[Workload]]:
     for workload in workloads:
         found.setdefault(workload.pipelines[0], []).append(workload)
     return found
-
-
-def coordinator_lock(pipeline: str) -> str:
-    """The name of the lock of whoever starts runs of the pipeline."""
-    return f"falcon coordinator {pipeline}"

@@ -12,9 +12,10 @@ from falcon_assets.errors import count_of
 from falcon_assets.ledger.locks import try_lock, unlock
 from falcon_assets.orchestration.coordination.circuit_breakers import Breakers
 from falcon_assets.orchestration.coordination.collector import Collection, Collector
-from falcon_assets.orchestration.coordination.coordinator import Coordinator, coordinator_lock, pipelines
+from falcon_assets.orchestration.coordination.coordinator import Coordinator, pipelines
 from falcon_assets.orchestration.coordination.late_arrival_sensor import late_arrival_sensors
 from falcon_assets.orchestration.coordination.old_instances import OldInstances
+from falcon_assets.orchestration.coordination.pipeline_lock import coordinator_lock
 from falcon_assets.orchestration.coordination.sla_sensor import sla_sensors
 from falcon_assets.orchestration.coordination.tick_messages import WaitingNews, done, nothing_started
 from falcon_assets.orchestration.coordination.tick_rounds import INTERVAL_SECONDS, rounds

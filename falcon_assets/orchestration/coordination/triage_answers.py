@@ -21,7 +21,7 @@ from falcon_assets.model.instant import format_instant
 from falcon_assets.model.process import Process
 from falcon_assets.orchestration.coordination.automation import Automation
 from falcon_assets.orchestration.coordination.cluster_reruns import reruns_on
-from falcon_assets.orchestration.coordination.coordinator import coordinator_lock
+from falcon_assets.orchestration.coordination.pipeline_lock import coordinator_lock
 from falcon_assets.orchestration.dagster_internals.daemon import RUNS
 from falcon_assets.orchestration.mapping import run_tags
 from falcon_assets.orchestration.runs.run_locks import run_lock
@@ -62,6 +62,7 @@ class TriageAnswers:
         settings: Settings,
         instance: dg.DagsterInstance,
         now: datetime,
+        stores: int = ASKED_STORES,
     ) -> None:
         """Asks nothing yet.
 
@@ -71,11 +72,12 @@ class TriageAnswers:
             settings: Where stores are.
             instance: Dagster's instance.
             now: On the falcon clock.
+            stores: About how many instances stores are asked; 0: none, and a coordinator asks.
         """
         self._connection, self._store, self._settings, self._now = connection, store, settings, now
         self._instance, self._automation = instance, Automation(instance)
         self._runs: dict[str, dg.DagsterRun] = {}
-        self._stores_left = ASKED_STORES
+        self._stores_left, self._asks_stores = stores, stores > 0
         self._slots = lru_cache(maxsize=None)(self._find_slots)
         self._pending = lru_cache(maxsize=None)(self._find_pending)
 
@@ -152,7 +154,9 @@ class TriageAnswers:
 
     def not_recorded(self, cluster: str) -> tuple[Obstacle, ...]:
         """See :class:`Answers`."""
-        return self._automation.sensor(cluster, "collector")
+        found = self._automation.sensor(cluster, "collector")
+        # A coordinator that asks lives itself: by the daemon, or in falcon run, which needs none.
+        return found if self._asks_stores else tuple(one for one in found if one.kind == "sensor")
 
     @cached_property
     def _statuses(self) -> Mapping[tuple[str, str], EntityStatus]:

@@ -22,7 +22,8 @@ from falcon_assets.ledger.status import Status, command
 from falcon_assets.ledger.tables import CONSUMED, FEED_INSTANCES, FOLD, PROCESS_INSTANCES
 from falcon_assets.model.instant import format_instant, parse_instant
 from falcon_assets.orchestration.code_location import definitions_of
-from falcon_assets.orchestration.coordination.coordinator import Coordinator, Outlook, PlannedRun, coordinator_lock
+from falcon_assets.orchestration.coordination.coordinator import Coordinator, Outlook, PlannedRun
+from falcon_assets.orchestration.coordination.pipeline_lock import coordinator_lock
 from falcon_assets.orchestration.mapping import run_tags
 from falcon_assets.orchestration.platform.open_ledger import open_ledger
 from falcon_assets.planning.instances.instance_record import InstanceState
@@ -308,6 +309,15 @@ def test_an_instance_whose_inputs_do_not_come_times_out(world: World) -> None:
     assert outlook.runs == ()
     assert said(decision.timed_out) == {hour(0): reason}
     assert world.observed("late") == [("2013-01-01T00:00Z", "TIMED_OUT", reason)]
+    (record,) = world.instance.fetch_observations(dg.AssetKey(["primary", "out-late"]), limit=1).records
+    event = record.event_log_entry.asset_observation
+    assert event is not None
+    assert event.metadata["causes"] == dg.MetadataValue.md(
+        "- feed in-late 2013-01-01T00:00Z on primary **MISSING**: has not come to /in-late/2013-01-01/00: "
+        "40 min late by its nominal time\n"
+        "    - fix: `falcon instance collect in-late --start 2013-01-01T00:00Z --end 2013-01-01T00:00Z "
+        "--cluster primary`"
+    )
     row = world.rows("late")[0]
     assert (row["state"], row["reason"], row["attempt"], row["run_id"]) == ("TIMED_OUT", reason, 0, None)
     assert row["ended"] == world.at("00:40").now()
