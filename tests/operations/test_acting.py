@@ -17,6 +17,7 @@ from falcon_assets.errors import DeniedError, InvalidDefinitionsError
 from falcon_assets.ledger.audit import AuditEntry, read_audit
 from falcon_assets.ledger.tables import AUDIT
 from falcon_assets.ledger.upgrade import upgrade
+from falcon_assets.model.instant import parse_instant
 from falcon_assets.operations.acting import acting
 from falcon_assets.operations.entities.changing import delete as delete_entities
 from falcon_assets.operations.entities.changing import submit, submit_and_schedule, update
@@ -25,10 +26,14 @@ from falcon_assets.operations.entities.listing import list_entities, show_entity
 from falcon_assets.operations.entities.lookup import lookup
 from falcon_assets.operations.entities.status import schedule_entities, suspend_entities
 from falcon_assets.operations.entities.stored import stored_definition
+from falcon_assets.operations.entities.summary import summarize_entities
 from falcon_assets.operations.entities.versions import entity_diff, entity_history, restore_entity
 from falcon_assets.operations.installation import Installation
+from falcon_assets.operations.instances.details import instance_details
+from falcon_assets.operations.instances.feed_dependencies import feed_instance_dependencies
 from falcon_assets.operations.instances.listing import list_instances, summarize_instances
 from falcon_assets.operations.instances.query import InstanceQuery
+from falcon_assets.operations.paging import Query
 from falcon_assets.settings import load_settings
 from tests.ledger.histories import empty
 from tests.operations.trees import BACKUP, DELAYS, HOURLY, PRIMARY, RAW, content, request, written
@@ -152,6 +157,11 @@ def test_what_may_not_be_read_is_left_out_or_refused(by: By, told: dict[str, str
     with pytest.raises(DeniedError, match=says):
         list_instances(by("bob"), replace(everything, name="raw"))
     with pytest.raises(DeniedError, match=says):
+        feed_instance_dependencies(by("bob"), "raw", parse_instant("2013-01-01T00:00Z"), "primary")
+    with pytest.raises(DeniedError, match=says):
+        instance_details(by("bob"), "raw from primary", parse_instant("2013-01-01T00:00Z"))
+    assert "raw" not in [one.entity.name for one in summarize_entities(by("bob"), Query(), 1).items]
+    with pytest.raises(DeniedError, match=says):
         restore_entity(bob, 1, request("raw", dry_run=True))
     assert {one[:2] for one in audited(bob) if one[3] == "denied"} == {
         ("bob", "show"),
@@ -159,6 +169,7 @@ def test_what_may_not_be_read_is_left_out_or_refused(by: By, told: dict[str, str
         ("bob", "history"),
         ("bob", "restore"),
         ("bob", "instance list"),
+        ("bob", "explain"),
     }
     (tmp_path / "defs" / "c.yaml").unlink()
     (tmp_path / "defs" / "d.yaml").unlink()

@@ -101,6 +101,7 @@ def feed_instance_dependencies(
     Raises:
         UnknownEntityError: there is no such feed, or it is not there, or on several and none is named.
         UnknownInstanceError: the feed has no such instance there.
+        DeniedError: who asks may not read the feed.
     """
     store = installation.entities
     where = _cluster(store, feed, cluster)

@@ -6,6 +6,7 @@ from datetime import datetime
 
 from falcon_assets.catalog.store import EntityStore
 from falcon_assets.errors import UnknownEntityError
+from falcon_assets.operations.auditing import require_readable
 from falcon_assets.operations.explain import ExplainedInput, ExplainedInstance, ExplainedOutput, Explanation
 from falcon_assets.operations.installation import Installation
 from falcon_assets.planning.instances.instance_paths import InstancePaths
@@ -30,10 +31,12 @@ def explain_replication(
     Raises:
         UnknownEntityError: there is no such replication, or there are several.
         UnknownInstanceError: it has no such instance.
+        DeniedError: who asks may not read the feed.
         StorageError: a store cannot be used.
     """
     settings, entities = installation.settings, installation.entities
     found = _replication(entities, name, instance, cluster)
+    require_readable(installation, "explain", [found.entity])
     found.timeline.require(instance, f"replication {found.name!r} to cluster {found.cluster!r}")
     feed, source, target = found.entity, entities.everywhere[found.reads_on], entities.clusters[found.cluster]
     there = store_of(feed, source, settings.home, settings.environ, readonly=True)
