@@ -2,18 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, TypeAlias
 
-from sqlalchemy import ColumnElement, Connection, TextClause, and_, case, func, or_, select, text
+from sqlalchemy import (
+    ARRAY,
+    ColumnElement,
+    Connection,
+    DateTime,
+    Text,
+    TextClause,
+    and_,
+    case,
+    func,
+    literal,
+    or_,
+    select,
+    text,
+    update,
+)
 
 from falcon_assets.ledger.sla_breaches import BreachState
 from falcon_assets.ledger.tables import SLA_BREACHES, SLA_EVALUATIONS
 from falcon_assets.planning.sla.deadlines import SlaLevel
 
+InstanceKey: TypeAlias = tuple[str, str, str, datetime]
+"""Kind, entity, cluster, instance."""
+
 _TABLE = SLA_BREACHES.c
+_INSTANCE = ("kind", "entity", "cluster", "instance")
 _MISSED = [one.value for one in SlaLevel if one.is_missed]
 _COLUMNS: Mapping[str, ColumnElement[Any]] = {
     **{name: _TABLE[name] for name in ("kind", "entity", "cluster", "instance", "level", "deadline", "state")},
@@ -73,15 +92,50 @@ def listed_breaches(
         .limit(limit)
     )
     total = connection.execute(select(func.count()).select_from(SLA_BREACHES).where(*conditions)).scalar_one()
-    rows = connection.execute(statement)
-    found = [
-        BreachRow(
-            *(row.kind, row.entity, row.cluster, row.instance, SlaLevel(row.level), row.deadline),
-            *(BreachState(row.state), row.cleared_at),
-        )
-        for row in rows
-    ]
-    return found, total
+    return [_row(row) for row in connection.execute(statement)], total
+
+
+def breaches_of(connection: Connection, instances: Sequence[InstanceKey]) -> dict[InstanceKey, tuple[BreachRow, ...]]:
+    """Instance -> its breaches, by their deadlines."""
+    if not instances:
+        return {}
+    columns = dict(zip(_INSTANCE, zip(*instances, strict=True), strict=True))
+    arrays = {
+        name: literal(list(values), ARRAY(DateTime(timezone=True) if name == "instance" else Text))
+        for name, values in columns.items()
+    }
+    asked = func.unnest(*arrays.values()).table_valued(*arrays).render_derived(name="asked")
+    own = and_(*(_TABLE[name] == asked.c[name] for name in _INSTANCE))
+    statement = select(SLA_BREACHES).join_from(asked, SLA_BREACHES, own).order_by(_TABLE.deadline, _TABLE.level)
+    found: dict[InstanceKey, tuple[BreachRow, ...]] = {}
+    for row in map(_row, connection.execute(statement)):
+        key = (row.kind, row.entity, row.cluster, row.instance)
+        found[key] = (*found.get(key, ()), row)
+    return found
+
+
+def untold_instances(connection: Connection, cluster: str, limit: int) -> list[InstanceKey]:
+    """The instances on a cluster with breaches of which Dagster was not told what they came to, the newest first."""
+    columns = [_TABLE[name] for name in _INSTANCE]
+    newest = func.max(_TABLE.deadline)
+    statement = select(*columns).where(_TABLE.cluster == cluster, text("told IS DISTINCT FROM state"))
+    found = connection.execute(statement.group_by(*columns).order_by(newest.desc(), *columns).limit(limit))
+    return [(row.kind, row.entity, row.cluster, row.instance) for row in found]
+
+
+def set_told(connection: Connection, told: Sequence[BreachRow]) -> None:
+    """Remembers that Dagster was told these states."""
+    for one in told:
+        own = (_TABLE.kind == one.kind, _TABLE.entity == one.entity, _TABLE.cluster == one.cluster)
+        exactly = (_TABLE.instance == one.instance, _TABLE.level == one.level.value)
+        connection.execute(update(SLA_BREACHES).values(told=one.state.value).where(*own, *exactly))
+
+
+def _row(row: Any) -> BreachRow:
+    return BreachRow(
+        *(row.kind, row.entity, row.cluster, row.instance, SlaLevel(row.level), row.deadline),
+        *(BreachState(row.state), row.cleared_at),
+    )
 
 
 def last_evaluations(connection: Connection, clusters: Collection[str]) -> dict[str, datetime]:

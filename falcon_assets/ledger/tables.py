@@ -314,12 +314,19 @@ SLA_BREACHES = Table(
     Column("recorded_at", _INSTANT, nullable=False, comment="on the falcon clock"),
     Column("state", Text, nullable=False, comment="OPEN, MET or WITHDRAWN"),
     Column("cleared_at", _INSTANT, comment="on the falcon clock; null: it is open"),
+    Column("told", Text, comment="the state that Dagster's check of the asset shows; null: nothing"),
 )
 """Each breach of an SLA, once. Dagster has no place for them, so a rebuild leaves them alone."""
 Index(
     "ix_sla_breaches_open",
     *(SLA_BREACHES.c[name] for name in ("cluster", "kind", "entity", "instance")),
     postgresql_where=text("state = 'OPEN'"),
+)
+
+Index(
+    "ix_sla_breaches_untold",
+    SLA_BREACHES.c.cluster,
+    postgresql_where=text("told IS DISTINCT FROM state"),
 )
 
 SLA_PROGRESS = Table(

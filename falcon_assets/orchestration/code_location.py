@@ -11,6 +11,7 @@ from falcon_assets.orchestration.assets.feed_specs import feed_spec
 from falcon_assets.orchestration.assets.process_assets import ProcessAssets
 from falcon_assets.orchestration.assets.replication_assets import ReplicationAssets
 from falcon_assets.orchestration.assets.resources import spark_resources
+from falcon_assets.orchestration.assets.sla_checks import SlaChecks
 from falcon_assets.orchestration.coordination.sensors import sensors
 from falcon_assets.orchestration.mapping import asset_keys as names
 from falcon_assets.orchestration.mapping.asset_partitions import AssetPartitions
@@ -29,7 +30,7 @@ def _tell_nobody(name: str, progress: CopyProgress) -> None:
 
 
 def definitions_of(store: EntityStore, settings: Settings, copying: Copying = _tell_nobody) -> dg.Definitions:
-    """Assets, jobs, sensors, schedules and resources for the entities of ``store``.
+    """Assets and their checks, jobs, sensors, schedules and resources for the entities of ``store``.
 
     The runs of its jobs execute in one process, so that all their steps share one warm Spark session. The jobs say so
     themselves: what else is in the code location keeps its executor.
@@ -51,6 +52,7 @@ def definitions_of(store: EntityStore, settings: Settings, copying: Copying = _t
             *map(computed.build, store.process_workloads),
             *map(copied.build, filter(None, store.replications.values())),
         ],
+        asset_checks=list(SlaChecks(store, settings).definitions()),
         jobs=[*jobs.values(), *retention.jobs],
         schedules=retention.schedules,
         sensors=[*sensors(store, settings, jobs, recording), *retention.sensors],
@@ -72,7 +74,7 @@ def _job(workload: Workload) -> dg.UnresolvedAssetJobDefinition:
     labels = {f"falcon/{workload.entity.kind}": workload.entity.name, "falcon/cluster": workload.cluster}
     return dg.define_asset_job(
         name=workload.job_name,
-        selection=dg.AssetSelection.assets(*names.workload_keys(workload)),
+        selection=dg.AssetSelection.assets(*names.workload_keys(workload)).without_checks(),  # sensors see to those
         description=workload.description,
         tags=names.tags(labels),
         executor_def=dg.in_process_executor,

@@ -124,7 +124,7 @@ def test_two_processes_at_once(engine: Engine, database: str) -> None:
     assert [os.waitpid(child, 0)[1] for child in children] == [0, 0]
     assert differences(engine) == []
     with engine.connect() as connection:
-        assert connection.execute(text("SELECT version_num FROM falcon.alembic_version")).all() == [("0016",)]
+        assert connection.execute(text("SELECT version_num FROM falcon.alembic_version")).all() == [("0017",)]
 
 
 def test_down_and_up_again(engine: Engine) -> None:

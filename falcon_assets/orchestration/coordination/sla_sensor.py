@@ -8,12 +8,16 @@ import dagster as dg
 
 from falcon_assets.catalog.store import EntityStore
 from falcon_assets.errors import count_of
+from falcon_assets.ledger.sla_lists import breaches_of, set_told, untold_instances
+from falcon_assets.orchestration.assets.sla_checks import SlaChecks
 from falcon_assets.orchestration.coordination.sla_evaluation import SlaEvaluation
-from falcon_assets.orchestration.platform.open_ledger import open_ledger
+from falcon_assets.orchestration.platform.open_ledger import Ledger, open_ledger
 from falcon_assets.planning.instances.dagster_names import op_name
 from falcon_assets.settings import Settings
 
 _INTERVAL_SECONDS = 15
+_TOLD_AT_ONCE = 200
+"""Instances in a tick: a thousand checks take ten seconds."""
 _ROUNDS = 5
 """In a tick at most, where there is more to judge than is judged at once."""
 
@@ -23,10 +27,10 @@ def sla_sensors(store: EntityStore, settings: Settings) -> Iterator[dg.SensorDef
     for cluster in store.clusters:
         evaluation = SlaEvaluation(store, cluster, settings.now)
         if evaluation.deadlines or evaluation.problems:
-            yield _sensor(cluster, evaluation, settings)
+            yield _sensor(cluster, evaluation, SlaChecks(store, settings), settings)
 
 
-def _sensor(cluster: str, evaluation: SlaEvaluation, settings: Settings) -> dg.SensorDefinition:
+def _sensor(cluster: str, evaluation: SlaEvaluation, checks: SlaChecks, settings: Settings) -> dg.SensorDefinition:
     @dg.sensor(
         name=op_name(cluster, "sla"),
         description=f"Records which instances on {cluster} breach their SLA, and which of them have come after all",
@@ -36,12 +40,31 @@ def _sensor(cluster: str, evaluation: SlaEvaluation, settings: Settings) -> dg.S
     def evaluate(context):  # type: ignore[no-untyped-def]  # Dagster cannot resolve postponed annotations
         breached = cleared = 0
         for _ in range(_ROUNDS):
-            found = evaluation.evaluate(open_ledger(settings, context.instance))
+            ledger = open_ledger(settings, context.instance)
+            found = evaluation.evaluate(ledger)
             breached, cleared = breached + found.breached, cleared + found.cleared
             if found.is_complete:
                 break
+        tell_dagster(ledger, checks, cluster)
         for (kind, name), problem in evaluation.problems.items():
             context.log.error(f"the SLA of {kind} {name} on {cluster} is not evaluated: {problem}")
         return dg.SkipReason(f"{count_of(breached, 'new breach', 'new breaches')}, {cleared} cleared")
 
     return evaluate
+
+
+def tell_dagster(ledger: Ledger, checks: SlaChecks, cluster: str) -> None:
+    """Evaluates the asset checks of instances whose breaches are new or over, some at a time.
+
+    Whoever is killed in between tells the last one again, which says the same.
+    """
+    with ledger.engine.connect() as connection:
+        instances = untold_instances(connection, cluster, _TOLD_AT_ONCE)
+        found = breaches_of(connection, instances)
+    for kind, entity, _, instance in instances:
+        rows, check = found[kind, entity, cluster, instance], checks.find(kind, entity, cluster)
+        partition = check.partition_of(instance) if check else None
+        if check is not None and partition is not None:
+            ledger.instance.report_runless_asset_event(check.evaluation(partition, rows))
+        with ledger.engine.begin() as connection:
+            set_told(connection, rows)

@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 import sqlalchemy
 from dagster._core.scheduler.instigation import InstigatorState, InstigatorTick  # what is kept of sensors and schedules
 from dagster._core.storage.base_storage import DagsterStorage  # what a storage of dagster.yaml derives from
+from dagster._core.storage.event_log.schema import AssetCheckExecutionsTable  # evaluations of asset checks
 from dagster._core.types.pagination import PaginatedResults  # a page of partition keys
 from dagster._serdes import ConfigurableClass, ConfigurableClassData  # how dagster.yaml declares a class
 from dagster_postgres import PostgresEventLogStorage, PostgresRunStorage, PostgresScheduleStorage
@@ -108,7 +109,11 @@ def _without_future(state: InstigatorState) -> InstigatorState:
 
 
 class _PooledEventLogStorage(PostgresEventLogStorage):
-    """Dagster's event log storage on a pooled engine, with the computed keys of some dynamic partitions."""
+    """Dagster's event log storage on a pooled engine, with the computed keys of some dynamic partitions.
+
+    An evaluation of an asset check that no run makes takes the place of the one before for that partition: Dagster
+    has place for one, and refuses the next. The event log has all of them.
+    """
 
     def __init__(self, engine: sqlalchemy.Engine, computed: ComputedKeys, *, make_tables: bool) -> None:
         super().__init__(_url(engine), should_autocreate_tables=make_tables)
@@ -119,6 +124,15 @@ class _PooledEventLogStorage(PostgresEventLogStorage):
         """Closes the connections, as the run storage does: the last to close may have opened another."""
         super().dispose()
         self._engine.dispose()
+
+    def _store_runless_asset_check_evaluation(self, event: Any, event_id: int | None) -> None:
+        said, table = event.dagster_event.event_specific_data, AssetCheckExecutionsTable.c
+        if said.partition is not None:
+            own = (table.asset_key == said.asset_key.to_string(), table.check_name == said.check_name)
+            with self.index_connection() as connection:
+                before = AssetCheckExecutionsTable.delete().where(*own, table.partition == said.partition)
+                connection.execute(before.where(table.run_id == event.run_id))
+        super()._store_runless_asset_check_evaluation(event, event_id)
 
     def get_dynamic_partitions(self, partitions_def_name: str) -> Sequence[str]:
         """All keys, oldest first."""

@@ -28,3 +28,8 @@ def job_name(op: str) -> str:
 def replication_work(feed: str) -> str:
     """What the op and the job are named after that copy a feed."""
     return f"{feed}__replication"
+
+
+def sla_op_name(cluster: str, number: int) -> str:
+    """The name of an op that evaluates checks of SLAs; longer than a process can be named, so that none is alike."""
+    return identifier(f"{cluster}_asset_checks_of_all_service_level_agreements_{number}")

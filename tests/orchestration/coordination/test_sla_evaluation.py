@@ -21,8 +21,10 @@ from falcon_assets.events.process_instances import InstanceChanged
 from falcon_assets.ledger.commands import Command, apply_command
 from falcon_assets.ledger.tables import METADATA, SLA_BREACHES
 from falcon_assets.model.instant import parse_instant
+from falcon_assets.orchestration.assets.sla_checks import SlaChecks
 from falcon_assets.orchestration.code_location import definitions_of
 from falcon_assets.orchestration.coordination.sla_evaluation import SlaEvaluation, SlaOutcome
+from falcon_assets.orchestration.coordination.sla_sensor import tell_dagster
 from falcon_assets.orchestration.platform.open_ledger import Ledger, open_ledger
 from falcon_assets.planning.instances.instance_record import InstanceState
 from falcon_assets.planning.time.clock import Clock
@@ -267,6 +269,60 @@ def test_a_sensor_for_each_cluster_with_slas(world: World) -> None:
         with dg.build_sensor_context(instance=world.instance) as context:
             said.append(built["primary__sla"].evaluate_tick(context).skip_message)
     assert said == ["14 new breaches, 0 cleared", "0 new breaches, 0 cleared"]
+
+
+def shown(world: World, asset: str, check: str) -> list[tuple[str, bool, str, str]]:
+    """The evaluations of an asset's check, oldest first: partition, whether it passed, how bad it is, in words."""
+    key = dg.AssetCheckKey(dg.AssetKey(["primary", asset]), check)
+    records = world.instance.event_log_storage.get_asset_check_execution_history(key, limit=50)
+    found = [one.event.dagster_event.asset_check_evaluation_data for one in reversed(records)]
+    return [(one.partition[11:], one.passed, one.severity.value, one.description) for one in found]
+
+
+def test_checks_of_assets_show_breaches_by_partition(world: World) -> None:
+    checks = SlaChecks(world.store, world.settings)
+    world.at("00:00")
+    world.at("03:15")
+    for _ in range(2):  # told once
+        tell_dagster(world.ledger, checks, "primary")
+    world.lands("01:00", "03:20")
+    world.at("03:30")
+    tell_dagster(world.ledger, checks, "primary")
+    at = "was breached at 2013-01-01T"
+    met = "and met at 2013-01-01T03:20Z"
+    assert shown(world, "raw", "sla") == [
+        ("02:00Z", False, "WARN", f"low {at}03:00Z"),
+        ("00:00Z", False, "ERROR", f"low {at}01:00Z; high {at}02:00Z"),
+        ("01:00Z", True, "WARN", f"low {at}02:00Z {met}; high {at}03:00Z {met}"),
+    ]
+    assert [one[:3] for one in sorted(shown(world, "hourly", "process_sla"))] == [
+        ("00:00Z", False, "ERROR"),
+        ("01:00Z", False, "ERROR"),
+        ("02:00Z", False, "WARN"),
+    ]
+
+
+def test_who_executes_a_check_is_told_what_is_known(world: World) -> None:
+    world.at("00:00")
+    world.at("03:15")
+    built = definitions_of(world.store, replace(world.settings, clock=Clock(origin=world.now)))
+    key = dg.AssetCheckKey(dg.AssetKey(["primary", "raw"]), "sla")
+    job = built.resolve_implicit_global_asset_job_def()
+    tags = {
+        "dagster/asset_partition_range_start": "2013-01-01T02:00Z",
+        "dagster/asset_partition_range_end": "2013-01-01T03:00Z",
+    }
+    selected = job.get_subset(asset_selection=set(), asset_check_selection={key})
+    assert selected.execute_in_process(instance=world.instance, tags=tags).success
+    assert [one[:3] for one in sorted(shown(world, "raw", "sla"))] == [
+        ("02:00Z", False, "WARN"),
+        ("03:00Z", True, "WARN"),
+    ]
+
+
+def test_jobs_of_processes_check_nothing(world: World) -> None:
+    built = definitions_of(world.store, world.settings)
+    assert [one.name for one in built.resolve_job_def("primary__hourly_job").nodes] == ["primary__hourly"]
 
 
 def test_killed_before_every_step(world: World) -> None:
