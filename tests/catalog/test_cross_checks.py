@@ -268,8 +268,8 @@ CASES = {
         "data/backup",
         '"s3://lake/backup"',
         [
-            "feeds.yaml:13: clusters[1].name: target 'backup' is an object store, which publishes by setting the flag: "
-            "declare availability_flag",
+            "feeds.yaml:13: clusters[1].name: target 'backup' is no file:// store, and is published to by setting the "
+            "flag: declare availability_flag",
         ],
     ),
     # Sub-partitions and replication.

@@ -13,8 +13,8 @@ FLAGGED = FEEDS.replace("partitions: [carrier]", "availability_flag: _DONE")
 HOUR = "${YEAR}/${MONTH}/${DAY}/${HOUR}"
 TARGET = "    type: target\n"
 OUTPUT = (
-    "processes.yaml:10: outputs[0].feed: feed 'delays' lies on an object store on cluster 'primary', and outputs of "
-    "processes are published on file:// stores only"
+    "processes.yaml:10: outputs[0].feed: feed 'delays' lies on no file:// store on cluster 'primary', and outputs of "
+    "processes are published on such stores only"
 )
 OPTION_RULE = "must be {env: NAME}, a text, a whole number, or true or false"
 UP = f"feeds.yaml:8: locations.data: '/raw/${{up}}/{HOUR}': a variable puts '..' into the path on cluster"
@@ -110,8 +110,8 @@ UP = f"feeds.yaml:8: locations.data: '/raw/${{up}}/{HOUR}': a variable puts '..'
             "availability_flag: _DONE",
             "options: {}",
             [
-                "feeds.yaml:13: clusters[1].name: target 'backup' is an object store, which publishes by setting the "
-                "flag: declare availability_flag"
+                "feeds.yaml:13: clusters[1].name: target 'backup' is no file:// store, and is published to by setting "
+                "the flag: declare availability_flag"
             ],
             id="a target without a flag",
         ),

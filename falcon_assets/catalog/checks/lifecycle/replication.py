@@ -53,11 +53,11 @@ def _object_stores(definitions: Definitions, feed: Declared[Feed]) -> Iterator[P
     for index, entry, cluster in definitions.feed_clusters(feed):
         if entry.type is None or lies_mounted(feed.entity, cluster, readonly=entry.type == "source"):
             continue
-        where = f"{entry.type} {entry.name!r} is an object store"
+        where = f"{entry.type} {entry.name!r} is no file:// store"
         for name in preserved:
-            yield feed.problem(("properties", name), f"{where}, which has no such thing to preserve: remove {name}")
+            yield feed.problem(("properties", name), f"{where}, and has no such thing to preserve: remove {name}")
         if entry.type == "target" and feed.entity.availability_flag is None:
-            rule = "which publishes by setting the flag: declare availability_flag"
+            rule = "and is published to by setting the flag: declare availability_flag"
             yield feed.problem(("clusters", index, "name"), f"{where}, {rule}")
 
 

@@ -36,8 +36,8 @@ def _not_mounted(definitions: Definitions, process: Declared[Process], path: Key
     for entry in process.entity.clusters:
         cluster = definitions.clusters.get(entry.name)
         if cluster is not None and feed.on(entry.name) is not None and not lies_mounted(feed, cluster.entity):
-            where = f"feed {feed.name!r} lies on an object store on cluster {entry.name!r}"
-            yield process.problem(path, f"{where}, and outputs of processes are published on file:// stores only")
+            where = f"feed {feed.name!r} lies on no file:// store on cluster {entry.name!r}"
+            yield process.problem(path, f"{where}, and outputs of processes are published on such stores only")
 
 
 def _is_table(feed: Feed) -> bool:
