@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import delete
+from sqlalchemy import delete, event
 
 from falcon_assets.errors import QueryError, UnknownEntityError, UnknownInstanceError
 from falcon_assets.ledger.tables import (
@@ -247,6 +247,30 @@ def test_parts_hold_everything_once_and_in_order(installation: Installation, see
                         break
                     query = replace(query, after=page.next)
                 assert found == fitting
+
+
+@pytest.mark.parametrize("sort", ["entity", "-entity", "instance", "-instance"])
+def test_a_part_of_a_list_asks_as_often_however_many_have_rows(
+    installation: Installation, open_at: OpenAt, sort: str
+) -> None:
+    """Nobody looks for what has no row beyond the part that is shown."""
+    asked: list[str] = []
+
+    def said(_connection: Any, _cursor: Any, statement: str, *_more: Any) -> None:
+        asked.append(statement)
+
+    numbers = []
+    for hours in (600, 8_000):
+        fill(installation, *(row("make", "primary", hour(number), "SUCCEEDED") for number in range(hours + 1)))
+        with open_at(format_instant(hour(hours))) as later:
+            listed = InstanceQuery("make", sort=sort, limit=10)
+            assert list_instances(later, listed).total == hours + 1
+            asked.clear()
+            event.listen(later.ledger.engine, "before_cursor_execute", said)
+            found = list_instances(later, listed).items
+            event.remove(later.ledger.engine, "before_cursor_execute", said)
+            numbers.append((len(found), len(asked)))
+    assert numbers[0] == numbers[1]
 
 
 def test_a_summary_counts(installation: Installation) -> None:

@@ -78,6 +78,15 @@ class Asked:
             return None
         return replace(self, span=Span(*own, first, last)) if first <= last else None
 
+    def until(self, last: Key, *, by_time: bool, descending: bool) -> Asked | None:
+        """What of it does not come after an instance in the order; None: nothing."""
+        own, other = self.key, last[:2]
+        if by_time or own == other:
+            begin, end = self.span.first, self.span.last
+            begin, end = (max(begin, last[2]), end) if descending else (begin, min(end, last[2]))
+            return replace(self, span=Span(*own, begin, end)) if begin <= end else None
+        return self if (own > other if descending else own < other) else None
+
     def beginning(self, *, descending: bool) -> Span | None:
         """Where a list of those that may have no row begins."""
         indexes = next(_chunks(self.indexes, descending=descending), None)
@@ -98,6 +107,10 @@ def in_order(
     spans = [one.span for one in asked]
     known = rows.first(connection, spans, states, query.limit + 1, by_time=by_time, descending=descending)
     open_ones = [one for one in asked if states is None or one.without_row in states]
+    if len(known) > query.limit:  # what comes after all of those is not asked for: nobody goes through it
+        last = known[-1][0]
+        parts = (one.until(last, by_time=by_time, descending=descending) for one in open_ones)
+        open_ones = [one for one in parts if one]
 
     def order(one: tuple[Key, Any]) -> Any:
         entity, cluster, nominal = one[0]
