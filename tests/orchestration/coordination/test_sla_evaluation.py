@@ -320,6 +320,16 @@ def test_who_executes_a_check_is_told_what_is_known(world: World) -> None:
     ]
 
 
+def test_many_checks_are_shared_out_to_ops_of_their_own(world: World) -> None:
+    feed = world.store.feed("raw")
+    feeds = {f"raw-{number}": feed.model_copy(update={"name": f"raw-{number}"}) for number in range(120)}
+    built = SlaChecks(replace(world.store, feeds=feeds, processes={}), world.settings).definitions()
+    ops = {one.node_def.name: len(one.check_keys) for one in built}
+    name = "asset_checks_of_all_service_level_agreements"
+    numbers = dict(enumerate((50, 50, 20)))
+    assert ops == {f"{cluster}_{name}_{n}": size for cluster in ("primary", "backup") for n, size in numbers.items()}
+
+
 def test_jobs_of_processes_check_nothing(world: World) -> None:
     built = definitions_of(world.store, world.settings)
     assert [one.name for one in built.resolve_job_def("primary__hourly_job").nodes] == ["primary__hourly"]

@@ -155,3 +155,14 @@ def test_times_to_come_are_not_there(storage: PooledStorage, kind: InstigatorTyp
     assert one.instigator_data == expected, "Dagster keeps the times of ticks otherwise: those to come are still there"
     assert one in schedules.all_instigator_state()
     schedules.delete_instigator_state(origin.get_id(), origin.get_selector().get_id())
+
+
+def test_what_is_known_of_a_partition_may_be_said_again_without_a_run(instance: dg.DagsterInstance) -> None:
+    """Dagster itself refuses the second evaluation of a check: once it does not, our override is not needed."""
+    key = dg.AssetCheckKey(dg.AssetKey(["primary", "raw"]), "sla")
+    for partition, passed in (("1", False), ("2", False), ("1", True), (None, False), (None, True)):
+        said = dg.AssetCheckEvaluation(asset_key=key.asset_key, check_name=key.name, passed=passed, partition=partition)
+        instance.report_runless_asset_event(said)
+    found = instance.event_log_storage.get_asset_check_execution_history(key, limit=10)
+    told = [(one.partition, one.status.value) for one in found]
+    assert told == [(None, "SUCCEEDED"), (None, "FAILED"), ("1", "SUCCEEDED"), ("2", "FAILED")]
