@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shlex
 import subprocess
 from collections.abc import Callable
@@ -56,6 +57,15 @@ def test_a_tree_in_a_pipe_without_unicode(environ: dict[str, str], settings: Set
     lines = [line.rstrip() for line in done.stdout.replace("+--", "|--").splitlines()]
     wanted = TREE.format(home=settings.home).replace("`--", "|--").splitlines()
     assert [line.replace("`--", "|--") for line in lines] == wanted
+
+
+def test_nothing_is_cut_off_in_a_narrow_terminal(environ: dict[str, str], settings: Settings) -> None:
+    own = {**environ, "FORCE_COLOR": "1", "COLUMNS": "60", "TERM": "xterm"}
+    shown = falcon_here(own, *ASKED).stdout
+    plain = re.sub(r"[\s│├└─]|\x1b\[[0-9;]*m", "", shown)
+    wanted = re.sub(r"[\s|`-]", "", TREE.format(home=settings.home))
+    assert plain.replace("-", "") == wanted
+    assert max(map(len, re.sub(r"\x1b\[[0-9;]*m", "", shown).splitlines())) <= 60
 
 
 def test_json(environ: dict[str, str]) -> None:

@@ -140,6 +140,7 @@ def test_it_goes_back_to_what_failed_and_to_what_did_not_land(
     installation: Installation, daemon: DagsterInstance
 ) -> None:
     failed = {"failures": 2, "attempt": 2, "reason": "\nno such column\nat line 3", "ended": hour(6), "run_id": "a"}
+    failed["definition"] = 7
     there = [feed_row("clean", number) for number in range(21) if number not in (5, 6, 9)]
     write(installation, *there, *(process_row("cleanse", number, "FAILED", **failed) for number in (5, 6)))
     found = asked(installation, "sum-up", 20)
@@ -165,6 +166,7 @@ def test_it_goes_back_to_what_failed_and_to_what_did_not_land(
         "error": "no such column",
         "attempts": 2,
     }
+    assert cause["definition"] == 7
     assert (cause["equal"], cause["attempt"], cause["run"]) == ({"count": 2, "last": "2013-01-01T06:00Z"}, 2, "a")
     path = installation.settings.home / "data/primary/raw/2013-01-01/09"
     assert found["causes"][1]["causes"][0]["causes"][0]["reason"] == {

@@ -38,7 +38,7 @@ def triage(name: str, instance: datetime, cluster: str | None, kind: str | None,
         return
     tree = Tree(_said(found.cause))
     _grow(tree, found.cause)
-    console().print(tree)
+    console().print(tree, soft_wrap=False)  # else what is wider than a terminal would be cut off
 
 
 def _grow(tree: Tree, cause: Cause) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 from falcon_assets.model.instant import format_instant
 from falcon_assets.operations.auditing import require_readable
 from falcon_assets.operations.installation import Installation
+from falcon_assets.operations.instances.definition import definition_of, versions_for
 from falcon_assets.operations.instances.subject import find_subject
 from falcon_assets.orchestration.coordination.triage_answers import TriageAnswers
 from falcon_assets.planning.triage.known import Data, Work
@@ -18,13 +20,19 @@ from falcon_assets.planning.triage.walk import Search
 
 @dataclass(frozen=True)
 class Triage:
-    """What was found; ``cause`` is the instance that was asked for."""
+    """What was found.
+
+    Attributes:
+        cause: The instance that was asked for.
+        definition: Says which version of its definition a cause has, or will run with.
+    """
 
     cause: Cause
+    definition: Callable[[Cause], int | None]
 
     def as_data(self) -> dict[str, Any]:
         """What ``--json`` prints: the instance with ``fix`` and ``causes``, each of which is the same again."""
-        return _data(self.cause)
+        return _data(self.cause, self.definition)
 
 
 def triage(
@@ -50,16 +58,22 @@ def triage(
     ledger.catch_up()
     with ledger.engine.begin() as connection:
         search = Search(store, TriageAnswers(connection, store, installation.settings, ledger.instance, now), now)
-        if subject.workload is not None:
-            work = Work(subject.name, subject.cluster, instance)
-            search.run([work], [])
-            return Triage(causes_of(search, work))
-        data = Data(subject.name, subject.cluster, instance)
-        search.run([], [data])
-        return Triage(causes_of(search, data))
+        of_feed = subject.workload is None
+        work, data = Work(subject.name, subject.cluster, instance), Data(subject.name, subject.cluster, instance)
+        search.run([] if of_feed else [work], [data] if of_feed else [])
+        found = {one[:2]: workload for one in search.works if (workload := store.workload(*one[:2]))}
+        versions = versions_for(connection, found.values())
+
+    def definition(cause: Cause) -> int | None:
+        workload = found.get((cause.name, cause.cluster or "")) if cause.kind != "feed" else None
+        if workload is None or cause.first is None:
+            return None
+        return definition_of(workload, cause.first, cause.record, versions)
+
+    return Triage(causes_of(search, data if of_feed else work), definition)
 
 
-def _data(one: Cause) -> dict[str, Any]:
+def _data(one: Cause, definition: Callable[[Cause], int | None]) -> dict[str, Any]:
     record = one.record
     run = record and (record.queued_run or record.run_id)
     return {
@@ -73,11 +87,11 @@ def _data(one: Cause) -> dict[str, Any]:
         "run": run,
         "started": record and record.started and record.started.isoformat(),
         "ended": record and record.ended and record.ended.isoformat(),
-        "definition": None,
+        "definition": definition(one),
         "fix": one.fix,
         "equal": {"count": one.count, "last": format_instant(one.last)} if one.count > 1 and one.last else None,
         "between": one.between,
         "more": one.more,
         "told_above": one.is_told,
-        "causes": [_data(cause) for cause in one.causes],
+        "causes": [_data(cause, definition) for cause in one.causes],
     }
