@@ -47,6 +47,13 @@ def available(connection: Connection, spans: Mapping[Name, tuple[datetime, datet
     return {(cluster, feed): set(instances) for cluster, feed, instances in found if instances}
 
 
+def available_feeds(connection: Connection, cluster: str) -> dict[str, int]:
+    """How many instances of each feed are on the cluster."""
+    table = FEED_INSTANCES.c
+    there = select(table.feed, func.count()).where(table.cluster == cluster, table.state == FeedState.AVAILABLE.value)
+    return {row[0]: row[1] for row in connection.execute(there.group_by(table.feed))}
+
+
 def evicted(
     connection: Connection, spans: Mapping[Name, tuple[datetime, datetime]]
 ) -> dict[Name, dict[datetime, datetime]]:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum
 
-from sqlalchemy import ColumnElement, Connection, delete, false, select
+from sqlalchemy import ColumnElement, Connection, delete, false, select, tuple_
 
 from falcon_assets.ledger.tables import ENTITY_STATUS
 from falcon_assets.ledger.upsert import upsert
@@ -70,6 +70,16 @@ def command(connection: Connection, entity: Feed | Process, status: Status, now:
     after = EntityStatus(status, since, True, before.scheduled_since or _scheduled(status, now))
     _write(connection, {(entity.kind, entity.name): after})
     return after
+
+
+def scheduled_since(
+    connection: Connection, entities: Collection[tuple[str, str]]
+) -> Mapping[tuple[str, str], datetime]:
+    """Since when those of the entities have been scheduled that ever were, by kind and name."""
+    table = ENTITY_STATUS.c
+    wanted = (tuple_(table.kind, table.name).in_(list(entities)), table.scheduled_since.is_not(None))
+    found = connection.execute(select(table.kind, table.name, table.scheduled_since).where(*wanted))
+    return {(row.kind, row.name): row.scheduled_since for row in found}
 
 
 def forget(connection: Connection, kind: str, name: str) -> None:

@@ -49,6 +49,9 @@ def say_result(result: OperationResult) -> None:
         click.echo(line)
     for one in result.entities:
         click.echo(_sentence(one, result))
+    for touched in result.touches:
+        what = f"retention of {touched.name}" if touched.kind == "retention" else f"{touched.kind} {touched.name}"
+        click.echo(f"it touches {what} on {', '.join(touched.clusters)}")
     for before, after in result.statuses:
         say(before, after)
     if result.reload:

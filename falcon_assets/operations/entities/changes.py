@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from difflib import unified_diff
 from pathlib import Path
 
 from falcon_assets.catalog.additions import free_path, problems_of
 from falcon_assets.catalog.declared import KINDS, parse_documents
-from falcon_assets.catalog.stored_tree import Key, Stored, as_json, key_of, masked, text_of
+from falcon_assets.catalog.stored_tree import Key, Stored, as_json, key_of, text_of
 from falcon_assets.catalog.yaml_files.definition_files import MAX_BYTES, MAX_FILE_BYTES, MAX_FILES
 from falcon_assets.catalog.yaml_files.documents import Document, Files, shown_path
-from falcon_assets.catalog.yaml_files.file_changes import AnyChange, FileChange, WorkflowChange
+from falcon_assets.catalog.yaml_files.file_changes import FileChange
 from falcon_assets.catalog.yaml_files.file_text import UnwritableError, normalised, rewritten
 from falcon_assets.catalog.yaml_files.merging import canonical, has_comments, merged, said
 from falcon_assets.catalog.yaml_files.secrets import secret_values
@@ -27,30 +25,12 @@ from falcon_assets.errors import (
 )
 from falcon_assets.model.expression import nearest
 from falcon_assets.operations.entities.dependencies import needs_of
+from falcon_assets.operations.entities.plan import Plan, Update
 from falcon_assets.operations.entities.results import EntityChange
 
 _STARS = re.compile(r"\*+")
 ANY_KIND = "entity"
 """Of what is not there, and was named without its kind."""
-
-
-@dataclass(frozen=True)
-class Plan:
-    """What a command changes.
-
-    Attributes:
-        entities: Each entity that it is about: clusters, feeds, processes.
-        files: The files that change; none where everything is so already.
-        warnings: What works and surprises in the new definitions.
-    """
-
-    entities: tuple[EntityChange, ...]
-    files: tuple[AnyChange, ...] = ()
-    warnings: tuple[Problem, ...] = ()
-
-    def diff(self) -> str:
-        """The change as a unified diff; values of storage options are stars in it."""
-        return "".join(_diff(change) for change in self.files)
 
 
 def plan_submit(stored: Stored, given: Stored, workflows: Collection[str] = ()) -> Plan:
@@ -107,7 +87,8 @@ def plan_update(stored: Stored, given: Stored, workflows: Collection[str] = ()) 
             new = merged(old.strip("\n"), new)
         texts.setdefault(before.path, {})[stored.number(before)] = new
         changes.append(EntityChange(*key, "updated", before.file))
-    return _plan(stored, [*changes, *unchanged], list(_rewritten(stored, texts)), warnings)
+    updates = tuple((stored.by_key[key], document) for key, document in wanted.items())
+    return _plan(stored, [*changes, *unchanged], list(_rewritten(stored, texts)), warnings, updates)
 
 
 def plan_delete(stored: Stored, keys: Sequence[Key]) -> Plan:
@@ -249,7 +230,11 @@ def _own_text(tree: Stored, document: Document) -> str:
 
 
 def _plan(
-    stored: Stored, changes: Sequence[EntityChange], files: Sequence[FileChange], warnings: tuple[Problem, ...]
+    stored: Stored,
+    changes: Sequence[EntityChange],
+    files: Sequence[FileChange],
+    warnings: tuple[Problem, ...],
+    updates: tuple[Update, ...] = (),
 ) -> Plan:
     contents = {**stored.files.contents, **{change.path: change.after for change in files}}
     left = [content for content in contents.values() if content is not None]
@@ -258,7 +243,7 @@ def _plan(
             f"the tree would have more than {MAX_FILES:,} files or {MAX_BYTES:,} bytes, which is not read any more"
         )
     ordered = sorted(changes, key=lambda change: [*KINDS, ANY_KIND].index(change.kind))
-    return Plan(tuple(ordered), tuple(files), warnings)
+    return Plan(tuple(ordered), tuple(files), warnings, updates)
 
 
 def _encoded(text: str, path: Path) -> bytes:
@@ -266,25 +251,6 @@ def _encoded(text: str, path: Path) -> bytes:
     if len(content) > MAX_FILE_BYTES:
         raise DefinitionStoreError(f"{shown_path(path)} would have more than {MAX_FILE_BYTES:,} bytes")
     return content
-
-
-def _diff(change: AnyChange) -> str:
-    if isinstance(change, WorkflowChange):
-        return change.diff(shown_path(change.path))
-    before, after = (
-        masked(text_of(content)) if content is not None else "" for content in (change.before, change.after)
-    )
-    name = shown_path(change.path)
-    sides = ("/dev/null" if change.before is None else name, "/dev/null" if change.after is None else name)
-    lines = list(unified_diff(_lines(before), _lines(after), *sides, lineterm=""))
-    if not lines:
-        return f"--- {name}\n+++ {name}\n(hidden values change)\n"
-    return "".join(f"{line}\n" for line in lines)
-
-
-def _lines(text: str) -> list[str]:
-    """Its lines as editors and diff count them; YAML knows other line breaks, too."""
-    return text.removesuffix("\n").split("\n") if text else []
 
 
 def _named(document: Document) -> str:

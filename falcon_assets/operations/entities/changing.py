@@ -33,15 +33,17 @@ from falcon_assets.operations.acting import require_change
 from falcon_assets.operations.auditing import Audit, audited
 from falcon_assets.operations.entities.changes import (
     ANY_KIND,
-    Plan,
     plan_delete,
     plan_submit,
     plan_update,
     require_definitions,
 )
 from falcon_assets.operations.entities.named import keys_named
+from falcon_assets.operations.entities.plan import Plan
 from falcon_assets.operations.entities.results import EntityChange, OperationResult, Request
 from falcon_assets.operations.entities.status import apply_to_all, named_entities
+from falcon_assets.operations.entities.touches import touched_by
+from falcon_assets.operations.entities.update_rules import require_allowed
 from falcon_assets.operations.installation import Installation
 from falcon_assets.operations.reload import reload_code_locations
 
@@ -68,7 +70,7 @@ def update(installation: Installation, request: Request) -> OperationResult:
 
     Raises:
         InvalidDefinitionsError: the tree would have problems.
-        DefinitionStoreError: the tree cannot be changed.
+        DefinitionStoreError: the tree cannot be changed, or what the update changes may not be.
         UnknownEntityError: an entity is not there.
     """
     return change(installation, "update", request, _updating)
@@ -127,7 +129,7 @@ def _with_names(stored: Stored, request: Request, plan_of: Callable[[Stored, Sto
     given, names = _given(stored, request)
     there = _there(stored, names, request.kind)
     plan = plan_of(stored, given) if given.files.contents or given.files.problems else Plan(())
-    return Plan((*plan.entities, *there), plan.files, plan.warnings)
+    return replace(plan, entities=(*plan.entities, *there))
 
 
 def _deletion(stored: Stored, request: Request) -> Plan:
@@ -174,21 +176,24 @@ def _changed(audit: Audit, request: Request, plan_of: Callable[[Stored, Request]
 
     def result(plan: Plan, reload: str = "") -> OperationResult:
         told = (operation, actor, request.reason, now, request.dry_run)
-        return OperationResult(*told, plan.entities, plan.diff(), plan.warnings, reload=reload)
+        touches = touched_by(stored, plan.updates)
+        return OperationResult(*told, plan.entities, plan.diff(), plan.warnings, reload=reload, touches=touches)
 
-    def planned() -> Plan:
-        stored = read_tree(root)
+    def planned(stored: Stored) -> Plan:
         plan = plan_of(stored, request)
         audit.about((one.kind, one.name) for one in plan.entities)
         require_change(audit.principal, operation, _owned(stored, plan, operation))
+        require_allowed(installation, plan.updates)
         return plan
 
     if request.dry_run:
-        return result(planned())
+        stored = read_tree(root)
+        return result(planned(stored))
     require_changeable(settings, _INSTEAD)
     _record(installation, now, Recorder(actor))  # what came by other ways could not be restored else
     with locked_tree(root):
-        plan = planned()
+        stored = read_tree(root)
+        plan = planned(stored)
         if plan.files:
             apply_changes(root, plan.files, note)
     installation.forget_entities()

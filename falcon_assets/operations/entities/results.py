@@ -68,6 +68,21 @@ class Request:
     definitions: str = ""
 
 
+@dataclass(frozen=True, order=True)
+class Touched:
+    """What an update of a feed touches besides.
+
+    Attributes:
+        kind: ``process``, ``replication`` or ``retention``.
+        name: Of the process, of the replication as lists call it, or of the feed that retention takes instances of.
+        clusters: Where.
+    """
+
+    kind: Literal["process", "replication", "retention"]
+    name: str
+    clusters: tuple[str, ...]
+
+
 @dataclass(frozen=True)
 class OperationResult:
     """What came of a command to entities; fit to be recorded.
@@ -83,6 +98,7 @@ class OperationResult:
         warnings: What works and surprises in the new definitions.
         statuses: The status of each entity before and after, where that was to change.
         reload: Whether Dagster has taken up the change, in words; empty where there was none.
+        touches: What the updates of feeds touch besides.
     """
 
     operation: str
@@ -95,6 +111,7 @@ class OperationResult:
     warnings: tuple[Problem, ...] = ()
     statuses: tuple[tuple[EntityState, EntityState], ...] = ()
     reload: str = ""
+    touches: tuple[Touched, ...] = ()
 
     @property
     def changed(self) -> bool:
@@ -119,4 +136,5 @@ class OperationResult:
                 for before, after in self.statuses
             ],
             "reload": self.reload,
+            "touches": [{**asdict(one), "clusters": list(one.clusters)} for one in self.touches],
         }

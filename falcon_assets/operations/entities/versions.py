@@ -17,9 +17,10 @@ from falcon_assets.errors import DefinitionStoreError, Problem, UnknownEntityErr
 from falcon_assets.ledger.definition_versions import DefinitionVersion, definition_history, recorded_kinds
 from falcon_assets.operations.acting import acting, require_read
 from falcon_assets.operations.auditing import require_readable
-from falcon_assets.operations.entities.changes import Plan, plan_submit, plan_update
+from falcon_assets.operations.entities.changes import plan_submit, plan_update
 from falcon_assets.operations.entities.changing import change
 from falcon_assets.operations.entities.old_workflows import old_workflows
+from falcon_assets.operations.entities.plan import Plan
 from falcon_assets.operations.entities.results import OperationResult, Request
 from falcon_assets.operations.installation import Installation
 
@@ -147,7 +148,8 @@ def restore_entity(installation: Installation, version: int, request: Request) -
         (entity,) = planned.entities
         if files and entity.action == "unchanged":
             entity = replace(entity, action="updated")
-        return Plan((entity,), (*planned.files, *files), (*planned.warnings, *unkept))
+        changed = (*planned.files, *files)
+        return replace(planned, entities=(entity,), files=changed, warnings=(*planned.warnings, *unkept))
 
     return change(installation, "restore", request, plan)
 

@@ -1,0 +1,73 @@
+"""What an update may not change, for what has been computed or has landed would be lost (source: Apache Falcon)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from datetime import datetime, timezone
+from typing import Any
+
+from sqlalchemy import Connection
+from sqlalchemy.exc import OperationalError
+
+from falcon_assets.catalog.stored_tree import Key
+from falcon_assets.errors import DefinitionStoreError, SettingsError, count_of
+from falcon_assets.ledger.queries import available_feeds
+from falcon_assets.ledger.status import scheduled_since
+from falcon_assets.model.instant import format_instant, parse_instant
+from falcon_assets.operations.entities.plan import Update
+from falcon_assets.operations.installation import Installation
+
+_NAMED = 3
+
+
+def require_allowed(installation: Installation, updates: Sequence[Update]) -> None:
+    """Checks what only the ledger knows; where the database is away, nobody can.
+
+    The start of what was scheduled stays as it is, and a cluster that has data stays where it is.
+
+    Raises:
+        DefinitionStoreError: an update changes one of them; says what to do.
+    """
+    starts = {key: text for update in updates for key, text in _other_starts(*update)}
+    moved = [(before.data, after.data) for before, after in updates if _root(before.data) != _root(after.data)]
+    if not (starts or moved):
+        return
+    with suppress(SettingsError, OperationalError), installation.database.connect() as connection:
+        for (kind, name), since in scheduled_since(connection, starts).items():
+            when = f"{since.astimezone(timezone.utc):%Y-%m-%dT%H:%MZ}"
+            raise DefinitionStoreError(
+                f"{kind} {name!r} was scheduled on {when}: {starts[kind, name]}; "
+                f"submit another {kind}, under another name"
+            )
+        for before, after in moved:
+            _require_empty(connection, before, after)
+
+
+def _require_empty(connection: Connection, before: Mapping[str, Any], after: Mapping[str, Any]) -> None:
+    name = after["name"]
+    found = available_feeds(connection, name)
+    if found:
+        more = f" and of {count_of(len(found) - _NAMED, 'other feed')}" if len(found) > _NAMED else ""
+        lie = f"{count_of(sum(found.values()), 'instance')} of {', '.join(sorted(found)[:_NAMED])}{more}"
+        raise DefinitionStoreError(
+            f"cluster {name!r} cannot move from {_root(before)} to {_root(after)}: {lie} would be left behind; "
+            "submit another cluster, and replicate the feeds to it"
+        )
+
+
+def _other_starts(before: Any, after: Any) -> Iterator[tuple[Key, str]]:
+    old, new = _starts(before.data), _starts(after.data)
+    for cluster in old.keys() & new.keys():
+        if old[cluster] != new[cluster]:
+            told = f"{format_instant(old[cluster])} to {format_instant(new[cluster])}"
+            text = f"the start of its validity on cluster {cluster!r} cannot change from {told}"
+            yield (after.data["kind"], after.data["name"]), text
+
+
+def _starts(data: Mapping[str, Any]) -> dict[str, datetime]:
+    return {one["name"]: parse_instant(one["validity"]["start"]) for one in data.get("clusters", ())}
+
+
+def _root(data: Mapping[str, Any]) -> str | None:
+    return str(data["interfaces"]["write"]["endpoint"]) if data["kind"] == "cluster" else None
