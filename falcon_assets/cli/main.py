@@ -20,7 +20,7 @@ COMMANDS = {
     "explain": "Show what one process instance reads, writes and is told.",
     "run": "Run everything whose time and inputs have come, until nothing is ready any more.",
     "entity": "List and manage clusters, feeds and processes.",
-    "instance": "List the instances of processes and replications; find those of a feed that landed, now.",
+    "instance": "See the instances of processes, replications and feeds; rerun, kill, suspend and resume them.",
     "sla": "List the instances that breach their SLA, and those that soon will.",
     "retention": "Show what would go from the clusters, what stays and why.",
     "ledger": "Show how far the ledger is; make it anew.",

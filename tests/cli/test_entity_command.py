@@ -345,3 +345,9 @@ def test_a_summary_has_the_latest_instances(call: Callable[..., Result]) -> None
     shown = call("summary", "--type", "feed", "-n", "3", "--limit", "1").output
     assert "MISSING MISSING MISSING" in shown
     assert "1 of 2 lines; the next ones: --offset 1" in shown
+
+
+def test_a_path_that_is_empty_is_misuse(call: Callable[..., Result]) -> None:
+    result = call("lookup", "--path", " ")
+    assert result.exit_code == 2
+    assert "Invalid value for '--path': it is empty" in result.output

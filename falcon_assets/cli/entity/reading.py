@@ -113,8 +113,16 @@ def _grow(shown: Tree, tree: DependencyTree) -> None:
         _grow(shown.add(f"{one.kind} {one.name} ({', '.join(one.roles)})"), one)
 
 
+def _not_empty(_context: click.Context, _parameter: click.Parameter, text: str) -> str:
+    if not text.strip():
+        raise click.BadParameter("it is empty")
+    return text
+
+
 @click.command()
-@click.option("--path", required=True, help="A path on a cluster (/raw/2013/01), of this machine, or a URL.")
+@click.option(
+    "--path", required=True, callback=_not_empty, help="A path on a cluster (/raw/2013/01), of this machine, or a URL."
+)
 @list_options(LOOKUP_FIELDS)
 def lookup(
     path: str, filters: tuple[tuple[str, str], ...], sort: str | None, offset: int, limit: int | None, as_json: bool

@@ -15,7 +15,7 @@ from falcon_assets.cli.instance.waiting import wait
 
 @click.group()
 def instance() -> None:
-    """See and command instances of processes and replications; record instances of feeds that landed."""
+    """See instances of processes, replications and feeds; command them; record instances of feeds that landed."""
 
 
 for _command in (
