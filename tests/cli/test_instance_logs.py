@@ -47,6 +47,7 @@ PROGRAM = """
 import sys
 for line in range(1000):
     print(f"{sys.argv[1]} line {line} by hunter2")
+print("\\033[31mred\\033[0m and \\033]0;title\\a")
 sys.exit(3 if "T01" in sys.argv[1] else 0)
 """
 STACK = """
@@ -96,10 +97,11 @@ def test_what_a_program_wrote_and_why_it_failed(call: Callable[..., Result]) -> 
     assert "program.py: spark-submit ended with exit code 3; its log is " in reason
     said = [line for line in lines if line.startswith("2013-01-01T01:00Z line ")]
     assert (said[0], said[-1], len(said)) == (
-        "2013-01-01T01:00Z line 900 by *****",
+        "2013-01-01T01:00Z line 901 by *****",
         "2013-01-01T01:00Z line 999 by *****",
-        100,
+        99,
     )
+    assert "red and \\x1b]0;title\\x07" in lines
     sections = [line.split(":")[0] for line in lines if line.startswith("==")]
     assert sections[:2] == ["== events", "== spark-submit"]
     assert "== stderr, shared by the instances of the run" in sections
@@ -145,7 +147,7 @@ def test_what_spark_said_is_in_it(call: Callable[..., Result]) -> None:
     said = call("stack", "2013-01-01T02:00Z").output
     assert "[USER_RAISED_EXCEPTION] of Spark" in said
     assert "computing 02 with *****" in said
-    assert "\tat org.apache.spark." in said
+    assert "        at org.apache.spark." in said
     assert "hunter2" not in said
 
 

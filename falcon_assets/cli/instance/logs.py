@@ -12,7 +12,7 @@ import click
 
 from falcon_assets.cli.entity.words import moment
 from falcon_assets.cli.parameters import INSTANT
-from falcon_assets.errors import count_of
+from falcon_assets.errors import count_of, printable
 from falcon_assets.model.instant import format_instant
 from falcon_assets.operations.installation import open_installation
 from falcon_assets.operations.instances.instance_runs import InstanceRun
@@ -33,9 +33,14 @@ def logs(name: str, instance: datetime, cluster: str | None, attempt: int | None
     """
     with open_installation() as installation:
         found = instance_logs(installation, name, instance, cluster, attempt)
-        lines = _json(found, whole=whole) if as_json else _text(found, whole=whole)
+        lines = _json(found, whole=whole) if as_json else map(_shown, _text(found, whole=whole))
         for line in lines:
             click.echo(line)
+
+
+def _shown(line: str) -> str:
+    """What a program wrote must not act on the terminal."""
+    return printable(click.unstyle(line).expandtabs())
 
 
 def _text(found: InstanceLogs, *, whole: bool) -> Iterator[str]:
