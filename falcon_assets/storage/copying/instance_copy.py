@@ -5,18 +5,19 @@ from __future__ import annotations
 import os
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
 from types import TracebackType
 
+from falcon_assets.cancellation import current_cancellation
 from falcon_assets.errors import StorageError
 from falcon_assets.planning.replication.copy_plan import CopyPlan, CopyRecord, ListedFile, plan_copy
 from falcon_assets.planning.replication.options import ReplicationOptions
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.copying.copy_records import true_records
 from falcon_assets.storage.copying.copy_target import CopyTarget, part_lock
-from falcon_assets.storage.copying.copy_task import CopyJob, TaskSummary, join, run_task
+from falcon_assets.storage.copying.copy_task import CopyJob, FileReport, TaskSummary, join, run_task
 from falcon_assets.storage.copying.file_copy import Attributes
 from falcon_assets.storage.copying.listed_files import list_files
 from falcon_assets.storage.errors import driver_explained
@@ -129,11 +130,13 @@ class InstanceCopy:
         """Does all tasks in this process.
 
         Raises:
+            CancelledError: it is cancelled; what was copied is not copied again by the next attempt.
             StorageError: the stores refuse; that a file could not be copied is in the summary.
         """
         with self._explained():
             job = self.job
-            return TaskSummary.together([TaskSummary.of(run_task(job, one)) for one in range(len(self.plan.tasks))])
+            tasks = (_cancellable(run_task(job, one)) for one in range(len(self.plan.tasks)))
+            return TaskSummary.together([TaskSummary.of(reports) for reports in tasks])
 
     def finish(self, done: TaskSummary) -> CopyResult:
         """Makes sure that every file came and that the source is still the same.
@@ -241,3 +244,9 @@ class InstanceCopy:
     @property
     def _where(self) -> str:
         return f"cluster {self._target.store.cluster.name!r}: cannot {self._doing} from {self._source.cluster.name!r}"
+
+
+def _cancellable(reports: Iterator[FileReport]) -> Iterator[FileReport]:
+    for report in reports:
+        current_cancellation().check()
+        yield report

@@ -42,6 +42,15 @@ inputs: [{{name: rows, feed: raw, start: "now(0,0)", end: "now(0,0)"}}]
 outputs: [{{name: out, feed: {name}-out, instance: "now(0,0)"}}]
 workflow: {workflow}
 """
+COPIED = f"""---
+kind: feed
+name: copied
+frequency: hours(1)
+availability_flag: _SUCCESS
+locations: {{data: "/copied/${{YEAR}}-${{MONTH}}-${{DAY}}/${{HOUR}}"}}
+clusters: [{{name: primary, type: source, {SPAN}}}, {{name: backup, type: target, {SPAN}}}]
+properties: {{mapBandwidth: "1"}}
+"""
 WORKFLOWS = {
     "sql": "{engine: spark-sql, path: long.sql}",
     "python": "{engine: pyspark, path: long.py}",
@@ -50,6 +59,8 @@ WORKFLOWS = {
 }
 ENTITIES = (
     cluster_yaml()
+    + cluster_yaml(name="backup")
+    + COPIED
     + FEED.format(name="raw", span=SPAN)
     + "".join(FEED.format(name=f"{name}-out", span=SPAN) for name in WORKFLOWS)
     + "".join(PROCESS.format(name=name, workflow=workflow, span=SPAN) for name, workflow in WORKFLOWS.items())
@@ -108,13 +119,13 @@ def record(installation: Installation, process: str, nominal: object = SLOW) -> 
 class Run:
     """A run in another thread."""
 
-    def __init__(self, definitions: dg.Definitions, instance: dg.DagsterInstance, process: str, last: str) -> None:
+    def __init__(self, definitions: dg.Definitions, instance: dg.DagsterInstance, job_name: str, last: str) -> None:
         tags = {
             "dagster/asset_partition_range_start": "2013-01-01T00:00Z",
             "dagster/asset_partition_range_end": last,
         }
         quiet = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
-        job = definitions.resolve_job_def(JOB.format(process))
+        job = definitions.resolve_job_def(job_name)
         self.result: dg.ExecuteInProcessResult | None = None
 
         def run() -> None:
@@ -168,7 +179,7 @@ def test_an_instance_that_is_computed_stops_and_its_siblings_go_on(
     last: str,
     command: str,
 ) -> None:
-    run = Run(definitions, instance, process, last)
+    run = Run(definitions, instance, JOB.format(process), last)
     begun(installation, process, settings)
     tell, state = STOPS[command]
     done: CommandResult = tell(installation, request(process))
@@ -193,3 +204,28 @@ def test_an_instance_that_is_computed_stops_and_its_siblings_go_on(
     if command == "suspend":
         assert resume_instances(installation, request(process)).changed == 1
         assert record(installation, process).state is InstanceState.WAITING
+
+
+def test_a_copy_stops_and_nothing_of_it_is_published(
+    definitions: dg.Definitions, instance: dg.DagsterInstance, installation: Installation, settings: Settings
+) -> None:
+    """More than is copied without Spark, at a megabyte a second."""
+    folder = settings.home / "data/primary/copied/2013-01-01/00"
+    folder.mkdir(parents=True)
+    (folder / "part").write_bytes(bytes(60 << 20))
+    (folder / "_SUCCESS").touch()
+    (workload,) = (one for one in installation.entities.workloads if one.name == "copied from primary")
+    run = Run(definitions, instance, workload.job_name, "2013-01-01T00:00Z")
+    copied = InstanceQuery("copied", start=SLOW)
+
+    def state() -> InstanceState:
+        installation.ledger.catch_up()
+        key = (workload.name, "backup", SLOW)
+        with installation.ledger.engine.connect() as connection:
+            return known_instances(connection, [key])[key].record.state
+
+    wait_until(lambda: state() is InstanceState.RUNNING, 120, "it runs")
+    assert kill_instances(installation, InstanceRequest(copied, reason="too slow")).changed == 1
+    assert not run.ended().success
+    assert state() is InstanceState.KILLED
+    assert not (settings.home / "data/backup/copied/2013-01-01/00").exists()
