@@ -35,32 +35,44 @@ COMMANDS = {
 class LazyGroup(click.Group):
     """A group whose commands are imported one at a time: most of them need Dagster or Spark, and those take seconds."""
 
-    def __init__(self, *, package: str, table: Mapping[str, str], **options: Any) -> None:
+    def __init__(
+        self,
+        *,
+        package: str,
+        table: Mapping[str, str] | None = None,
+        modules: Mapping[str, str] | None = None,
+        **options: Any,
+    ) -> None:
         """Imports nothing.
 
         Args:
-            package: The module ``NAME`` in it holds the command ``NAME``, with '-' as '_', and ``_`` after keywords.
-            table: Command -> its one line in the help text.
+            package: Where the modules are.
+            table: Command -> its one line in the help text; None: the help text imports all commands.
+            modules: Command -> the module that holds it; None: the one of its name, with '-' as '_', and ``_`` after
+                keywords.
             options: As for any group.
         """
         super().__init__(**options)
         self.package, self.table = package, table
+        self.modules = modules or {name: name.replace("-", "_") + "_" * iskeyword(name) for name in table or ()}
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """All names, in the order of the table."""
-        return list(self.table)
+        """All names, in the order in which they were given."""
+        return list(self.modules)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """The command, imported now; None where there is none of that name."""
-        if cmd_name not in self.table:
+        if cmd_name not in self.modules:
             return None
-        name = cmd_name.replace("-", "_") + "_" * iskeyword(cmd_name)
         with imports_without_gc():
-            command: click.Command = getattr(import_module(f"{self.package}.{name}"), name)
-        return command
+            module = import_module(f"{self.package}.{self.modules[cmd_name]}")
+        return next(one for one in vars(module).values() if isinstance(one, click.Command) and one.name == cmd_name)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """The list in the help text, from the table alone."""
+        """The list in the help text, from the table alone where there is one."""
+        if self.table is None:
+            super().format_commands(ctx, formatter)
+            return
         with formatter.section("Commands"):
             formatter.write_dl(list(self.table.items()))
 

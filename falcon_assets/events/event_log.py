@@ -5,15 +5,16 @@ from __future__ import annotations
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, TypeAlias
-
-import dagster as dg
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from falcon_assets.events.feed_instances import FeedInstanceAvailable, FeedInstanceEvicted
 from falcon_assets.events.process_instances import CameTooLate, InstanceChanged
 from falcon_assets.events.pushes import PartitionPushed, PushRefused
 from falcon_assets.events.record import AT, DATA_VERSION_TAG, VERSION, AssetEvent, Record, said_by
 from falcon_assets.events.runs import RunEnded, RunQueued
+
+if TYPE_CHECKING:
+    import dagster as dg
 
 Fact: TypeAlias = (
     FeedInstanceAvailable
@@ -50,6 +51,8 @@ def materialization(
     key: dg.AssetKey, partition: str, *records: Record, description: str | None = None
 ) -> dg.AssetMaterialization:
     """An event that says these records, with Dagster's tag for the version of what is there."""
+    import dagster as dg  # noqa: PLC0415 - takes seconds, and commands that only read need none of it
+
     versions = [one.version for one in records if isinstance(one, FeedInstanceAvailable)]
     tags = {DATA_VERSION_TAG: versions[0]} if versions else None
     return dg.AssetMaterialization(key, description, _metadata(records), partition, tags)
@@ -59,6 +62,8 @@ def observation(
     key: dg.AssetKey, partition: str | None, *records: Record, description: str | None = None
 ) -> dg.AssetObservation:
     """An event that says these records."""
+    import dagster as dg  # noqa: PLC0415 - as above
+
     return dg.AssetObservation(key, description, _metadata(records), partition)
 
 
@@ -68,6 +73,8 @@ def _metadata(records: tuple[Record, ...]) -> dict[str, Any]:
 
 def asset_facts(event_id: int, event: AssetEvent, seen: datetime) -> tuple[Fact, ...]:
     """What an event about ``[cluster, feed]`` says; nothing where it is about something else."""
+    import dagster as dg  # noqa: PLC0415 - as above
+
     said = {AT.alias: seen, VERSION.alias: f"event-{event_id}", **said_by(event)}
     is_materialized = isinstance(event, dg.AssetMaterialization)
     # Others may write about these assets, and whatever they like: what is not ours must not stop the fold.

@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-import dagster as dg
-
 from falcon_assets.events import record as keys
 from falcon_assets.events.inputs import Changes, Inputs
 from falcon_assets.events.record import Data, Record, Size, Text, Time, Words
@@ -56,6 +54,8 @@ class FeedInstanceAvailable(Record):
 
     def metadata(self) -> dict[str, Any]:
         """See :class:`Record`; with what Dagster knows how to show."""
+        import dagster as dg  # noqa: PLC0415 - takes seconds, and commands that only read need none of it
+
         path = {"path": dg.MetadataValue.path(self.path)} if self.path else {}
         rows = {} if self.records is None else {"dagster/row_count": self.records}
         return super().metadata() | path | rows

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Any
-
-import dagster as dg
+from typing import TYPE_CHECKING, Annotated, Any
 
 from falcon_assets.events import record as keys
 from falcon_assets.events.inputs import Changes, Inputs
 from falcon_assets.events.record import Data, Record, Text, Time, VersionNumber, Words
 from falcon_assets.model.instant import Instant, format_instant
 from falcon_assets.planning.instances.instance_record import InstanceState
+
+if TYPE_CHECKING:
+    import dagster as dg
 
 
 @dataclass(frozen=True)
@@ -55,6 +56,8 @@ class InstanceChanged(Record):
             partition: The partition.
             causes: For people, as Markdown; the UI shows it, and it is not part of the record.
         """
+        import dagster as dg  # noqa: PLC0415 - takes seconds, and commands that only read need none of it
+
         what = f"{self.process} {format_instant(self.nominal)}: {self.state.value}"
         said = f"{what}: {self.reason}" if self.reason else what
         shown = {"causes": dg.MetadataValue.md(causes)} if causes else {}

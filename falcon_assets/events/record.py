@@ -6,13 +6,15 @@ import json
 from collections.abc import Callable, Mapping
 from datetime import datetime, timezone
 from functools import cache
-from typing import Annotated, Any, ClassVar, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeAlias
 
-import dagster as dg
 from pydantic import AfterValidator, BeforeValidator, Field, PlainSerializer, TypeAdapter
 from typing_extensions import Self
 
-AssetEvent: TypeAlias = dg.AssetMaterialization | dg.AssetObservation
+if TYPE_CHECKING:
+    import dagster as dg
+
+AssetEvent: TypeAlias = "dg.AssetMaterialization | dg.AssetObservation"
 
 DATA_VERSION_TAG = "dagster/data_version"
 """Dagster's tag for the data version of a materialization; its constant is not public, the tag is documented."""

@@ -27,6 +27,11 @@ def require_clock(connection: Connection, mine: Clock) -> None:
             _require(Clock.from_tag(known), mine)
 
 
+def is_remembered(connection: Connection, mine: Clock) -> bool:
+    """Whether a database with the tables of the ledger goes by exactly this clock; by another one it perhaps may."""
+    return connection.execute(select(CLOCK.c.tag)).scalar_one_or_none() == mine.tag
+
+
 def remember_clock(connection: Connection, mine: Clock, events: TableClause, *, anew: bool = False) -> None:
     """Writes down that the history goes by this clock from now on.
 

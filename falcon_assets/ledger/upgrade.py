@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from alembic import command
-from alembic.config import Config
-from alembic.migration import MigrationContext
-from sqlalchemy import Connection, Engine, text
+from sqlalchemy import Connection, Engine, func, select, text
 
 from falcon_assets.ledger.locks import LEDGER_LOCK, lock_in_transaction
 from falcon_assets.ledger.tables import SCHEMA
+
+_MIGRATIONS = Path(__file__).parent / "migrations"
 
 
 def upgrade(engine: Engine) -> None:
@@ -19,15 +18,29 @@ def upgrade(engine: Engine) -> None:
     Safe to call from several processes at once; nothing happens where all is up to date. Either all of it happens or
     nothing.
     """
+    with engine.connect() as connection:
+        if revision(connection) == _newest():
+            return
+    from alembic import command  # noqa: PLC0415 - takes a while, and is needed once for a version
+    from alembic.config import Config  # noqa: PLC0415 - as above
+
     with engine.begin() as connection:
         lock_in_transaction(connection, LEDGER_LOCK)
         connection.execute(text(f"CREATE SCHEMA IF NOT EXISTS {SCHEMA}"))
         config = Config()
-        config.set_main_option("script_location", str(Path(__file__).parent / "migrations").replace("%", "%%"))
+        config.set_main_option("script_location", str(_MIGRATIONS).replace("%", "%%"))
         config.attributes["connection"] = connection
         command.upgrade(config, "head")
 
 
 def revision(connection: Connection) -> str | None:
     """The revision of the ledger's tables; None: there are none."""
-    return MigrationContext.configure(connection, opts={"version_table_schema": SCHEMA}).get_current_revision()
+    table = f"{SCHEMA}.alembic_version"
+    if connection.execute(select(func.to_regclass(table))).scalar_one() is None:
+        return None
+    return connection.execute(text(f"SELECT version_num FROM {table}")).scalar_one_or_none()  # noqa: S608 - a constant
+
+
+def _newest() -> str:
+    """The revision that this version of the package needs: the number in front of the last file."""
+    return max(file.name.partition("_")[0] for file in (_MIGRATIONS / "versions").glob("[0-9]*.py"))

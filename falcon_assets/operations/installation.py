@@ -74,6 +74,25 @@ class Installation:
         return open_ledger(self.settings, self.instance)
 
     @cached_property
+    def tables(self) -> Engine:
+        """The tables of :attr:`ledger`, as far as they were folded: Dagster is opened only where it never was there.
+
+        Raises:
+            SettingsError: the database cannot be reached, or goes by another clock.
+        """
+        from falcon_assets.orchestration.platform.open_ledger import open_tables  # noqa: PLC0415 - needs the database
+
+        return open_tables(self.settings) or self.ledger.engine
+
+    def tables_caught_up(self) -> Engine:
+        """:attr:`tables` with all of Dagster's history, which is opened only where some of it is not in them."""
+        from falcon_assets.orchestration.platform.open_ledger import is_folded  # noqa: PLC0415 - needs the database
+
+        if not is_folded(self.tables):
+            self.ledger.catch_up()
+        return self.tables
+
+    @cached_property
     def database(self) -> Engine:
         """The ledger's tables, for who needs nothing of Dagster, whose instance is not opened.
 

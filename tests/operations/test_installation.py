@@ -7,10 +7,13 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import dagster as dg
 import pytest
 
 from falcon_assets.errors import SettingsError
+from falcon_assets.ledger.overview import folded_up_to
 from falcon_assets.operations.installation import open_installation
+from falcon_assets.orchestration.dagster_internals.tables import newest_event
 from tests.operations.conftest import OpenAt
 from tests.processes import environ_with
 
@@ -60,10 +63,27 @@ def test_entities_need_neither_dagster_nor_a_database(tmp_path: Path) -> None:
     assert not (tmp_path / "home").exists()
 
 
+def test_dagster_is_opened_where_its_history_is_not_in_the_ledger_yet(open_at: OpenAt) -> None:
+    def opens() -> bool:
+        with open_at("2013-01-01T00:00Z") as installation:
+            with installation.tables_caught_up().connect() as connection:
+                assert folded_up_to(connection) == newest_event(connection)
+            return "instance" in vars(installation)
+
+    opens()  # it is perhaps the first one here
+    assert not opens()
+    with open_at("2013-01-01T00:00Z") as other:
+        other.instance.report_runless_asset_event(dg.AssetMaterialization("theirs"))
+    assert opens()
+    assert not opens()
+
+
 def test_another_clock_than_that_of_the_database_is_refused(open_at: OpenAt) -> None:
     with open_at("2013-01-01T00:00Z@60x") as running:
         running.set_clock(anew=False)
     with open_at("2012-01-01T00:00Z") as still:
         with pytest.raises(SettingsError, match="goes by another clock"):
             still.set_clock(anew=False)
+        with pytest.raises(SettingsError, match="goes by another clock"):
+            still.tables_caught_up()
         still.set_clock(anew=True)

@@ -4,35 +4,28 @@ from __future__ import annotations
 
 import click
 
-from falcon_assets.cli.instance.collecting import collect
-from falcon_assets.cli.instance.details import dependency, params
-from falcon_assets.cli.instance.logs import logs
-from falcon_assets.cli.instance.operating import kill, rerun, resume, suspend
-from falcon_assets.cli.instance.reading import list_, running, search, status, summary
-from falcon_assets.cli.instance.triage import triage
-from falcon_assets.cli.instance.waiting import wait
+from falcon_assets.cli.main import LazyGroup
+
+MODULES = {
+    "list": "reading",
+    "status": "reading",
+    "running": "reading",
+    "summary": "reading",
+    "search": "reading",
+    "params": "details",
+    "dependency": "details",
+    "logs": "logs",
+    "collect": "collecting",
+    "wait": "waiting",
+    "triage": "triage",
+    "rerun": "operating",
+    "kill": "operating",
+    "suspend": "operating",
+    "resume": "operating",
+}
+"""Command -> its module."""
 
 
-@click.group()
+@click.group(cls=LazyGroup, package=__package__, modules=MODULES)
 def instance() -> None:
     """See instances of processes, replications and feeds; command them; record instances of feeds that landed."""
-
-
-for _command in (
-    list_,
-    status,
-    running,
-    summary,
-    search,
-    params,
-    dependency,
-    logs,
-    collect,
-    wait,
-    triage,
-    rerun,
-    kill,
-    suspend,
-    resume,
-):
-    instance.add_command(_command)

@@ -22,7 +22,7 @@ from falcon_assets.operations.installation import Installation
 def entity_states(installation: Installation, kind: str | None = None) -> list[EntityState]:
     """The state of every feed and process, or of those of one kind, in the order of the definitions."""
     wanted = [one for one in _declared(installation.entities) if kind in (None, one.kind)]
-    with installation.ledger.engine.begin() as connection:
+    with installation.tables.begin() as connection:
         found = statuses(connection, wanted, installation.settings.now())
     return [_state(*key, status) for key, status in found.items()]
 

@@ -60,9 +60,8 @@ def summarize_entities(
     if not any(field == "kind" for field, _ in filters):
         filters = (*filters, ("kind", "feed"), ("kind", "process"))
     found = list_entities(installation, replace(query, filters=filters))
-    installation.ledger.catch_up()
     instances: dict[tuple[str, str], list[InstanceInfo]] = {}
-    with installation.ledger.engine.begin() as connection:
+    with installation.tables_caught_up().begin() as connection:
         kinds: tuple[Literal["feed", "process"], ...] = ("feed", "process")
         for kind in kinds:
             names = frozenset(one.name for one in found.items if one.kind == kind)

@@ -60,8 +60,7 @@ def list_instances(installation: Installation, query: InstanceQuery) -> Instance
     states, after, rows = query.states, query.after_key, rows_of(query)
     store = installation.all_entities.in_colo(query.colo) if query.colo else installation.entities
     now = installation.settings.now()
-    installation.ledger.catch_up()
-    with installation.ledger.engine.begin() as connection:
+    with installation.tables_caught_up().begin() as connection:
         asked = readable(installation, store, query, asked_for(connection, store, query, now))
         total = sum(sum(numbers.values()) for numbers in counted(connection, rows, asked, states).values())
         cut = [part for one in asked if (part := one.cut(after, by_time=query.by_time, descending=query.descending))]
@@ -105,8 +104,7 @@ def latest(query: InstanceQuery) -> InstanceQuery:
 def summarize_instances(installation: Installation, query: InstanceQuery) -> list[InstanceCounts]:
     """How many of the instances that are asked for are in which state; raises as :func:`list_instances`."""
     store = installation.all_entities.in_colo(query.colo) if query.colo else installation.entities
-    installation.ledger.catch_up()
-    with installation.ledger.engine.begin() as connection:
+    with installation.tables_caught_up().begin() as connection:
         asked = readable(installation, store, query, asked_for(connection, store, query, installation.settings.now()))
         found = counted(connection, rows_of(query), asked, query.states)
     return [InstanceCounts(one.key[0], one.kind, one.key[1], found.get(one.key, {})) for one in asked]

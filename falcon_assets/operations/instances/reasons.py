@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Connection
 
@@ -15,7 +15,7 @@ from falcon_assets.ledger.status import Status, statuses
 from falcon_assets.operations.installation import Installation
 from falcon_assets.orchestration.coordination.cluster_reruns import reruns_on
 from falcon_assets.orchestration.coordination.cluster_snapshot import ClusterSnapshot
-from falcon_assets.orchestration.runs.unfinished_runs import unfinished_runs
+from falcon_assets.orchestration.dagster_internals.tables import has_unfinished_runs
 from falcon_assets.planning.instances.instance_record import RerunRequest
 from falcon_assets.planning.instances.reason import Reason
 from falcon_assets.planning.rules.readiness import Readiness
@@ -30,6 +30,9 @@ from falcon_assets.planning.rules.unlaunched import (
 )
 from falcon_assets.planning.rules.waiting import NOT_READY, TAKEN, InRun, NoFreeSlot
 from falcon_assets.planning.workloads.workload import Workload
+
+if TYPE_CHECKING:
+    from dagster import DagsterRun
 
 
 def waiting_reasons(
@@ -46,7 +49,7 @@ def waiting_reasons(
     for workload, nominal in waiting:
         nominals.setdefault(workload, []).append(nominal)
     status = statuses(connection, [one.entity for one in nominals], now)
-    unfinished = unfinished_runs(installation.ledger.instance)
+    unfinished = _unfinished(installation) if has_unfinished_runs(connection) else ()
     found: dict[Key, dict[str, Any]] = {}
     for cluster in {one.cluster for one in nominals}:
         own = [one for one in nominals if one.cluster == cluster]
@@ -78,6 +81,12 @@ def _with_request(request: RerunRequest | None, reason: Reason) -> Reason:
     if request is None or isinstance(reason, InRun):
         return reason
     return RerunRequested(request.by, request.reason, None if isinstance(reason, LaunchPending) else str(reason))
+
+
+def _unfinished(installation: Installation) -> Collection[DagsterRun]:
+    from falcon_assets.orchestration.runs.unfinished_runs import unfinished_runs  # noqa: PLC0415 - it imports Dagster
+
+    return unfinished_runs(installation.instance)
 
 
 def _reason(at: Situation, nominal: datetime, now: datetime, *, is_scheduled: bool) -> Reason:

@@ -7,8 +7,8 @@ from collections.abc import Collection, Mapping
 from dataclasses import replace
 from datetime import datetime
 from itertools import zip_longest
+from typing import TYPE_CHECKING
 
-import dagster as dg
 from sqlalchemy import Connection
 
 from falcon_assets.ledger import queries
@@ -26,6 +26,9 @@ from falcon_assets.planning.windows.expression_bounds import expression_bounds
 from falcon_assets.planning.windows.input_windows import widest
 from falcon_assets.planning.windows.instance_set import InstanceSet
 from falcon_assets.planning.workloads.workload import Workload
+
+if TYPE_CHECKING:
+    import dagster as dg
 
 _NOTHING = InstanceSet()
 

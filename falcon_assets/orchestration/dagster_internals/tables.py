@@ -6,10 +6,25 @@ Each asks for one asset or one run at a time. The ledger needs all of it, in the
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-import dagster as dg
-from dagster_shared.serdes import deserialize_value  # the log keeps an event as text
-from sqlalchemy import ARRAY, BigInteger, Connection, DateTime, TableClause, Text, column, func, literal, select, text
+from sqlalchemy import (
+    ARRAY,
+    BigInteger,
+    Connection,
+    DateTime,
+    TableClause,
+    Text,
+    column,
+    exists,
+    func,
+    literal,
+    select,
+    text,
+)
+
+if TYPE_CHECKING:
+    import dagster as dg
 
 EVENT_LOG = TableClause(
     "event_logs",
@@ -19,8 +34,10 @@ EVENT_LOG = TableClause(
     column("event", Text),
 )
 """Events, in the order of their ids. An id is given out before the event can be seen; the time is in UTC."""
-RUNS = TableClause("runs", column("run_id", Text))
+RUNS = TableClause("runs", column("run_id", Text), column("status", Text))
 """Runs; a run that is deleted is gone, and so are its events."""
+UNFINISHED = ("NOT_STARTED", "QUEUED", "STARTING", "STARTED", "CANCELING")
+"""The status of runs that wait, start, work or stop."""
 
 _WRITERS = text(
     "SELECT virtualtransaction FROM pg_locks WHERE relation = 'event_logs'::regclass AND mode = 'RowExclusiveLock' "
@@ -38,6 +55,17 @@ def newest_event(connection: Connection) -> int:
     return int(connection.execute(select(func.coalesce(func.max(EVENT_LOG.c.id), 0))).scalar_one())
 
 
+def has_tables(connection: Connection) -> bool:
+    """Whether Dagster has made its tables there."""
+    there = (func.to_regclass(one.name).is_not(None) for one in (EVENT_LOG, RUNS))
+    return all(connection.execute(select(*there)).one())
+
+
+def has_unfinished_runs(connection: Connection) -> bool:
+    """Whether there are any."""
+    return bool(connection.execute(select(exists().where(RUNS.c.status.in_(UNFINISHED)))).scalar_one())
+
+
 def event_writers(connection: Connection) -> set[str]:
     """The transactions that insert events just now: each began before its events got their ids."""
     return set(connection.execute(_WRITERS).scalars())
@@ -47,6 +75,9 @@ def events_between(
     connection: Connection, after: int, newest: int, types: Sequence[str], limit: int
 ) -> list[tuple[int, dg.EventLogEntry]]:
     """The first events of those types, with their ids: after the first id, and not after the second."""
+    import dagster as dg  # noqa: PLC0415 - takes seconds, and whoever finds nothing new needs none of it
+    from dagster_shared.serdes import deserialize_value  # noqa: PLC0415 - the log keeps an event as text
+
     log = EVENT_LOG.c
     ours = (log.id > after, log.id <= newest, log.dagster_event_type == func.any(literal(list(types), ARRAY(Text))))
     statement = select(log.id, log.event).where(*ours).order_by(log.id).limit(limit)

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from datetime import MAXYEAR, datetime
 from functools import lru_cache
-
-import dagster as dg
+from typing import TYPE_CHECKING
 
 from falcon_assets.errors import ExpressionError
 from falcon_assets.model.frequency import Frequency
@@ -17,6 +16,9 @@ from falcon_assets.model.instant import format_instant, parse_instant
 from falcon_assets.model.wall_clock import zone
 from falcon_assets.planning.time.cron import cron_of
 from falcon_assets.planning.time.timeline import Timeline
+
+if TYPE_CHECKING:
+    import dagster as dg
 
 _UTC_KEY = "%Y-%m-%dT%H:%MZ"
 _ZONED_KEY = "%Y-%m-%dT%H:%M%z"
@@ -26,6 +28,8 @@ _DYNAMIC = "falcon"
 @lru_cache(maxsize=4096)
 def partitions_of(timeline: Timeline) -> dg.PartitionsDefinition[str]:
     """One partition per instance of ``timeline``; instance T exists from T on."""
+    import dagster as dg  # noqa: PLC0415 - takes seconds, and commands that only read need none of it
+
     cron = cron_of(timeline)
     if cron is None:
         return dg.DynamicPartitionsDefinition(name=_dynamic_name(timeline))

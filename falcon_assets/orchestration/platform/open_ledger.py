@@ -6,21 +6,26 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import dagster as dg
 import sqlalchemy
 
 from falcon_assets.errors import SettingsError
-from falcon_assets.ledger.database_clock import remember_clock
+from falcon_assets.ledger.database_clock import is_remembered, remember_clock
 from falcon_assets.ledger.fold import fold, rebuild
+from falcon_assets.ledger.overview import folded_up_to
 from falcon_assets.ledger.upgrade import upgrade
-from falcon_assets.orchestration.dagster_internals.tables import EVENT_LOG
-from falcon_assets.orchestration.platform.history import DagsterHistory
+from falcon_assets.orchestration.dagster_internals.tables import EVENT_LOG, has_tables, newest_event
 from falcon_assets.orchestration.platform.postgres import database_url, unreachable
 from falcon_assets.orchestration.platform.reconnecting import wait_out_restarts
 from falcon_assets.planning.time.clock import Clock
 from falcon_assets.settings import Settings, database_name
 from falcon_assets.shared_clock import keep_clock
+
+if TYPE_CHECKING:
+    import dagster as dg
+
+    from falcon_assets.orchestration.platform.history import DagsterHistory
 
 
 @dataclass(frozen=True)
@@ -42,16 +47,22 @@ class Ledger:
 
     def catch_up(self) -> int:
         """Folds in what happened since the last time; the number of facts."""
-        return fold(self.engine, DagsterHistory(self.instance))
+        return fold(self.engine, self._history)
 
     def rebuild(self) -> int:
         """Makes the projection anew from all of history; the number of facts."""
-        return rebuild(self.engine, DagsterHistory(self.instance))
+        return rebuild(self.engine, self._history)
 
     def behind(self, event_id: int) -> int:
         """How many events of the history would be read, had it been folded up to that event."""
         with self.engine.connect() as connection:
-            return DagsterHistory(self.instance).behind(connection, event_id)
+            return self._history.behind(connection, event_id)
+
+    @property
+    def _history(self) -> DagsterHistory:
+        from falcon_assets.orchestration.platform.history import DagsterHistory  # noqa: PLC0415 - it imports Dagster
+
+        return DagsterHistory(self.instance)
 
 
 def open_ledger(settings: Settings, instance: dg.DagsterInstance) -> Ledger:
@@ -63,6 +74,28 @@ def open_ledger(settings: Settings, instance: dg.DagsterInstance) -> Ledger:
     with suppress(SettingsError):
         _remembered(url, settings.home, settings.clock, database_name(settings.database_url))
     return Ledger(_engine(url), instance)
+
+
+def open_tables(settings: Settings) -> sqlalchemy.Engine | None:
+    """The tables of the ledger without Dagster; None where something is not there yet, or changes: open the ledger.
+
+    Raises:
+        SettingsError: the database cannot be reached.
+    """
+    engine = _engine(database_url(settings))
+    with engine.connect() as connection:
+        is_open = has_tables(connection) and is_remembered(connection, settings.clock)
+    if not (is_open and settings.home.is_dir()):
+        return None
+    if settings.clock.origin is not None:
+        keep_clock(settings.home, settings.clock, database_name(settings.database_url))
+    return engine
+
+
+def is_folded(engine: sqlalchemy.Engine) -> bool:
+    """Whether all of Dagster's history is in the tables."""
+    with engine.connect() as connection:
+        return folded_up_to(connection) >= newest_event(connection)
 
 
 def ledger_engine(settings: Settings) -> sqlalchemy.Engine:

@@ -7,19 +7,14 @@ from datetime import datetime
 
 import dagster as dg
 
+from falcon_assets.orchestration.dagster_internals import tables
 from falcon_assets.orchestration.dagster_internals.tags import PARTITION, RANGE_END, RANGE_START
 from falcon_assets.orchestration.mapping import run_tags
 from falcon_assets.orchestration.mapping.asset_keys import workload_keys
 from falcon_assets.orchestration.mapping.partitions import instant_of_key
 from falcon_assets.planning.workloads.workload import Workload
 
-UNFINISHED = [
-    dg.DagsterRunStatus.NOT_STARTED,
-    dg.DagsterRunStatus.QUEUED,
-    dg.DagsterRunStatus.STARTING,
-    dg.DagsterRunStatus.STARTED,
-    dg.DagsterRunStatus.CANCELING,
-]
+UNFINISHED = [dg.DagsterRunStatus(name) for name in tables.UNFINISHED]
 
 
 def unfinished_runs(instance: dg.DagsterInstance) -> list[dg.DagsterRun]:

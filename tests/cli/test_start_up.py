@@ -1,0 +1,59 @@
+"""Commands that only read start without what takes seconds to load."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from falcon_assets.operations.installation import open_installation
+from falcon_assets.settings import Settings
+from tests.operations.entities import RETAINED
+
+CLOCK = "2013-01-01T05:30Z"
+HEAVY = {"dagster", "pyspark", "networkx", "alembic", "fsspec"}
+PROGRAM = f"""
+import atexit, sys
+from falcon_assets.cli.main import main
+atexit.register(lambda: print(sorted({HEAVY} & sys.modules.keys()), file=sys.stderr))
+main()
+"""
+
+
+@pytest.fixture(scope="module")
+def environ(settings: Settings, write_entities: Callable[[dict[str, str]], Path]) -> dict[str, str]:
+    """Of an installation whose ledger has all of Dagster's history."""
+    write_entities({"all.yaml": RETAINED, "a.sql": "SELECT 1"})
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("FALCON_CLOCK", CLOCK)
+        with open_installation() as installation:
+            installation.ledger.catch_up()
+    return {**os.environ, "FALCON_CLOCK": CLOCK}
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "--help",
+        "validate",
+        "entity list",
+        "entity show reader",
+        "entity status reader",
+        "entity dependency reader",
+        "entity summary",
+        "instance list",
+        "instance list --type feed",
+        "instance status reader",
+        "instance running",
+        "instance summary",
+        "instance search read",
+    ],
+)
+def test_what_a_command_does_not_load(environ: dict[str, str], words: str) -> None:
+    command = [sys.executable, "-c", PROGRAM, *words.split()]
+    done = subprocess.run(command, env=environ, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "[]\n")
