@@ -72,6 +72,12 @@ CASES = {
     "rerun by force": Case(
         "rerun", ("hourly",), options={"start": "2013-01-01T01:00Z", "force": True, "use_latest": True}, noun="instance"
     ),
+    "rerun with what reads it": Case(
+        "rerun",
+        ("hourly",),
+        options={"start": "2013-01-01T01:00Z", "force": True, "downstream": True},
+        noun="instance",
+    ),
     "rerun many": Case(
         "rerun", ("hourly",), options={"status": ["TIMED_OUT", "KILLED"], "late": True}, noun="instance"
     ),

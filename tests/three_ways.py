@@ -95,6 +95,8 @@ def by_command(case: Case) -> Any:
 def _flags(name: str, value: Any) -> Iterator[str]:
     for one in value if isinstance(value, list) else [value]:
         yield from [f"--{name}"] if one is True else [f"--{name}", one]
+    if name == "downstream":
+        yield "--yes"
 
 
 def by_api(case: Case) -> Any:
