@@ -13,7 +13,7 @@ import pytest
 
 from falcon_assets.catalog.store import load_entities
 from falcon_assets.ledger.locks import try_lock, unlock
-from falcon_assets.ledger.status import Status, command
+from falcon_assets.ledger.status import Status, command, statuses
 from falcon_assets.orchestration.coordination.coordinator import Coordinator
 from falcon_assets.orchestration.platform.open_ledger import open_ledger
 from falcon_assets.orchestration.retention.passes import Passed, RetentionPass
@@ -109,7 +109,10 @@ def world(settings: Settings, instance: dg.DagsterInstance, write_entities: Call
         for name, more in limits.items()
     ]
     store = load_entities(write_entities({"all.yaml": "".join([CLUSTERS, *feeds])}))
-    return World(store, settings, instance, open_ledger(settings, instance))
+    world = World(store, settings, instance, open_ledger(settings, instance))
+    with world.ledger.engine.begin() as connection:  # all are scheduled before the first test turns its clock on
+        statuses(connection, store.feeds.values(), world.at("14:00").now())
+    return world
 
 
 def test_it_goes_when_nobody_is_to_copy_it_any_more(world: World) -> None:
