@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import datetime
-from typing import Any
+from typing import Any, TypeVar
 
 import click
 
@@ -26,8 +27,37 @@ class _Instant(click.ParamType):  # type: ignore[type-arg]  # newer versions of 
             self.fail(str(error), param, ctx)
 
 
+_Command = TypeVar("_Command", bound=Callable[..., Any])
+
 INSTANT = _Instant()
 """An instant, as of ``--start``."""
+
+
+_START = f"{__name__}.start"
+
+
+def one_instance(command: _Command) -> _Command:
+    """The argument INSTANCE of a command about one instance, which Apache Falcon's users write ``--start``."""
+    start = click.option(
+        "--start",
+        type=INSTANT,
+        is_eager=True,  # it is known when the argument is read
+        expose_value=False,
+        callback=lambda ctx, _, value: ctx.meta.__setitem__(_START, value),
+        help="The same as INSTANCE.",
+    )
+    named = click.argument("instance", metavar="INSTANCE", type=INSTANT, required=False, callback=_instance_or_start)
+    return named(start(command))
+
+
+def _instance_or_start(ctx: click.Context, param: click.Parameter, value: datetime | None) -> datetime:
+    start: datetime | None = ctx.meta[_START]
+    if start and value and start != value:
+        raise click.BadParameter(f"INSTANCE is {format_instant(value)}: give one of both", param_hint="--start")
+    given = value or start
+    if given is None:
+        raise click.MissingParameter(ctx=ctx, param=param, param_hint="INSTANCE")
+    return given
 
 
 def require_order(start: datetime | None, end: datetime | None) -> None:

@@ -68,11 +68,13 @@ def _time(value: Any) -> Any:
 
 
 def _json_object(value: Any) -> Any:
+    if not isinstance(value, dict):
+        return None
     try:
         text = json.dumps(value, ensure_ascii=False, allow_nan=False)
     except (TypeError, ValueError, RecursionError):
         return None
-    return value if isinstance(value, dict) and storable(text) == text and "\\u0000" not in text else None
+    return value if storable(text) == text and "\\u0000" not in text else None
 
 
 Text = Annotated[str, AfterValidator(_require_storable)]

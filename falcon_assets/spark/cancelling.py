@@ -48,5 +48,5 @@ def ended_quietly(cancel: Callable[[], object]) -> Iterator[None]:
 
 
 def _quietly(action: Callable[[], object]) -> None:
-    with suppress(*SPARK_ERRORS, OSError):
+    with suppress(*SPARK_ERRORS, OSError, AttributeError):  # a context that was stopped has no JVM object
         action()

@@ -76,6 +76,7 @@ def test_params_and_dependency(call: Callable[..., Result], settings: Settings) 
     assert found == status
     assert told["nominalTime"] == "2013-01-01T01:00Z"
     assert "nominalTime" in call("params", "reader", "2013-01-01T01:00Z").output
+    assert listed(call, "params", "reader", "--start", "2013-01-01T01:00Z")["params"] == told  # as Falcon has it
     found = listed(call, "dependency", "reader", "2013-01-01T01:00Z", "--cluster", "primary")
     inputs, outputs = found.pop("inputs"), found.pop("outputs")
     assert found == status
@@ -100,6 +101,8 @@ MISTAKES: dict[str, tuple[list[str], int, str]] = {
     "state": (["list", "--filter", "state=DONE"], 2, "Error: there is no state DONE"),
     "next": (["list", "--after", "x"], 2, "Error: 'x' is not what a list said as next"),
     "name": (["status", "rader"], 1, "(did you mean 'reader'?)"),
+    "params of nothing": (["params", "reader"], 2, "Missing argument INSTANCE"),
+    "params of two": (["params", "reader", "2013-01-01T01:00Z", "--start", "2013-01-01T02:00Z"], 2, "give one of both"),
     "params of no instance": (["params", "reader", "2013-01-01T01:30Z"], 1, "has no instance 2013-01-01T01:30Z"),
     "dependency of a feed": (["dependency", "raw", "2013-01-01T01:00Z"], 1, "Error: "),
     "no such instance": (["status", "reader", "--start", "2013-01-01T01:30Z"], 1, "reader has no instance"),

@@ -79,6 +79,14 @@ def test_late_data_may_be_anything() -> None:
     assert not any(isinstance(one, InstanceChanged) for one in facts)
 
 
+def test_the_data_of_a_reason_may_be_anything() -> None:
+    changed = InstanceChanged("p", "primary", T, InstanceState.FAILED, T, "why")
+    metadata = {**changed.metadata(), "reason_data": dg.MetadataValue.asset(dg.AssetKey("x"))}
+    written = dg.AssetMaterialization(dg.AssetKey(["primary", "out"]), metadata=metadata, partition="2013")
+    facts = asset_facts(1, dg.deserialize_value(dg.serialize_value(written)), T)
+    assert [one.reason_data for one in facts if isinstance(one, InstanceChanged)] == [None]
+
+
 def test_a_reason_may_hold_what_the_database_cannot(engine: Engine) -> None:
     failed = InstanceChanged("p", "primary", T, InstanceState.FAILED, T, "bad \x00 and \udcff")
     (fact,) = asset_facts(1, failed.event(dg.AssetKey(["primary", "out"]), "2013"), T)

@@ -13,14 +13,14 @@ from rich.table import Table
 from falcon_assets.cli.console import print_table
 from falcon_assets.cli.instance.reading import TYPE
 from falcon_assets.cli.listing import print_json
-from falcon_assets.cli.parameters import INSTANT
+from falcon_assets.cli.parameters import one_instance
 from falcon_assets.operations.installation import open_installation
 from falcon_assets.operations.instances.details import instance_details
 from falcon_assets.operations.instances.feed_dependencies import feed_instance_dependencies
 
 _OPTIONS = (
     click.argument("name"),
-    click.argument("instance", type=INSTANT),
+    one_instance,
     click.option("--cluster", help="Which cluster, where it is on several; of a replication the target."),
     click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table."),
 )

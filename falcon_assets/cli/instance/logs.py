@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from falcon_assets.cli.entity.words import moment
-from falcon_assets.cli.parameters import INSTANT
+from falcon_assets.cli.parameters import one_instance
 from falcon_assets.errors import count_of, printable
 from falcon_assets.model.instant import format_instant
 from falcon_assets.operations.installation import open_installation
@@ -21,7 +21,7 @@ from falcon_assets.operations.instances.logs import InstanceLogs, SaidEvent, ins
 
 @click.command()
 @click.argument("name")
-@click.argument("instance", type=INSTANT)
+@one_instance
 @click.option("--cluster", help="Which cluster, where NAME runs on several.")
 @click.option("--attempt", type=click.IntRange(1), help="What that attempt said, instead of the latest.")
 @click.option("--all", "whole", is_flag=True, help="Print all of it, not only the last lines of each log.")

@@ -10,7 +10,7 @@ from rich.tree import Tree
 
 from falcon_assets.cli.console import console
 from falcon_assets.cli.listing import print_json
-from falcon_assets.cli.parameters import INSTANT
+from falcon_assets.cli.parameters import one_instance
 from falcon_assets.operations.installation import open_installation
 from falcon_assets.operations.instances.triage import triage as triaged
 from falcon_assets.planning.triage import words
@@ -21,7 +21,7 @@ _COLORS = {"SUCCEEDED": "green", "AVAILABLE": "green", "RUNNING": "cyan", "WAITI
 
 @click.command()
 @click.argument("name")
-@click.argument("instance", type=INSTANT)
+@one_instance
 @click.option("--cluster", help="Which cluster, where it is on several.")
 @click.option("--type", "kind", type=click.Choice(["process", "feed"]), help="Which, where both have that name.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a tree.")

@@ -8,7 +8,7 @@ from datetime import datetime
 import click
 
 from falcon_assets.cli.listing import print_json
-from falcon_assets.cli.parameters import INSTANT
+from falcon_assets.cli.parameters import one_instance
 from falcon_assets.errors import ExpressionError
 from falcon_assets.model.frequency import Frequency
 from falcon_assets.operations.installation import open_installation
@@ -24,7 +24,7 @@ def _duration(_context: click.Context, _parameter: click.Parameter, text: str | 
 
 @click.command()
 @click.argument("name")
-@click.argument("instance", type=INSTANT)
+@one_instance
 @click.option(
     "--for",
     "wanted",

@@ -173,7 +173,7 @@ class Search:
         if state is InstanceState.SUSPENDED:
             reason, fix = InstanceSuspended(), fixes.resume_instance(work)
         elif opens is not None and opens > self.now:
-            reason = TriedAgain(error, record.attempt, opens)
+            reason, fix = TriedAgain(error, record.attempt, opens), fixes.rerun(work, state)  # without that wait
         elif state is InstanceState.FAILED and opens is None:
             reason, fix = Failed(error, record.attempt), fixes.rerun(work, state)
         elif state in (InstanceState.KILLED, InstanceState.SKIPPED):
