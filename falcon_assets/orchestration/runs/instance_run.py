@@ -33,19 +33,17 @@ from falcon_assets.planning.rules.lateness import late_workflow
 from falcon_assets.spark.data.dataset import InputData, OutputData
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.files.ability import Ability
-from falcon_assets.storage.instances.data_version import DataVersion, count_files
-from falcon_assets.storage.instances.instance_files import InstanceFiles
+from falcon_assets.storage.instances.data_version import DataVersion
 from falcon_assets.storage.kinds.available_instances import AvailableInstances
 from falcon_assets.storage.kinds.kind_of import kind_of
 from falcon_assets.storage.kinds.publishing import InstancePublication
+from falcon_assets.storage.kinds.reading import ReadableInstance
 from falcon_assets.storage.output_target import OutputTarget
 
 Evicted: TypeAlias = Callable[[str, Sequence[datetime]], Mapping[datetime, datetime]]
 """Says which of the instances of a feed were evicted, and when."""
 Available: TypeAlias = tuple[tuple[datetime, str], ...]
 """Instances that are there, and their paths."""
-Counted: TypeAlias = tuple[DataVersion, InstanceFiles]
-"""What was in an instance just before it was read."""
 
 
 def _nothing_evicted(feed: str, instances: Sequence[datetime]) -> Mapping[datetime, datetime]:
@@ -155,17 +153,10 @@ class InstanceRunner:
         """
         started = time.monotonic()
         plan = ready.plan
-        counted = {
-            one.name: [
-                count_files(self.store_of(one.feed), path, one.feed.availability_flag)
-                for _, path in ready.available[one.name]
-            ]
-            for one in plan.inputs
-        }
-        inputs = {
-            one.name: tuple(self._consumed(one, ready.available[one.name], counted[one.name])) for one in plan.inputs
-        }
-        with self._publications(plan) as publications:
+        with self._readings(ready) as read, self._publications(plan) as publications:
+            inputs = {
+                one.name: tuple(self._consumed(one, ready.available[one.name], read[one.name])) for one in plan.inputs
+            }
             result = run_workflow(
                 WorkflowTask(
                     process=self.process.name,
@@ -175,9 +166,7 @@ class InstanceRunner:
                     user=self.user,
                     workflow=late_workflow(self.process, ready.late),
                     entity_root=self.entity_root,
-                    inputs=tuple(
-                        self._input_data(one, ready.available[one.name], counted[one.name]) for one in plan.inputs
-                    ),
+                    inputs=tuple(_input_data(one, read[one.name]) for one in plan.inputs),
                     outputs=tuple(
                         OutputData(output.name, output.feed, publications[output.name].staging_url(output.name))
                         for output in plan.outputs
@@ -203,6 +192,18 @@ class InstanceRunner:
         return InstanceResult(
             plan.nominal, inputs, outputs, result.application_id, seconds, _read(ready.late or (), inputs)
         )
+
+    @contextmanager
+    def _readings(self, ready: ReadyInstance) -> Iterator[dict[str, list[ReadableInstance]]]:
+        """By the name of the input: its available instances as they are read."""
+        with ExitStack() as held:
+            yield {
+                one.name: [
+                    held.enter_context(kind_of(self.store_of(one.feed)).reading(path, one.feed.availability_flag))
+                    for _, path in ready.available[one.name]
+                ]
+                for one in ready.plan.inputs
+            }
 
     @contextmanager
     def _publications(self, plan: ProcessInstance) -> Iterator[dict[str, InstancePublication]]:
@@ -239,20 +240,19 @@ class InstanceRunner:
             if instance not in there
         }
 
-    def _consumed(self, one: InputPlan, available: Available, counted: Sequence[Counted]) -> Iterator[Consumption]:
-        versions = {instance: version.version for (instance, _), (version, _) in zip(available, counted, strict=True)}
+    def _consumed(
+        self, one: InputPlan, available: Available, read: Sequence[ReadableInstance]
+    ) -> Iterator[Consumption]:
+        versions = {instance: was.version.version for (instance, _), was in zip(available, read, strict=True)}
         root = self.store_of(one.feed).root or ""
         for instance, path in zip(one.instances, one.paths, strict=True):
             yield Consumption(one.feed.name, instance, versions.get(instance), path=f"{root}{path}")
 
-    def _input_data(self, one: InputPlan, available: Available, counted: Sequence[Counted]) -> InputData:
-        return InputData(
-            one.name,
-            one.feed,
-            tuple(self.store_of(one.feed).url(path) for _, path in available),
-            one.partition,
-            tuple(files for _, files in counted),
-        )
+
+def _input_data(one: InputPlan, read: Sequence[ReadableInstance]) -> InputData:
+    folders = [folder for instance in read for folder in instance.folders]
+    urls, counted = tuple(folder.url for folder in folders), tuple(folder.files for folder in folders)
+    return InputData(one.name, one.feed, urls, one.partition, counted)
 
 
 def _target(output: OutputPlan) -> OutputTarget:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from datetime import datetime
 
 from falcon_assets.errors import StorageError, UnreachableError
@@ -14,11 +15,12 @@ from falcon_assets.planning.landing.old_folders import FolderPass
 from falcon_assets.planning.retention.eviction import StoredInstance
 from falcon_assets.storage.errors import driver_explained, explained
 from falcon_assets.storage.files.ability import Ability
-from falcon_assets.storage.instances.data_version import DataVersion, fingerprint
+from falcon_assets.storage.instances.data_version import DataVersion, count_files, fingerprint
 from falcon_assets.storage.instances.instance_files import Listing, list_instance
 from falcon_assets.storage.instances.old_folders import Visit, visits
 from falcon_assets.storage.instances.stored_instances import stored_instances
 from falcon_assets.storage.instances.template_walk import Names, TemplateWalk, listed_names
+from falcon_assets.storage.kinds.reading import ReadableFolder, ReadableInstance
 from falcon_assets.storage.kinds.storage_kind import StorageKind
 
 _NO_PLACE = (errno.ELOOP, errno.ENAMETOOLONG)
@@ -109,6 +111,11 @@ class FileStorage(StorageKind):
 
     def version(self, path: str, flag: str | None) -> DataVersion:
         return fingerprint(self.store, path, flag)
+
+    @contextmanager
+    def reading(self, path: str, flag: str | None) -> Iterator[ReadableInstance]:
+        version, files = count_files(self.store, path, flag)
+        yield ReadableInstance(version, (ReadableFolder(self.store.url(path), files),))
 
     def _is_there(self, place: str) -> bool:
         try:

@@ -17,6 +17,7 @@ from falcon_assets.storage.instances.data_version import DataVersion
 from falcon_assets.storage.instances.instance_files import Listing
 from falcon_assets.storage.instances.old_folders import Visit
 from falcon_assets.storage.kinds.publishing import InstancePublication
+from falcon_assets.storage.kinds.reading import ReadableInstance
 from falcon_assets.storage.kinds.removing import Removal
 from falcon_assets.storage.output_target import OutputTarget
 
@@ -29,6 +30,11 @@ class StorageKind(ABC):
 
     Nothing outside of :mod:`falcon_assets.storage.kinds` asks which kind it is: it calls these methods, or asks for an
     ability by name.
+
+    What a process reads and writes passes through here in three steps, so that engines know nothing of kinds:
+    :meth:`reading` says where Spark reads an input, and with it the version that is read; :meth:`publish` says where
+    Spark writes an output (:meth:`InstancePublication.staging_url`), and then puts it where readers find it
+    (:meth:`InstancePublication.commit`). Both are contexts that last as long as Spark works, and clean up behind it.
     """
 
     def __init__(self, store: ClusterStore) -> None:
@@ -125,6 +131,14 @@ class StorageKind(ABC):
 
         Raises:
             StorageError: nothing is there, it cannot be read, or it keeps changing.
+        """
+
+    @abstractmethod
+    def reading(self, path: str, flag: str | None) -> AbstractContextManager[ReadableInstance]:
+        """The instance at ``path`` for Spark, which may read it within the context; ``flag`` as for :meth:`version`.
+
+        Raises:
+            StorageError: on entering: as :meth:`version`.
         """
 
     @abstractmethod

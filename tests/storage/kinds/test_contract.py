@@ -128,6 +128,17 @@ def test_what_is_staged_can_be_named_for_spark(kind: StorageKind) -> None:
         assert not kind.store.fs.exists(publication.staging("out"))
 
 
+def test_what_is_read_has_its_version_and_all_its_files(kind: StorageKind) -> None:
+    with pytest.raises(StorageError, match="there is nothing at /raw/2013/01/01"), kind.reading(PATH, FLAG):
+        pass
+    publish(kind, FILES)
+    with kind.reading(PATH, FLAG) as read:
+        assert read.version == kind.version(PATH, FLAG)
+        (folder,) = read.folders
+        assert folder.url == kind.store.url(PATH)
+        assert folder.files.sizes == {name: len(content) for name, content in FILES.items()}
+
+
 def test_what_is_not_committed_never_was(kind: StorageKind) -> None:
     version = publish(kind, FILES)
     with pytest.raises(InterruptedError), kind.publish("daily", {"out": TARGET}) as publication:
