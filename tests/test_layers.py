@@ -60,6 +60,7 @@ PARTS = {
         "landing",
         "retention",
         "sla",
+        "lineage",
     ],
     "orchestration": ["dagster_internals", "mapping", "platform", "runs", "assets", "coordination", "retention", ""],
 }

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any
 
 from falcon_assets.events import record as keys
 from falcon_assets.events.inputs import Changes, Inputs
-from falcon_assets.events.record import Data, Record, Size, Text, Time, Words
+from falcon_assets.events.record import Data, Record, Size, Text, Time, VersionNumber, Words
 from falcon_assets.model.instant import Instant
 
 
@@ -29,6 +30,8 @@ class FeedInstanceAvailable(Record):
         inputs: What it was made from.
         late: The changed inputs for which it was made again.
         path: Where it lies.
+        definition: The version of the definition that it was made with; None: nobody made it, or nobody knows.
+        source_versions: Of a copy, by cluster, what all its sources had come to.
     """
 
     key = keys.INSTANCE.alias
@@ -51,6 +54,8 @@ class FeedInstanceAvailable(Record):
     inputs: Annotated[Inputs | None, keys.INPUTS] = None
     late: Annotated[Changes, keys.LATE] = ()
     path: Text | None = None
+    definition: VersionNumber = None
+    source_versions: Mapping[Text, Text | None] | None = None
 
     def metadata(self) -> dict[str, Any]:
         """See :class:`Record`; with what Dagster knows how to show."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 from falcon_assets.events.record import Record, Text
@@ -32,7 +31,6 @@ class FilesCopied(Record):
         files_failed: Files that could not be copied.
         bytes_copied: Size of what was copied.
         verification: How that was verified.
-        source_versions: By cluster, what all sources had come to.
     """
 
     source: Text
@@ -41,4 +39,3 @@ class FilesCopied(Record):
     files_failed: int
     bytes_copied: int
     verification: str
-    source_versions: Mapping[str, str | None] | None = None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, fields
+from dataclasses import fields
 from typing import Any, TypeAlias
 
 from sqlalchemy import ColumnElement, Connection, Engine, delete, or_, select, tuple_
@@ -16,6 +16,7 @@ from falcon_assets.events.runs import RunEnded, RunQueued
 from falcon_assets.ledger.locks import LEDGER_LOCK, lock_in_transaction
 from falcon_assets.ledger.reduce import Consumed, FeedInstanceRow, FeedKey, First, ProcessKey, PushKey, Rows
 from falcon_assets.ledger.staleness import mark_stale
+from falcon_assets.ledger.stored_versions import load_versions, store_versions
 from falcon_assets.ledger.tables import CONSUMED, FEED_INSTANCES, FOLD, PROCESS_INSTANCES, PROJECTION, PUSHED
 from falcon_assets.ledger.upsert import parts, upsert
 from falcon_assets.planning.instances.instance_record import FeedState, InstanceRecord, InstanceState
@@ -79,6 +80,11 @@ def _load(connection: Connection, logged: Sequence[Logged]) -> Rows:
     queued = [one for one in facts if isinstance(one, RunQueued)]
     too_late = [one for one in facts if isinstance(one, CameTooLate)]
     processes |= {(one.process, one.cluster, nominal) for one in queued for nominal in one.nominals}
+    processes |= {
+        (one.process, one.cluster, one.nominal)
+        for one in facts
+        if isinstance(one, FeedInstanceAvailable) and one.process and one.nominal
+    }
     runs = {one.run_id for one in logged if isinstance(one.fact, RunEnded)}
     rows = Rows()
     key = (FEED_INSTANCES.c.cluster, FEED_INSTANCES.c.feed, FEED_INSTANCES.c.instance)
@@ -98,6 +104,7 @@ def _load(connection: Connection, logged: Sequence[Logged]) -> Rows:
                 rows.started[process] = row.started_event
     _load_consumed(connection, rows, {(one.process, one.cluster, one.nominal) for one in too_late})
     _load_pushed(connection, rows, {push for one in facts if (push := _push_of(one))})
+    rows.versions = load_versions(connection, facts, {key: row.version for key, row in rows.feeds.items()})
     return rows
 
 
@@ -159,12 +166,13 @@ def _store(connection: Connection, rows: Rows) -> None:
     for part in parts(rows.consumed):
         connection.execute(delete(CONSUMED).where(tuple_(*_READER).in_(part)))
     values = [
-        {"process": key[0], "cluster": key[1], "nominal": key[2], **asdict(one), "stale": False}
+        {"process": key[0], "cluster": key[1], "nominal": key[2], **vars(one), "stale": False}
         for key, consumed in rows.consumed.items()
         for one in consumed
     ]
     upsert(connection, CONSUMED, values)
     mark_stale(connection, rows.feeds, rows.consumed)
+    store_versions(connection, rows.versions)
     waiting = [(key, event) for key, event in rows.pushed.items() if event is not None]
     names = [column.name for column in _PUSH]
     upsert(connection, PUSHED, [{**dict(zip(names, key, strict=True)), "event_id": event} for key, event in waiting])
@@ -173,8 +181,8 @@ def _store(connection: Connection, rows: Rows) -> None:
 
 
 def _feed_values(key: FeedKey, row: FeedInstanceRow) -> dict[str, Any]:
-    return {"cluster": key[0], "feed": key[1], "instance": key[2], **asdict(row), "state": row.state.value}
+    return {"cluster": key[0], "feed": key[1], "instance": key[2], **vars(row), "state": row.state.value}
 
 
 def _process_values(key: ProcessKey, row: InstanceRecord, event_id: int) -> dict[str, Any]:
-    return {"process": key[0], "cluster": key[1], **asdict(row), "state": row.state.value, "event_id": event_id}
+    return {"process": key[0], "cluster": key[1], **vars(row), "state": row.state.value, "event_id": event_id}

@@ -13,6 +13,7 @@ from falcon_assets.events.feed_instances import FeedInstanceAvailable, FeedInsta
 from falcon_assets.events.process_instances import CameTooLate, InstanceChanged
 from falcon_assets.events.pushes import PartitionPushed, PushRefused
 from falcon_assets.events.runs import RunEnded, RunEnding, RunQueued
+from falcon_assets.ledger.version_rows import VersionRows
 from falcon_assets.planning.instances.instance_record import FeedState, InstanceRecord, InstanceState
 
 FeedKey: TypeAlias = tuple[str, str, datetime]
@@ -85,6 +86,7 @@ class Rows:
         started: The event by which each process instance started last.
         first: When each process instance started and succeeded first.
         pushed: The event that pushed a partition last; None: it has its answer.
+        versions: Versions of feed instances, and what they were made from.
     """
 
     feeds: dict[FeedKey, FeedInstanceRow] = field(default_factory=dict)
@@ -94,6 +96,7 @@ class Rows:
     started: dict[ProcessKey, int] = field(default_factory=dict)
     first: dict[ProcessKey, First] = field(default_factory=dict)
     pushed: dict[PushKey, int | None] = field(default_factory=dict)
+    versions: VersionRows = field(default_factory=VersionRows)
 
     def apply(self, facts: Iterable[Logged]) -> None:
         """Changes the rows by the facts, which come in the order of history."""
@@ -124,6 +127,8 @@ class Rows:
         is_evicted = row is not None and row.state is FeedState.EVICTED
         if row is not None and is_evicted and run_id is None and _was_seen_before(row, fact):
             return
+        before = row.version if row is not None else None
+        self.versions.available(fact, event_id, run_id, self._attempt(fact, run_id), before)
         if row is not None and not row.version:
             row = None  # nobody had seen it before it was evicted
         new = FeedInstanceRow(
@@ -155,6 +160,12 @@ class Rows:
             new = replace(new, previous_version=row.version, changes=row.changes + 1)
         self.feeds[key] = new
 
+    def _attempt(self, fact: FeedInstanceAvailable, run_id: str | None) -> int | None:
+        if fact.process is None or fact.nominal is None:
+            return None
+        row = self.processes.get((fact.process, fact.cluster, fact.nominal))
+        return row.attempt if row is not None and row.run_id == run_id else None
+
     def _answered(self, key: PushKey, pushed: int) -> None:
         last = self.pushed.get(key)
         if last is not None and last <= pushed:  # what was pushed again meanwhile is checked again
@@ -165,6 +176,7 @@ class Rows:
         row = self.feeds.get(key) or FeedInstanceRow("", landed_at=fact.at, seen_at=fact.at, event_id=event_id)
         if row.state is FeedState.EVICTED:
             return  # a pass that was killed had said so already
+        self.versions.evicted(fact, run_id, row.version)
         self.feeds[key] = replace(
             row,
             state=FeedState.EVICTED,

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import islice
 from typing import Any, TypeVar
 
-from sqlalchemy import ColumnElement, Connection, Table
+from sqlalchemy import ARRAY, ColumnElement, Connection, Table, TableValuedAlias, cast, func, literal, select
 from sqlalchemy.dialects.postgresql import insert
 
 T = TypeVar("T")
@@ -17,13 +17,21 @@ def upsert(
     connection: Connection, table: Table, rows: Sequence[dict[str, Any]], where: ColumnElement[bool] | None = None
 ) -> None:
     """Inserts the rows, all columns given; those whose key is there are replaced, where that is allowed."""
+    names = [column.name for column in table.c]
     keys = [column.name for column in table.primary_key]
-    statement = insert(table)
-    others = {column.name: statement.excluded[column.name] for column in table.c if column.name not in keys}
-    if rows:
-        # As many executions of one statement, which SQLAlchemy puts together again: one with all the values in it would
-        # be compiled anew each time, which takes longer than everything else here.
-        connection.execute(statement.on_conflict_do_update(index_elements=keys, set_=others, where=where), rows)
+    last = {tuple(row[key] for key in keys): row for row in rows}.values()  # one statement changes a row once
+    for part in parts(last):
+        given = rows_of(table, {name: [row[name] for row in part] for name in names})
+        statement = insert(table).from_select(names, select(*given.c))
+        others = {name: statement.excluded[name] for name in names if name not in keys}
+        connection.execute(statement.on_conflict_do_update(index_elements=keys, set_=others, where=where))
+
+
+def rows_of(table: Table, columns: Mapping[str, Sequence[Any]]) -> TableValuedAlias:
+    """Rows of values of these columns, one array each: compiled in no time, however many they are."""
+    types = {name: ARRAY(table.c[name].type, dimensions=1) for name in columns}
+    arrays = [cast(literal(list(values), types[name]), types[name]) for name, values in columns.items()]
+    return func.unnest(*arrays).table_valued(*columns).render_derived(name="given")
 
 
 def parts(items: Collection[T], size: int = _CHUNK) -> Iterable[list[T]]:

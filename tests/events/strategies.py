@@ -55,6 +55,8 @@ AVAILABLE = st.builds(
     inputs=INPUTS,
     late=LATE,
     path=MAYBE_TEXT,
+    definition=st.none() | st.integers(1, 2**31 - 1),
+    source_versions=st.none() | st.dictionaries(TEXT, MAYBE_TEXT, max_size=2),
 )
 FACTS: st.SearchStrategy[Fact] = st.one_of(
     AVAILABLE,
@@ -87,15 +89,6 @@ FOR_PEOPLE = st.one_of(
     ),
     st.builds(InstancesLanded, COUNT, INSTANT, INSTANT, TIME),
     st.builds(WorkDone, st.floats(allow_nan=False, allow_infinity=False), MAYBE_TEXT),
-    st.builds(
-        FilesCopied,
-        TEXT,
-        COUNT,
-        COUNT,
-        COUNT,
-        COUNT,
-        TEXT,
-        st.none() | st.dictionaries(TEXT, MAYBE_TEXT, max_size=2),
-    ),
+    st.builds(FilesCopied, TEXT, COUNT, COUNT, COUNT, COUNT, TEXT),
 )
 """What only people read."""

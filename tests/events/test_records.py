@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime, timezone
 
 import dagster as dg
@@ -48,6 +49,7 @@ def test_what_people_read_comes_back(record: Record) -> None:
 @given(AVAILABLE, st.floats(0, 9))
 def test_a_publication_says_that_its_process_instance_succeeded(published: FeedInstanceAvailable, took: float) -> None:
     done = InstanceChanged("p", published.cluster, T, InstanceState.SUCCEEDED, published.at, "", {}, published.late)
+    done = replace(done, definition=published.definition)
     made = FeedInstanceAvailable(**{**vars(published), "process": "p", "nominal": T, "inputs": {}})
     event = stored(materialization(key_of(published), "2013", made, done, WorkDone(took)))
     assert asset_facts(7, event, T) == (made, done)

@@ -221,6 +221,7 @@ def test_more_rows_than_one_statement_takes(engine: Engine) -> None:
     assert {name: len(rows) for name, rows in content(engine).items() if rows} == {
         "process_instances": 2500,
         "feed_instances": 2500,
+        "data_versions": 2500,
         "fold": 1,
     }
 

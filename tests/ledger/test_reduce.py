@@ -455,6 +455,10 @@ FACT: st.SearchStrategy[Fact] = st.one_of(
         bytes=BYTES,
         signature=st.none() | VERSIONS,
         process=st.none() | st.just("p"),
+        nominal=NOMINALS,
+        inputs=st.none() | st.dictionaries(st.sampled_from(["x", "y"]), READ),
+        definition=st.none() | st.integers(1, 3),
+        source_versions=st.none() | st.dictionaries(CLUSTERS, st.none() | VERSIONS),
         late=st.sampled_from([(), LATE]),
         pushed=st.none() | PARTITIONS,
         push_event=st.none() | st.integers(0, 60),
@@ -500,6 +504,7 @@ def test_any_chunking_gives_the_same_rows(facts: list[Logged], sizes: list[int])
             started=in_chunks.started,
             first=in_chunks.first,
             pushed=in_chunks.pushed,
+            versions=in_chunks.versions,
         )
         part.apply(chunk)
         in_chunks.events.update(part.events)
@@ -566,6 +571,12 @@ def expected_content(rows: Rows, cursor: int | None) -> dict[str, list[tuple[obj
             for key, event in rows.pushed.items()
             if event is not None
         ],
+        "data_versions": [
+            {"cluster": key[0], "feed": key[1], "instance": key[2], "version": key[3]}
+            | {**vars(row), "status": row.status.value}
+            for key, row in rows.versions.known.items()
+        ],
+        "version_edges": [{"output": key[0], "input": key[1], **vars(row)} for key, row in rows.versions.edges.items()],
         "fold": [] if cursor is None else [{"only": True, "event_id": cursor}],
         "progress": [],
     }

@@ -123,8 +123,10 @@ def test_two_processes_at_once(engine: Engine, database: str) -> None:
         until_waiting(engine, 2)
     assert [os.waitpid(child, 0)[1] for child in children] == [0, 0]
     assert differences(engine) == []
+    versions = Path(falcon_assets.ledger.__file__).parent / "migrations" / "versions"
+    newest = max(file.name[:4] for file in versions.glob("[0-9]*.py"))
     with engine.connect() as connection:
-        assert connection.execute(text("SELECT version_num FROM falcon.alembic_version")).all() == [("0017",)]
+        assert connection.execute(text("SELECT version_num FROM falcon.alembic_version")).all() == [(newest,)]
 
 
 def test_down_and_up_again(engine: Engine) -> None:

@@ -42,6 +42,7 @@ def materializations(
             inputs=inputs,
             late=late,
             path=output.place,
+            definition=definition,
         )
         for output in result.outputs
     ]

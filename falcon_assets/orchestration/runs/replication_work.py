@@ -217,6 +217,8 @@ class _Copied:
             inputs=inputs,
             late=self.late,
             path=self.route.target.shown(self.route.output(self.nominal).path),
+            definition=definition,
+            source_versions=self.versions,
         )
         yield materialization(key, partition, succeeded, available, copied, work, description=f"{what} is copied")
 
@@ -234,7 +236,6 @@ class _Copied:
             result.files_failed,
             result.bytes,
             result.verification or "nothing to verify",
-            dict(self.versions) if self.version else None,
         )
 
 

@@ -1,0 +1,147 @@
+"""What facts do to the versions of feed instances, and to the edges between them; pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import TypeAlias
+
+from falcon_assets.events.feed_instances import FeedInstanceAvailable, FeedInstanceEvicted
+from falcon_assets.planning.lineage.version_status import VersionStatus
+
+VersionKey: TypeAlias = tuple[str, str, datetime, str]
+"""Cluster, feed, instance, version."""
+Edge: TypeAlias = tuple[int, int]
+"""The version that was made, and one that it was made from, by their numbers."""
+
+
+@dataclass(frozen=True)
+class VersionRow:
+    """A row of ``falcon.data_versions`` without its key."""
+
+    id: int
+    event_id: int
+    status: VersionStatus = VersionStatus.READ
+    seen_at: datetime | None = None
+    ended_at: datetime | None = None
+    ended_by: str | None = None
+    archived_to: str | None = None
+    path: str | None = None
+    bytes: int | None = None
+    records: int | None = None
+    files: int | None = None
+    process: str | None = None
+    nominal: datetime | None = None
+    run_id: str | None = None
+    attempt: int | None = None
+    definition: int | None = None
+    late: bool = False
+
+
+@dataclass(frozen=True)
+class EdgeRow:
+    """A row of ``falcon.version_edges`` without its key."""
+
+    process: str
+    run_id: str | None
+    definition: int | None
+    declared: bool = True
+
+
+@dataclass
+class VersionRows:
+    """The versions that some facts are about, and what became of them.
+
+    They are numbered as history mentions them, so that any folding of it gives the same numbers.
+
+    Attributes:
+        known: By cluster, feed, instance and version.
+        changed: Those of them to be stored.
+        edges: What versions were made from, in these facts.
+        last_id: The number that was given last.
+    """
+
+    known: dict[VersionKey, VersionRow] = field(default_factory=dict)
+    changed: set[VersionKey] = field(default_factory=set)
+    edges: dict[Edge, EdgeRow] = field(default_factory=dict)
+    last_id: int = 0
+
+    def available(
+        self, fact: FeedInstanceAvailable, event_id: int, run_id: str | None, attempt: int | None, before: str | None
+    ) -> None:
+        """A version is there.
+
+        Args:
+            fact: What was said.
+            event_id: By which event.
+            run_id: The run that published it; None: it landed from outside.
+            attempt: Which attempt of the process instance that run was; None: nobody knows.
+            before: The version that was there before; None: there was none.
+        """
+        if before and before != fact.version:
+            self.ended((fact.cluster, fact.feed, fact.instance, before), VersionStatus.REPLACED, fact.at, run_id)
+        key = (fact.cluster, fact.feed, fact.instance, fact.version)
+        row = self._row(key, event_id)
+        new = replace(
+            row,
+            status=VersionStatus.AVAILABLE,
+            event_id=event_id,
+            seen_at=row.seen_at if row.status is VersionStatus.AVAILABLE else fact.at,
+            ended_at=None,
+            ended_by=None,
+            archived_to=None,
+            path=fact.path,
+            bytes=fact.bytes,
+            records=fact.records if fact.records is not None else row.records,  # nobody counts what lands
+            files=fact.files,
+        )
+        if fact.process is not None:  # else somebody saw again what a run had made
+            new = replace(
+                new,
+                process=fact.process,
+                nominal=fact.nominal,
+                run_id=run_id,
+                attempt=attempt,
+                definition=fact.definition,
+                late=bool(fact.late),
+            )
+            made = EdgeRow(fact.process, run_id, fact.definition)
+            for read in inputs_of(fact):
+                if read != key:
+                    self.edges[row.id, self._row(read, event_id).id] = made
+        self._put(key, new)
+
+    def evicted(self, fact: FeedInstanceEvicted, run_id: str | None, version: str) -> None:
+        """Retention took that version."""
+        key = (fact.cluster, fact.feed, fact.instance, version)
+        self.ended(key, VersionStatus.EVICTED, fact.at, run_id, fact.archived_to)
+
+    def ended(
+        self, key: VersionKey, status: VersionStatus, at: datetime, run_id: str | None, archived_to: str | None = None
+    ) -> None:
+        """A version that was there is there no more."""
+        row = self.known.get(key)
+        if row is not None and row.status is VersionStatus.AVAILABLE:
+            self._put(key, replace(row, status=status, ended_at=at, ended_by=run_id, archived_to=archived_to))
+
+    def _row(self, key: VersionKey, event_id: int) -> VersionRow:
+        if key not in self.known:
+            self.last_id += 1
+            self._put(key, VersionRow(self.last_id, event_id))
+        return self.known[key]
+
+    def _put(self, key: VersionKey, row: VersionRow) -> None:
+        self.known[key] = row
+        self.changed.add(key)
+
+
+def inputs_of(fact: FeedInstanceAvailable) -> Iterator[VersionKey]:
+    """The versions that one was made from; what was not there is left out."""
+    for read in (fact.inputs or {}).values():
+        for one in read:
+            if one.version:
+                yield one.cluster or fact.cluster, one.feed, one.instance, one.version
+    for cluster, version in (fact.source_versions or {}).items():  # of a copy from several clusters
+        if version:
+            yield cluster, fact.feed, fact.instance, version

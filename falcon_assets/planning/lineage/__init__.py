@@ -1,0 +1,1 @@
+"""Which versions came from which: pure graph logic."""

@@ -1,0 +1,23 @@
+"""What Dagster's history says of a published instance."""
+
+from __future__ import annotations
+
+from falcon_assets.events.feed_instances import FeedInstanceAvailable
+from falcon_assets.events.record import said_by
+from falcon_assets.model.instant import parse_instant
+from falcon_assets.orchestration.runs.instance_run import InstanceResult, PublishedOutput
+from falcon_assets.orchestration.runs.materializations import materializations
+from falcon_assets.planning.instances.process_instance import OutputPlan
+from falcon_assets.storage.instances.data_version import DataVersion
+from tests.builders import make_feed
+
+T = parse_instant("2013-01-01T00:00Z")
+
+
+def test_each_output_says_the_definition_that_it_was_made_with() -> None:
+    outputs = tuple(
+        PublishedOutput(OutputPlan(name, make_feed(name=name), T, f"/{name}"), f"/{name}", DataVersion("v", 1, 1), 1)
+        for name in ("one", "two")
+    )
+    events = materializations(InstanceResult(T, {}, outputs, "app", 1.0), "p", "primary", "2013", T, definition=3)
+    assert [FeedInstanceAvailable.read(said_by(event)).definition for event in events] == [3, 3]
