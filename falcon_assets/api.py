@@ -10,6 +10,7 @@ from falcon_assets.model.instant import parse_instant
 from falcon_assets.operations.admin.audit import list_audit
 from falcon_assets.operations.admin.status import installation_status
 from falcon_assets.operations.admin.version import installed_versions
+from falcon_assets.operations.collect import collect_instances
 from falcon_assets.operations.entities.changing import delete, submit, submit_and_schedule, update
 from falcon_assets.operations.entities.dependencies import entity_dependencies
 from falcon_assets.operations.entities.listing import list_entities, show_entity
@@ -38,6 +39,7 @@ __all__ = [
     "Query",
     "Request",
     "RerunOptions",
+    "collect_instances",
     "delete",
     "entity_dependencies",
     "entity_diff",

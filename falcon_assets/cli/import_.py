@@ -10,8 +10,8 @@ import click
 
 from falcon_assets.catalog.yaml_files.documents import shown_path
 from falcon_assets.errors import count_of, printable
-from falcon_assets.operations.xml_import import ImportResult, InvalidImportError, as_warning, import_xml
-from falcon_assets.settings import load_settings
+from falcon_assets.operations.installation import open_installation
+from falcon_assets.operations.xml_import import ImportResult, InvalidImportError, as_warning, import_here
 
 
 @click.group(name="import")
@@ -37,9 +37,9 @@ def xml(paths: tuple[Path, ...], into: Path | None, as_json: bool) -> None:
     Where DIR has definitions already, new ones are written only if "falcon validate" has no problems with all of them
     together. Where it has none, they are written with their problems, which are told; the exit code is 1 then.
     """
-    settings = load_settings()
-    folder = into or settings.entity_defs
-    result = import_xml(paths, folder, settings)
+    with open_installation() as installation:
+        result = import_here(installation, paths, into)
+        folder = into or installation.settings.entity_defs
     if as_json:
         told = [*result.warnings, *map(as_warning, result.problems)]
         shown = {"entities": list(map(asdict, result.entities)), "warnings": list(map(asdict, told))}

@@ -108,8 +108,8 @@ class Audit:
 
 
 @dataclass(frozen=True)
-class _Reading:
-    """Whoever only reads gives no reason."""
+class PlainRequest:
+    """A request of the user of the operating system, who gives no reason."""
 
     actor: str | None = None
     reason: str = ""
@@ -150,7 +150,7 @@ def require_readable(installation: Installation, operation: str, entities: Itera
         DeniedError: some may be read by others only; the text names them.
     """
     found = list(entities)
-    with audited(installation, operation, _Reading()) as audit:
+    with audited(installation, operation, PlainRequest()) as audit:
         audit.about((one.kind, one.name) for one in found)
         require_read(audit.principal, found)
 

@@ -14,6 +14,8 @@ from falcon_assets.ledger.collector_state import set_incomplete
 from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.feed import Feed
 from falcon_assets.model.instant import format_instant
+from falcon_assets.operations.acting import require_read
+from falcon_assets.operations.auditing import PlainRequest, audited
 from falcon_assets.operations.installation import Installation
 from falcon_assets.operations.instances.listing import all_instances
 from falcon_assets.operations.instances.query import InstanceQuery
@@ -74,6 +76,8 @@ def collect_instances(
 ) -> list[CollectedInstances]:
     """Checks every instance from ``first`` to ``last``, both included, and records what is new or another version.
 
+    It is audited, with the instances that were recorded.
+
     Args:
         installation: Where.
         feed: The feed.
@@ -85,9 +89,24 @@ def collect_instances(
         UnknownEntityError: there is no such feed or cluster, or it does not land there from outside.
         UnknownInstanceError: there is no instance in that range yet.
         ExpressionError: the path template names an unknown variable.
+        DeniedError: the user may not read the feed.
     """
+    with audited(installation, "instance collect", PlainRequest()) as audit:
+        declared = installation.entities.feed(feed)
+        audit.about([(declared.kind, declared.name)], ())
+        require_read(audit.principal, [declared])
+        found = _collected(installation, declared, first, last, cluster)
+        recorded = [one.instance for there in found for one in (*there.new, *there.changed)]
+        audit.about([(declared.kind, declared.name)], recorded)
+        audit.result(bool(recorded))
+    return found
+
+
+def _collected(
+    installation: Installation, declared: Feed, first: datetime, last: datetime, cluster: str | None
+) -> list[CollectedInstances]:
     settings, entities = installation.settings, installation.entities
-    declared, now = entities.feed(feed), settings.now()
+    feed, now = declared.name, settings.now()
     clusters = _landing_places(entities, declared, cluster)
     spans = list[tuple[Cluster, list[datetime]]]()
     without = list[str]()

@@ -16,9 +16,12 @@ from falcon_assets.falcon_xml.conversion import Imported, convert
 from falcon_assets.falcon_xml.elements import UnfitXmlError
 from falcon_assets.falcon_xml.rules import Warned
 from falcon_assets.falcon_xml.yaml_text import YamlText
+from falcon_assets.operations.auditing import PlainRequest, audited
+from falcon_assets.operations.installation import Installation
 from falcon_assets.operations.reload import reload_code_locations
 from falcon_assets.settings import Settings
 
+_OPERATION = "import"
 _MOST_ROUNDS = 20
 """Of leaving out what is refused; each may show more."""
 
@@ -81,6 +84,25 @@ class InvalidImportError(FalconError):
     """What was written has problems."""
 
 
+def import_here(installation: Installation, paths: Sequence[Path], into: Path | None = None) -> ImportResult:
+    """As :func:`import_xml`, by the settings of the installation; what changes its own definitions is audited.
+
+    Args:
+        installation: Where.
+        paths: Files and folders.
+        into: The folder; None: that of the installation's definitions.
+    """
+    settings = installation.settings
+    folder = into or settings.entity_defs
+    if not _is_live(folder, settings):
+        return import_xml(paths, folder, settings)
+    with audited(installation, _OPERATION, PlainRequest()) as audit:
+        result = import_xml(paths, folder, settings)
+        audit.about((one.kind, one.name) for one in result.entities)
+        audit.result(bool(result.written))
+    return result
+
+
 def import_xml(paths: Sequence[Path], into: Path, settings: Settings | None = None) -> ImportResult:
     """Imports files of XML, and those below folders.
 
@@ -98,7 +120,7 @@ def import_xml(paths: Sequence[Path], into: Path, settings: Settings | None = No
         DefinitionStoreError: the folder cannot be changed.
     """
     imported, warnings = _converted(paths)
-    is_live = settings is not None and into.absolute() == settings.entity_defs
+    is_live = settings is not None and _is_live(into, settings)
     if settings is not None and is_live:
         require_changeable(settings, "--into names another folder")
     with locked_tree(into):
@@ -122,8 +144,13 @@ def import_xml(paths: Sequence[Path], into: Path, settings: Settings | None = No
     )
 
 
+def _is_live(folder: Path, settings: Settings) -> bool:
+    """Whether these are the definitions that the installation goes by."""
+    return folder.absolute() == settings.entity_defs
+
+
 def _note(settings: Settings) -> dict[str, str]:
-    return {"operation": "import", "actor": settings.user, "reason": "", "at": settings.now().isoformat()}
+    return {"operation": _OPERATION, "actor": settings.user, "reason": "", "at": settings.now().isoformat()}
 
 
 def as_warning(problem: Problem) -> ImportWarning:

@@ -38,6 +38,8 @@ def test_what_is_imported_is_valid(folder: Path) -> None:
         "definitions, and name them in lib"
     ) in warnings
     assert falcon("validate", folder=folder).stdout == "1 cluster, 2 feeds, 1 process: no problems\n"
+    audit = json.loads(falcon("admin", "audit", "--json", folder=folder).stdout)["items"]
+    assert [(one["operation"], one["result"], len(one["entities"])) for one in audit] == [("import", "done", 4)]
     again = falcon("import", "xml", "xml", folder=folder)
     assert again.stdout == "0 entities imported into entity_defs, 4 already there, just so; 0 warnings\n"
 
@@ -74,7 +76,7 @@ def test_hostile_xml_is_refused_in_a_sentence(folder: Path) -> None:
         "Error: xml/bad.xml:1: a DOCTYPE is not read, as it may hide entities that grow without end or read other "
         "files: remove it\n1 problem: nothing was written\n"
     )
-    assert [path.name for path in folder.iterdir()] == ["xml"]
+    assert {path.name for path in folder.iterdir()} == {"xml", ".falcon"}  # where it is audited
 
 
 def test_usage(folder: Path) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from falcon_assets.errors import FalconError
+from falcon_assets.ledger.audit import read_audit
 from falcon_assets.model.instant import parse_instant
 from falcon_assets.operations.collect import CollectedInstances, collect_instances
 from falcon_assets.operations.installation import Installation
@@ -56,6 +57,17 @@ def test_what_is_new_or_changed_is_recorded_once(installation: Installation, set
     (changed,) = collect_instances(installation, "raw", at(0), at(1))
     assert hours(changed) == {"new": [], "changed": [0], "unchanged": [1], "missing": []}
     assert changed.changed[0].version.bytes == 8
+    with installation.database.connect() as connection:
+        entries, _ = read_audit(connection, (), None, 0, 10)
+    told = [(one.operation, list(one.entities), one.instances, one.first, one.result) for one in entries]
+    assert sorted(told, key=str) == sorted(
+        [
+            ("instance collect", [("feed", "raw")], 2, at(0), "done"),
+            ("instance collect", [("feed", "raw")], 0, None, "unchanged"),
+            ("instance collect", [("feed", "raw")], 1, at(0), "done"),
+        ],
+        key=str,
+    )
 
 
 def test_where_there_is_an_instance_in_the_range_is_checked(installation: Installation) -> None:

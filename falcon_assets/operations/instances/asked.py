@@ -14,7 +14,8 @@ from falcon_assets.model.expression import nearest
 from falcon_assets.model.feed import Feed
 from falcon_assets.operations.instances.due import Asked
 from falcon_assets.operations.instances.feed_writers import due_of_feed
-from falcon_assets.operations.instances.query import InstanceQuery
+from falcon_assets.operations.instances.query import KINDS, InstanceQuery
+from falcon_assets.operations.paging import require_values
 from falcon_assets.orchestration.coordination.cluster_snapshot import progress_key
 from falcon_assets.planning.instances.instance_record import FeedState, InstanceState
 from falcon_assets.planning.workloads.workload import Workload
@@ -25,7 +26,9 @@ def asked_for(connection: Connection, store: EntityStore, query: InstanceQuery, 
 
     Raises:
         UnknownEntityError: the query names what is not there.
+        QueryError: it asks for a kind or a cluster that there is not.
     """
+    require_values(query.filters, {"kind": KINDS[query.type], "cluster": store.clusters})
     if query.cluster is not None and query.cluster not in store.clusters:
         close = nearest(query.cluster, store.clusters)
         raise UnknownEntityError(f"there is no cluster {query.cluster!r}{close}")

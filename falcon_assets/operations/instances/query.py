@@ -18,6 +18,8 @@ State: TypeAlias = "InstanceState | FeedState"
 
 FIELDS = dict.fromkeys(("entity", "kind", "cluster", "state"))
 """What lists of instances can be filtered by."""
+KINDS = {"process": ("process", "replication"), "feed": ("feed",)}
+"""The kinds that a list of each type has."""
 ORDERS = dict.fromkeys(("entity", "instance"))
 """What they can be sorted by."""
 

@@ -17,6 +17,8 @@ from falcon_assets.ledger.known_instances import known_instances
 from falcon_assets.model.instant import format_instant
 from falcon_assets.operations.auditing import require_readable
 from falcon_assets.operations.installation import Installation
+from falcon_assets.operations.instances.listing import instance_status
+from falcon_assets.operations.instances.query import InstanceInfo, InstanceQuery
 from falcon_assets.operations.instances.subject import Subject, find_subject
 from falcon_assets.orchestration.dagster_internals.storage import DATABASE_ERRORS
 from falcon_assets.orchestration.platform.postgres import database_url, unreachable
@@ -38,6 +40,7 @@ class WaitResult:
     Attributes:
         subject: The instance.
         state: Its state at the end.
+        info: All that lists say of it then; None while it is waited for.
         wanted: The state that was waited for.
         reached: Whether it has that state.
         text: What there is to say, in a sentence.
@@ -48,19 +51,12 @@ class WaitResult:
     wanted: str
     reached: bool
     text: str = ""
+    info: InstanceInfo | None = None
 
     def as_data(self) -> dict[str, Any]:
-        """What ``--json`` prints."""
-        return {
-            "entity": self.subject.name,
-            "kind": self.subject.kind,
-            "cluster": self.subject.cluster,
-            "instance": format_instant(self.subject.instance),
-            "state": self.state,
-            "wanted": self.wanted,
-            "reached": self.reached,
-            "text": self.text,
-        }
+        """What ``--json`` prints: the instance as in lists, and how the waiting ended."""
+        instance = self.info.as_data() if self.info else {}
+        return {**instance, "state": self.state, "wanted": self.wanted, "reached": self.reached, "text": self.text}
 
 
 def wait_for_instance(
@@ -102,17 +98,32 @@ def wait_for_instance(
                 ledger.catch_up()
                 with ledger.engine.connect() as connection:
                     found = _found(connection, installation.entities, subject, state)
+                is_over = found.reached or bool(found.text)
+                info = _info(installation, subject) if is_over or is_last else None
             except DATABASE_ERRORS as error:
                 if failed:
                     raise unreachable(database_url(installation.settings), error) from error
                 failed = True  # the question was under way when the database went: once more, which waits for it
                 continue
             failed = False
-            if found.reached or found.text:
-                return replace(found, text=found.text or f"{subject} is {found.state}")
+            if is_over:
+                return replace(found, info=info, text=found.text or f"{subject} is {found.state}")
             if is_last:
-                return replace(found, text=f"{subject} is {found.state} and not {state}: the time is over")
+                text = f"{subject} is {found.state} and not {state}: the time is over"
+                return replace(found, info=info, text=text)
             sleep(max(min(POLL_SECONDS, end - monotonic()), 0))
+
+
+def _info(installation: Installation, subject: Subject) -> InstanceInfo:
+    query = InstanceQuery(
+        subject.name,
+        "process" if subject.workload else "feed",
+        start=subject.instance,
+        cluster=subject.cluster,
+        filters=(("kind", subject.kind),),
+    )
+    (found,) = instance_status(installation, query).items
+    return found
 
 
 def _wanted(subject: Subject, state: str | None) -> str:
