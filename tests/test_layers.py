@@ -126,7 +126,11 @@ def kinds_named(text: str) -> list[str]:
     modules = {node.module for node in nodes if isinstance(node, ast.ImportFrom) and node.module}
     modules |= {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
     of_one = ("fsspec.implementations", "falcon_assets.storage.kinds.renaming", "falcon_assets.storage.kinds.objects")
-    return sorted(asked | names & {"LocalFiles", "RemoteFiles"} | {name for name in modules if name.startswith(of_one)})
+    return sorted(
+        asked
+        | names & {"LocalFiles", "RemoteFiles", "ObjectFiles"}
+        | {name for name in modules if name.startswith(of_one)}
+    )
 
 
 @pytest.mark.parametrize(

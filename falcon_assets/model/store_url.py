@@ -6,6 +6,8 @@ from pathlib import Path
 
 _ALIASES = {"local": "file", "s3a": "s3", "abfss": "abfs", "gcs": "gs"}
 """Schemes that mean another one."""
+OBJECT_STORES = frozenset({"s3", "abfs", "az", "gs"})
+"""Schemes of stores without folders, of those that mean the same the one that counts."""
 
 
 def store_url(endpoint: str, home: Path) -> str:
@@ -16,6 +18,11 @@ def store_url(endpoint: str, home: Path) -> str:
 def is_mounted(url: str) -> bool:
     """Whether a URL or bare path is on a mounted file system, and not on a store that is asked over the network."""
     return "://" not in url or canonical_url(url).startswith("file://")
+
+
+def is_object_store(url: str) -> bool:
+    """Whether a URL is on a store of objects, which has neither folders nor rename."""
+    return canonical_url(url).partition("://")[0] in OBJECT_STORES if "://" in url else False
 
 
 def canonical_url(url: str) -> str:

@@ -56,6 +56,8 @@ class ClusterStore:
         what = "the location" if root else f"the {'readonly' if declared else 'write'} endpoint"
         url = root or store_url(cluster.interfaces.storage(readonly=readonly).endpoint, home)
         self._shown = _without_credentials(url)
+        written = cluster.interfaces.write.endpoint
+        self._working = None if is_mounted(written) else f"{home.absolute()}/working/{cluster.name}"
         own = options if root and options is not None else cluster.storage_options
         self.fs, root_path = _open(
             cluster.name, what, url, self._shown, resolved_options(cluster.name, url, own, environ)
@@ -127,8 +129,11 @@ class ClusterStore:
 
     @property
     def working(self) -> str:
-        """Absolute path of the working location: scratch space of workflows."""
-        return self.path(self.cluster.locations.working)
+        """Absolute path of the working location: scratch space of workflows, and of Spark.
+
+        Where the data of the cluster is on no mounted file system, it is on this machine, below ``FALCON_HOME``.
+        """
+        return self._working or self.path(self.cluster.locations.working)
 
     def __repr__(self) -> str:
         return f"ClusterStore({self.cluster.name!r}, {self._shown})"

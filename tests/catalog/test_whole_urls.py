@@ -13,8 +13,8 @@ FLAGGED = FEEDS.replace("partitions: [carrier]", "availability_flag: _DONE")
 HOUR = "${YEAR}/${MONTH}/${DAY}/${HOUR}"
 TARGET = "    type: target\n"
 OUTPUT = (
-    "processes.yaml:10: outputs[0].feed: feed 'delays' lies on no file:// store on cluster 'primary', and outputs of "
-    "processes are published on such stores only"
+    "processes.yaml:10: outputs[0].feed: feed 'delays' lies on no file:// store on cluster 'primary', and is published "
+    "by setting the flag: declare availability_flag"
 )
 OPTION_RULE = "must be {env: NAME}, a text, a whole number, or true or false"
 UP = f"feeds.yaml:8: locations.data: '/raw/${{up}}/{HOUR}': a variable puts '..' into the path on cluster"
@@ -51,6 +51,15 @@ UP = f"feeds.yaml:8: locations.data: '/raw/${{up}}/{HOUR}': a variable puts '..'
                 "where it lies on source cluster 'primary' too"
             ],
             id="a copy onto itself",
+        ),
+        pytest.param(
+            f"/delays/{HOUR}",
+            f"hdfs://lake/{HOUR}",
+            [
+                "processes.yaml:10: outputs[0].feed: feed 'delays' lies on no file:// store on cluster 'primary', and "
+                "outputs of processes are published on such or object stores only"
+            ],
+            id="an output on neither files nor objects",
         ),
         pytest.param(
             TARGET,

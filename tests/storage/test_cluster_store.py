@@ -32,6 +32,12 @@ def test_a_bare_endpoint_lies_below_home(tmp_path: Path) -> None:
     assert repr(store) == f"ClusterStore('primary', file://{tmp_path}/data/primary)"
 
 
+def test_the_scratch_space_of_an_object_store_is_on_this_machine(tmp_path: Path) -> None:
+    store = store_at(tmp_path, **with_endpoint("s3://lake/data"))
+    assert store.working == f"{tmp_path}/working/primary"
+    assert store.staging == "lake/data/.falcon/staging"
+
+
 def test_a_file_url_is_taken_as_it_is(tmp_path: Path) -> None:
     store = store_at(Path("/nowhere"), **with_endpoint(f"file://{tmp_path}/lake"))
     assert store.path("/raw") == f"{tmp_path}/lake/raw"

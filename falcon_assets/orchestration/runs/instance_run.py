@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
@@ -15,13 +14,14 @@ from pyspark.sql import SparkSession
 from falcon_assets.cancellation import current_cancellation
 from falcon_assets.engines.computing.run import run_workflow
 from falcon_assets.engines.computing.task import WorkflowTask
-from falcon_assets.errors import MissingInputsError, StorageError
+from falcon_assets.errors import MissingInputsError
 from falcon_assets.events.inputs import Consumption
 from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.feed import Feed
 from falcon_assets.model.instant import format_instant
 from falcon_assets.model.process import Process
 from falcon_assets.model.spark_settings import spark_settings
+from falcon_assets.orchestration.runs.instance_data import InstanceData
 from falcon_assets.planning.instances.instance_record import LateChange
 from falcon_assets.planning.instances.process_instance import (
     InputPlan,
@@ -32,13 +32,10 @@ from falcon_assets.planning.instances.process_instance import (
 from falcon_assets.planning.rules.lateness import late_workflow
 from falcon_assets.spark.data.dataset import InputData, OutputData
 from falcon_assets.storage.cluster_store import ClusterStore
-from falcon_assets.storage.files.ability import Ability
 from falcon_assets.storage.instances.data_version import DataVersion
 from falcon_assets.storage.kinds.available_instances import AvailableInstances
 from falcon_assets.storage.kinds.kind_of import kind_of
-from falcon_assets.storage.kinds.publishing import InstancePublication
 from falcon_assets.storage.kinds.reading import ReadableInstance
-from falcon_assets.storage.output_target import OutputTarget
 
 Evicted: TypeAlias = Callable[[str, Sequence[datetime]], Mapping[datetime, datetime]]
 """Says which of the instances of a feed were evicted, and when."""
@@ -153,7 +150,8 @@ class InstanceRunner:
         """
         started = time.monotonic()
         plan = ready.plan
-        with self._readings(ready) as read, self._publications(plan) as publications:
+        data = InstanceData(plan, self.cluster, self.store, self.store_of)
+        with data.within_reach(ready.available) as (read, publications):
             inputs = {
                 one.name: tuple(self._consumed(one, ready.available[one.name], read[one.name])) for one in plan.inputs
             }
@@ -193,35 +191,6 @@ class InstanceRunner:
             plan.nominal, inputs, outputs, result.application_id, seconds, _read(ready.late or (), inputs)
         )
 
-    @contextmanager
-    def _readings(self, ready: ReadyInstance) -> Iterator[dict[str, list[ReadableInstance]]]:
-        """By the name of the input: its available instances as they are read."""
-        with ExitStack() as held:
-            yield {
-                one.name: [
-                    held.enter_context(kind_of(self.store_of(one.feed)).reading(path, one.feed.availability_flag))
-                    for _, path in ready.available[one.name]
-                ]
-                for one in ready.plan.inputs
-            }
-
-    @contextmanager
-    def _publications(self, plan: ProcessInstance) -> Iterator[dict[str, InstancePublication]]:
-        """By the name of the output: one publication for each store that outputs lie on."""
-        found: dict[str, InstancePublication] = {}
-        key = f"{self.process.name} at {format_instant(plan.nominal)}"
-        stores = {store.root or "": store for store in (self.store_of(output.feed) for output in plan.outputs)}
-        with ExitStack() as held:
-            for _, store in sorted(stores.items()):  # in the same order for all runs, as within a publication
-                ours = [output for output in plan.outputs if self.store_of(output.feed).root == store.root]
-                kind = kind_of(store)
-                if Ability.SPARK_OUTPUT in kind.cannot:
-                    lies = f"output {ours[0].name!r} lies at {store.shown(ours[0].path)}"
-                    raise StorageError(f"{key}: {lies}, and outputs of processes are published on file:// stores only")
-                publication = held.enter_context(kind.publish(key, {one.name: _target(one) for one in ours}))
-                found |= dict.fromkeys((output.name for output in ours), publication)
-            yield found
-
     def _found(self, feed: Feed) -> AvailableInstances:
         return AvailableInstances(kind_of(self.store_of(feed)), feed)
 
@@ -253,11 +222,6 @@ def _input_data(one: InputPlan, read: Sequence[ReadableInstance]) -> InputData:
     folders = [folder for instance in read for folder in instance.folders]
     urls, counted = tuple(folder.url for folder in folders), tuple(folder.files for folder in folders)
     return InputData(one.name, one.feed, urls, one.partition, counted)
-
-
-def _target(output: OutputPlan) -> OutputTarget:
-    permission = output.feed.acl.permission if output.feed.acl else None
-    return OutputTarget(output.path, output.feed.availability_flag, permission)
 
 
 def _read(late: tuple[LateChange, ...], inputs: Mapping[str, tuple[Consumption, ...]]) -> tuple[LateChange, ...]:

@@ -23,7 +23,7 @@ def is_standalone(endpoint: str) -> bool:
 def silence_of_masters(endpoint: str, seconds: float) -> str:
     """Why no master of a standalone cluster accepts a connection in time; "" where one does."""
     reasons = []
-    for host, port in _masters(endpoint):
+    for host, port in masters(endpoint):
         try:
             socket.create_connection((host, port), timeout=seconds).close()
         except OSError as error:
@@ -41,7 +41,7 @@ def watch_cluster(session: SparkSession, endpoint: str) -> ServerWatch:
     return ServerWatch(partial(_can_work, session, endpoint), f"the Spark master at {endpoint}", _cancel)
 
 
-def _masters(endpoint: str) -> Iterator[tuple[str, int]]:
+def masters(endpoint: str) -> Iterator[tuple[str, int]]:
     """Host and port of every master (``spark://h1:7077,h2:7077`` is one cluster with a standby)."""
     for master in endpoint.removeprefix("spark://").split(","):
         host, port = master.rsplit(":", 1)

@@ -16,5 +16,7 @@ class Ability(Enum):
     """To keep owners and permissions that anybody may set."""
     TIMES = "times"
     """To keep times of files that anybody may set."""
+    WITHOUT_CONNECTOR = "to be read without a connector"
+    """To be read by any Spark: without it, Spark needs jars, or copies on a file system."""
     SPARK_OUTPUT = "outputs of workflows"
     """To be written to by Spark."""

@@ -66,6 +66,24 @@ class FileAccess(ABC):
             OSError: as the store says.
         """
 
+    def all_below(self, base: str) -> Iterable[Mapping[str, Any]] | None:
+        """Every file at ``base`` or below as fsspec tells it, fresh from the store; None: folders have to be walked.
+
+        Raises:
+            OSError: as the store says.
+        """
+        return None
+
+    def identity(self, path: str) -> object | None:
+        """Changes when another folder or file is moved to that path; None where none can be.
+
+        Raises:
+            FileNotFoundError: nothing is there; not said where it is None.
+            OSError: as the store says.
+        """
+        info = self.fs.info(path)
+        return info.get("ino"), info.get("created")
+
     @abstractmethod
     def blocks(self, path: str, size: int, at_most: Callable[[int], int] = int) -> Iterator[bytes | memoryview]:
         """The content of the file in blocks, each of which is good until the next one is asked for.

@@ -7,9 +7,12 @@ from fsspec.implementations.local import LocalFileSystem
 
 from falcon_assets.storage.files.file_access import FileAccess
 from falcon_assets.storage.files.local_files import LocalFiles
+from falcon_assets.storage.files.object_files import ObjectFiles, holds_objects
 from falcon_assets.storage.files.remote_files import RemoteFiles
 
 
 def files_on(fs: AbstractFileSystem) -> FileAccess:
     """The files on ``fs``."""
-    return LocalFiles(fs) if isinstance(fs, LocalFileSystem) else RemoteFiles(fs)
+    if isinstance(fs, LocalFileSystem):
+        return LocalFiles(fs)
+    return ObjectFiles(fs) if holds_objects(fs.protocol) else RemoteFiles(fs)

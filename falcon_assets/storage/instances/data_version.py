@@ -6,7 +6,6 @@ import hashlib
 import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
 
 from falcon_assets.errors import StorageError
 from falcon_assets.storage.cluster_store import ClusterStore
@@ -59,6 +58,8 @@ def count_files(store: ClusterStore, path: str, flag: str | None) -> tuple[DataV
             try:
                 contents = list(_contents(store, base, flag))
             except FileNotFoundError:
+                if before is None:
+                    raise _nothing(store, path) from None
                 continue
             if _identity(store, path, base) == before:
                 sizes = {os.fsdecode(name): size for name, size, _ in contents}
@@ -66,13 +67,15 @@ def count_files(store: ClusterStore, path: str, flag: str | None) -> tuple[DataV
     raise StorageError(f"cluster {store.cluster.name!r}: {path} keeps changing while it is read")
 
 
-def _identity(store: ClusterStore, path: str, base: str) -> tuple[Any, Any]:
-    """Changes when another folder or file is moved to that path; the same for ever where a store has no inodes."""
+def _identity(store: ClusterStore, path: str, base: str) -> object | None:
     try:
-        info = store.fs.info(base)
+        return store.files.identity(base)
     except FileNotFoundError:
-        raise StorageError(f"cluster {store.cluster.name!r}: there is nothing at {path}") from None
-    return info.get("ino"), info.get("created")
+        raise _nothing(store, path) from None
+
+
+def _nothing(store: ClusterStore, path: str) -> StorageError:
+    return StorageError(f"cluster {store.cluster.name!r}: there is nothing at {path}")
 
 
 def _contents(store: ClusterStore, base: str, flag: str | None) -> Iterator[tuple[bytes, int, bytes]]:

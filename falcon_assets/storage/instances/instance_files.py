@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from operator import itemgetter
@@ -107,6 +108,10 @@ def files_of(
         StorageError: a link in it leaves the root or leads to a folder that it lies in.
         OSError: as the store says.
     """
+    flat = store.files.all_below(base)
+    if flat is not None:
+        yield from _data(flat, base, flag, left_out)
+        return
     if store.fs.isfile(base):
         yield "", store.fs.info(base)
         return
@@ -114,6 +119,19 @@ def files_of(
         relative = str(entry["name"])[len(base) + 1 :]
         if relative != flag:
             yield relative, entry
+
+
+def _data(
+    flat: Iterable[Mapping[str, Any]], base: str, flag: str | None, left_out: Callable[[str], bool]
+) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    is_there = False
+    for entry in flat:
+        is_there = True
+        relative = str(entry["name"])[len(base) + 1 :]
+        if relative != flag and not any(map(left_out, relative.split("/"))):
+            yield relative, entry
+    if not is_there:
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), base)
 
 
 def _files(

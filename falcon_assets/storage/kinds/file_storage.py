@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import errno
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from datetime import datetime
 
 from falcon_assets.errors import StorageError, UnreachableError
@@ -22,6 +22,7 @@ from falcon_assets.storage.instances.stored_instances import stored_instances
 from falcon_assets.storage.instances.template_walk import Names, TemplateWalk, listed_names
 from falcon_assets.storage.kinds.reading import ReadableFolder, ReadableInstance
 from falcon_assets.storage.kinds.storage_kind import StorageKind
+from falcon_assets.storage.local_staging import LocalStaging
 
 _NO_PLACE = (errno.ELOOP, errno.ENAMETOOLONG)
 
@@ -112,8 +113,13 @@ class FileStorage(StorageKind):
     def version(self, path: str, flag: str | None) -> DataVersion:
         return fingerprint(self.store, path, flag)
 
+    def reading(
+        self, path: str, flag: str | None, staging: LocalStaging | None = None
+    ) -> AbstractContextManager[ReadableInstance]:
+        return self._read_in_place(path, flag)
+
     @contextmanager
-    def reading(self, path: str, flag: str | None) -> Iterator[ReadableInstance]:
+    def _read_in_place(self, path: str, flag: str | None) -> Iterator[ReadableInstance]:
         version, files = count_files(self.store, path, flag)
         yield ReadableInstance(version, (ReadableFolder(self.store.url(path), files),))
 

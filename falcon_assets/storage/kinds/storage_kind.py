@@ -19,6 +19,7 @@ from falcon_assets.storage.instances.old_folders import Visit
 from falcon_assets.storage.kinds.publishing import InstancePublication
 from falcon_assets.storage.kinds.reading import ReadableInstance
 from falcon_assets.storage.kinds.removing import Removal
+from falcon_assets.storage.local_staging import LocalStaging
 from falcon_assets.storage.output_target import OutputTarget
 
 READERS_SECONDS = 60.0
@@ -134,15 +135,24 @@ class StorageKind(ABC):
         """
 
     @abstractmethod
-    def reading(self, path: str, flag: str | None) -> AbstractContextManager[ReadableInstance]:
-        """The instance at ``path`` for Spark, which may read it within the context; ``flag`` as for :meth:`version`.
+    def reading(
+        self, path: str, flag: str | None, staging: LocalStaging | None = None
+    ) -> AbstractContextManager[ReadableInstance]:
+        """The instance at ``path`` for Spark, which may read it within the context.
+
+        Args:
+            path: The instance.
+            flag: As for :meth:`version`.
+            staging: Where it is copied to, if Spark cannot reach the store; None: it can.
 
         Raises:
-            StorageError: on entering: as :meth:`version`.
+            StorageError: on entering: as :meth:`version`; or it is not complete any more, or cannot be copied.
         """
 
     @abstractmethod
-    def publish(self, key: str, outputs: Mapping[str, OutputTarget]) -> AbstractContextManager[InstancePublication]:
+    def publish(
+        self, key: str, outputs: Mapping[str, OutputTarget], staging: LocalStaging | None = None
+    ) -> AbstractContextManager[InstancePublication]:
         """A publication of ``outputs`` (by output name): readers see the whole old instance, the whole new one or none.
 
         On entering, what a crashed run left at each output is repaired, and other runs are kept away or overtaken. On
@@ -151,6 +161,7 @@ class StorageKind(ABC):
         Args:
             key: The process instance, for messages.
             outputs: Where they go, none within another.
+            staging: Where they are written, if Spark cannot reach the store; None: it can.
 
         Raises:
             StorageError: the outputs cannot be published here; on entering: one is being written by another run, is not

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from falcon_assets.catalog.checks.names.references import feed_references
-from falcon_assets.catalog.checks.storage.templates import lies_mounted
+from falcon_assets.catalog.checks.storage.templates import lies_mounted, lies_on_object_store
 from falcon_assets.catalog.declared import Declared, Definitions
 from falcon_assets.catalog.yaml_files.documents import KeyPath
 from falcon_assets.errors import Problem
@@ -35,9 +35,15 @@ def check_files_or_table(definitions: Definitions) -> Iterator[Problem]:
 def _not_mounted(definitions: Definitions, process: Declared[Process], path: KeyPath, feed: Feed) -> Iterator[Problem]:
     for entry in process.entity.clusters:
         cluster = definitions.clusters.get(entry.name)
-        if cluster is not None and feed.on(entry.name) is not None and not lies_mounted(feed, cluster.entity):
-            where = f"feed {feed.name!r} lies on no file:// store on cluster {entry.name!r}"
-            yield process.problem(path, f"{where}, and outputs of processes are published on such stores only")
+        if cluster is None or feed.on(entry.name) is None or lies_mounted(feed, cluster.entity):
+            continue
+        where = f"feed {feed.name!r} lies on no file:// store on cluster {entry.name!r}"
+        if not lies_on_object_store(feed, cluster.entity):
+            yield process.problem(
+                path, f"{where}, and outputs of processes are published on such or object stores only"
+            )
+        elif feed.availability_flag is None:
+            yield process.problem(path, f"{where}, and is published by setting the flag: declare availability_flag")
 
 
 def _is_table(feed: Feed) -> bool:

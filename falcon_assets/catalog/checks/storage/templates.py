@@ -9,7 +9,7 @@ from falcon_assets.catalog.yaml_files.documents import KeyPath
 from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.feed import Feed, FeedCluster, Locations, Table
 from falcon_assets.model.path_template import PathTemplate
-from falcon_assets.model.store_url import canonical_url, is_mounted
+from falcon_assets.model.store_url import canonical_url, is_mounted, is_object_store
 from falcon_assets.planning.instances.instance_paths import InstancePaths
 
 LOCATIONS = ("data", "stats", "meta")
@@ -101,9 +101,19 @@ def lies_mounted(feed: Feed, cluster: Cluster, *, readonly: bool = False) -> boo
         cluster: The cluster.
         readonly: Whether it is only to be read.
     """
+    return is_mounted(_place_of(feed, cluster, readonly=readonly))
+
+
+def lies_on_object_store(feed: Feed, cluster: Cluster) -> bool:
+    """Whether the data of ``feed`` lies on an object store on ``cluster``."""
+    return is_object_store(_place_of(feed, cluster, readonly=False))
+
+
+def _place_of(feed: Feed, cluster: Cluster, *, readonly: bool) -> str:
+    """The endpoint or URL that it lies at."""
     template = feed.locations_on(cluster.name).data
     endpoint = cluster.interfaces.storage(readonly=readonly).endpoint
-    return is_mounted(template.text if template is not None and template.is_url else endpoint)
+    return template.text if template is not None and template.is_url else endpoint
 
 
 def _of_table(path: KeyPath, table: Table | None) -> Iterator[tuple[KeyPath, PathTemplate]]:

@@ -7,21 +7,34 @@ from contextlib import AbstractContextManager
 
 from falcon_assets.planning.retention.eviction import StoredLocation
 from falcon_assets.storage.copying.copy_target import REPLICATING, CopyRules
+from falcon_assets.storage.files.ability import Ability
 from falcon_assets.storage.kinds.file_storage import FileStorage
 from falcon_assets.storage.kinds.objects.copy_target import ObjectCopyTarget
 from falcon_assets.storage.kinds.objects.publication import ObjectPublication
 from falcon_assets.storage.kinds.objects.removal import ObjectRemoval
+from falcon_assets.storage.kinds.objects.staged_input import staged_input
 from falcon_assets.storage.kinds.publishing import InstancePublication
+from falcon_assets.storage.kinds.reading import ReadableInstance
 from falcon_assets.storage.kinds.removing import Removal
 from falcon_assets.storage.kinds.storage_kind import READERS_SECONDS, StorageKind
+from falcon_assets.storage.local_staging import LocalStaging
 from falcon_assets.storage.output_target import OutputTarget
 
 
 class ObjectStorage(FileStorage):
     """The availability flag is the switch: it goes before anything of an instance does, and comes last."""
 
-    def publish(self, key: str, outputs: Mapping[str, OutputTarget]) -> AbstractContextManager[InstancePublication]:
-        return ObjectPublication(self.store, key, outputs)
+    def reading(
+        self, path: str, flag: str | None, staging: LocalStaging | None = None
+    ) -> AbstractContextManager[ReadableInstance]:
+        if staging is None or Ability.WITHOUT_CONNECTOR not in self.cannot:
+            return super().reading(path, flag)
+        return staged_input(self.store, path, flag, staging)
+
+    def publish(
+        self, key: str, outputs: Mapping[str, OutputTarget], staging: LocalStaging | None = None
+    ) -> AbstractContextManager[InstancePublication]:
+        return ObjectPublication(self.store, key, outputs, staging)
 
     def copy_target(self, output: OutputTarget, source: str, rules: CopyRules = REPLICATING) -> ObjectCopyTarget:
         return ObjectCopyTarget(self.store, output, source, rules)

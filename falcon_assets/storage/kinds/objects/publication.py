@@ -1,15 +1,15 @@
 """Publishing on object stores, which have no rename: the availability flag is the switch.
 
-Outputs are written to the staging location. On commit the flag goes, the objects are copied to their place by the store
-itself, the old ones that are left go, and the flag is set. So a reader who looks for the flag first sees the whole old
-instance, none, or the whole new one; wherever a run is killed, the next one does all of it again.
+On commit the flag goes, the files are brought to their place, the old ones that are left go, and the flag is set. So a
+reader who looks for the flag first sees the whole old instance, none, or the whole new one; wherever a run is killed,
+the next one does all of it again.
 """
 
 from __future__ import annotations
 
 import uuid
 from collections.abc import Iterable, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, suppress
 from types import TracebackType
 
 from falcon_assets.errors import StorageError
@@ -17,59 +17,71 @@ from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.errors import driver_explained
 from falcon_assets.storage.instances.data_files import is_side_file
 from falcon_assets.storage.instances.data_version import DataVersion, fingerprint
+from falcon_assets.storage.kinds.objects.ownership import Ownership
+from falcon_assets.storage.kinds.objects.written import LocalWritten, StoreWritten, Written
+from falcon_assets.storage.local_staging import LocalStaging
 from falcon_assets.storage.output_target import OutputTarget
 from falcon_assets.storage.staging import place_key
 
-_REQUESTS = 16
-"""How many objects are copied at once."""
-
 
 class ObjectPublication:
-    """Publishes the outputs of one process instance on an object store.
-
-    There are no locks that die with their holder. Instead each run writes its name beside the outputs on entering; one
-    that finds another name when it commits was overtaken, and stops.
+    """Publishes the outputs of one process instance on an object store; see :class:`Ownership` for who does.
 
     Args:
         store: An object store.
         process_key: The process instance, for messages.
         outputs: By name.
+        staging: Where Spark writes, if it cannot reach the store; None: it writes to the store's staging location.
 
     Raises:
         StorageError: an output has no flag.
     """
 
-    def __init__(self, store: ClusterStore, process_key: str, outputs: Mapping[str, OutputTarget]) -> None:
+    def __init__(
+        self,
+        store: ClusterStore,
+        process_key: str,
+        outputs: Mapping[str, OutputTarget],
+        staging: LocalStaging | None,
+    ) -> None:
         self._store, self._fs, self._process_key, self._outputs = store, store.fs, process_key, outputs
-        self._run = uuid.uuid4().hex
+        self._staging, self._held, self._run = staging, ExitStack(), uuid.uuid4().hex
         for name, target in outputs.items():
             if target.flag is None:
                 raise StorageError(
                     f"{process_key}: output {name!r} goes to an object store ({store!r}), where the flag says what is "
                     "complete: declare availability_flag for its feed"
                 )
+        keys = {name: place_key(target.path.strip("/")) for name, target in outputs.items()}
+        self._folders = {name: f"{store.staging}/{key}" for name, key in keys.items()}
+        self._owned = {
+            name: Ownership(store, f"{store.staging}/{key}.run", f"{process_key}: {outputs[name].path}")
+            for name, key in keys.items()
+        }
 
     def __enter__(self) -> ObjectPublication:
-        for name in self._outputs:
-            with driver_explained(self._store.cluster.name, f"prepare {self._outputs[name].path}"):
-                self._remove(self._fs.find(self._folder(name)))  # what a killed run left
-                self._fs.pipe_file(self._owner(name), self._run.encode())
+        with ExitStack() as held:
+            for name, owned in self._owned.items():
+                with driver_explained(self._store.cluster.name, f"prepare {self._outputs[name].path}"):
+                    is_first = not owned.take()
+                    held.callback(self._give_back, name)
+                    if not is_first:
+                        self._remove(self._fs.find(self._folders[name]))  # what a killed run left
+            with driver_explained(self._store.cluster.name, f"prepare outputs of {self._process_key}"):
+                self._written = self._prepared(held)
+            self._held = held.pop_all()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        for name in self._outputs:
-            with driver_explained(self._store.cluster.name, f"clean up after {self._outputs[name].path}"):
-                self._remove(self._fs.find(f"{self._folder(name)}/{self._run}"))
-                if self._is_ours(name):
-                    self._remove([self._owner(name)])
+        self._held.close()
 
     def staging(self, name: str) -> str:
-        return f"{self._folder(name)}/{self._run}/written"
+        return self._written.place(name)
 
     def staging_url(self, name: str) -> str:
-        return str(self._fs.unstrip_protocol(self.staging(name)))
+        return self._written.url(name)
 
     def commit(self, name: str) -> DataVersion:
         """Puts what was written for output ``name`` in place of its old instance, complete and with its flag.
@@ -78,37 +90,37 @@ class ObjectPublication:
             StorageError: nothing was written, another run writes the same, or the store refuses. Before anything is
                 changed the old instance stays; later there is none until the next run.
         """
-        target = self._outputs[name]
+        target, owned = self._outputs[name], self._owned[name]
         final, flag = self._store.path(target.path), f"{self._store.path(target.path)}/{target.flag}"
         with driver_explained(self._store.cluster.name, f"publish {target.path}"):
-            staged = self.staging(name)
-            found = [str(path)[len(staged) + 1 :] for path in self._fs.find(staged)]
-            if not self._is_ours(name):  # and has removed what this one wrote
-                raise StorageError(f"{self._process_key}: {target.path} is being written by another run meanwhile")
+            found = self._written.files(name)
+            owned.begin()  # who was overtaken may find nothing because of that
             if not found:
                 where = f"cluster {self._store.cluster.name!r}: cannot publish {target.path}"
-                raise StorageError(f"{where}: nothing was written to {staged}")
+                raise StorageError(f"{where}: nothing was written to {self.staging(name)}")
             written = [one for one in found if one != target.flag and not any(map(is_side_file, one.split("/")))]
-            if self._fs.exists(flag):
+            with suppress(FileNotFoundError):
                 self._fs.rm_file(flag)
-            with ThreadPoolExecutor(_REQUESTS) as pool:
-                copies = {f"{staged}/{relative}": f"{final}/{relative}" for relative in written}
-                list(pool.map(self._fs.cp_file, copies.keys(), copies.values()))
-            self._remove(set(map(str, self._fs.find(final))) - set(copies.values()))
+            self._written.bring(name, written, final, owned.check_now_and_then)
+            self._remove(set(map(str, self._fs.find(final))) - {f"{final}/{one}" for one in written})
+            owned.check()
             self._fs.pipe_file(flag, b"")
             return fingerprint(self._store, target.path, target.flag)
 
-    def _folder(self, name: str) -> str:
-        return f"{self._store.staging}/{place_key(self._outputs[name].path.strip('/'))}"
+    def _prepared(self, held: ExitStack) -> Written:
+        if self._staging is not None:
+            return LocalWritten(self._store, held.enter_context(self._staging.folder()))
+        for name in self._folders:
+            held.callback(self._drop, name)
+        return StoreWritten(self._store, {name: f"{folder}/{self._run}" for name, folder in self._folders.items()})
 
-    def _owner(self, name: str) -> str:
-        return f"{self._folder(name)}.run"
+    def _drop(self, name: str) -> None:
+        with driver_explained(self._store.cluster.name, f"clean up after {self._outputs[name].path}"):
+            self._remove(self._fs.find(f"{self._folders[name]}/{self._run}"))
 
-    def _is_ours(self, name: str) -> bool:
-        try:
-            return bool(self._fs.cat_file(self._owner(name)) == self._run.encode())
-        except FileNotFoundError:
-            return False
+    def _give_back(self, name: str) -> None:
+        with driver_explained(self._store.cluster.name, f"clean up after {self._outputs[name].path}"):
+            self._owned[name].give_back()
 
     def _remove(self, paths: Iterable[str]) -> None:
         self._store.files.remove(paths)

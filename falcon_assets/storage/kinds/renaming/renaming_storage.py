@@ -18,6 +18,7 @@ from falcon_assets.storage.kinds.renaming.publication import RenamePublication
 from falcon_assets.storage.kinds.renaming.removal import RenameRemoval
 from falcon_assets.storage.kinds.renaming.set_aside import evicted
 from falcon_assets.storage.kinds.storage_kind import READERS_SECONDS, StorageKind
+from falcon_assets.storage.local_staging import LocalStaging
 from falcon_assets.storage.output_target import OutputTarget
 
 
@@ -27,7 +28,9 @@ class RenamingStorage(FileStorage):
     What went stays aside for a minute or two, for the sake of those who are reading it.
     """
 
-    def publish(self, key: str, outputs: Mapping[str, OutputTarget]) -> AbstractContextManager[InstancePublication]:
+    def publish(
+        self, key: str, outputs: Mapping[str, OutputTarget], staging: LocalStaging | None = None
+    ) -> AbstractContextManager[InstancePublication]:
         return RenamePublication(self.store, key, outputs)
 
     def copy_target(self, output: OutputTarget, source: str, rules: CopyRules = REPLICATING) -> RenamingCopyTarget:

@@ -1,0 +1,109 @@
+"""The data of a process instance while it is computed: where Spark reads its inputs and writes its outputs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeAlias
+
+from falcon_assets.errors import StorageError
+from falcon_assets.model.cluster import Cluster
+from falcon_assets.model.feed import Feed
+from falcon_assets.model.instant import format_instant
+from falcon_assets.planning.instances.process_instance import OutputPlan, ProcessInstance
+from falcon_assets.spark.endpoints.confs import without_secrets
+from falcon_assets.spark.endpoints.shared_folders import shares_folders
+from falcon_assets.storage.cluster_store import ClusterStore
+from falcon_assets.storage.files.ability import Ability
+from falcon_assets.storage.kinds.kind_of import kind_of
+from falcon_assets.storage.kinds.publishing import InstancePublication
+from falcon_assets.storage.kinds.reading import ReadableInstance
+from falcon_assets.storage.local_staging import LocalStaging
+from falcon_assets.storage.output_target import OutputTarget
+
+Readings: TypeAlias = Mapping[str, list[ReadableInstance]]
+"""By the name of the input: its available instances as they are read."""
+Publications: TypeAlias = Mapping[str, InstancePublication]
+"""By the name of the output: one for each store that outputs lie on."""
+
+
+@dataclass(frozen=True)
+class InstanceData:
+    """The data of one instance.
+
+    Attributes:
+        plan: The instance.
+        cluster: Where it is computed.
+        store: The cluster's own.
+        store_of: The store that a feed lies on there.
+    """
+
+    plan: ProcessInstance
+    cluster: Cluster
+    store: ClusterStore
+    store_of: Callable[[Feed], ClusterStore]
+
+    @contextmanager
+    def within_reach(
+        self, available: Mapping[str, tuple[tuple[object, str], ...]]
+    ) -> Iterator[tuple[Readings, Publications]]:
+        """Spark reads and writes in this context.
+
+        Args:
+            available: By the name of the input, its instances that are there, each with its path.
+
+        Raises:
+            StorageError: on entering: Spark cannot get at them, an input cannot be read, an output not be published.
+        """
+        with ExitStack() as held:
+            staging = self._staging()
+            readings = {
+                one.name: [
+                    held.enter_context(
+                        kind_of(self.store_of(one.feed)).reading(path, one.feed.availability_flag, staging)
+                    )
+                    for _, path in available[one.name]
+                ]
+                for one in self.plan.inputs
+            }
+            yield readings, self._publications(held, staging)
+
+    def _publications(self, held: ExitStack, staging: LocalStaging | None) -> Publications:
+        found: dict[str, InstancePublication] = {}
+        stores = {store.root or "": store for store in (self.store_of(output.feed) for output in self.plan.outputs)}
+        for _, store in sorted(stores.items()):  # in the same order for all runs, as within a publication
+            ours = [output for output in self.plan.outputs if self.store_of(output.feed).root == store.root]
+            kind = kind_of(store)
+            if Ability.SPARK_OUTPUT in kind.cannot:
+                lies = f"output {ours[0].name!r} lies at {store.shown(ours[0].path)}"
+                raise StorageError(f"{self._key}: {lies}: outputs are published on file:// and on object stores only")
+            targets = {output.name: _target(output) for output in ours}
+            publication = held.enter_context(kind.publish(self._key, targets, staging))
+            found |= dict.fromkeys(targets, publication)
+        return found
+
+    def _staging(self) -> LocalStaging | None:
+        """Where Spark finds and leaves what lies on object stores; None where nothing does."""
+        feeds = [*(one.feed for one in self.plan.inputs), *(one.feed for one in self.plan.outputs)]
+        stores = [store for store in map(self.store_of, feeds) if Ability.WITHOUT_CONNECTOR in kind_of(store).cannot]
+        if not stores:
+            return None
+        if not shares_folders(self.cluster):
+            endpoint = without_secrets(self.cluster.interfaces.execute.endpoint)
+            raise StorageError(
+                f"{self._key}: Spark at {endpoint} shares no folder with this machine, and {stores[0].endpoint} is "
+                "read and written by copies in such: use local[N], the server of `falcon spark start`, or a write "
+                "endpoint that is mounted on all machines"
+            )
+        return LocalStaging(Path(self.store.working) / "staged")
+
+    @property
+    def _key(self) -> str:
+        return f"{self.plan.process.name} at {format_instant(self.plan.nominal)}"
+
+
+def _target(output: OutputPlan) -> OutputTarget:
+    permission = output.feed.acl.permission if output.feed.acl else None
+    return OutputTarget(output.path, output.feed.availability_flag, permission)

@@ -1,0 +1,98 @@
+"""Where the outputs of a process instance are written before they are published on an object store."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from fsspec.implementations.local import LocalFileSystem
+
+from falcon_assets.storage.cluster_store import ClusterStore
+from falcon_assets.storage.copying.file_copy import Attributes
+from falcon_assets.storage.copying.throttle import Throttle
+from falcon_assets.storage.kinds.objects.file_copy import ObjectFileCopy
+
+
+class Written(ABC):
+    """What was written for each output; methods raise OSError and what drivers raise."""
+
+    @abstractmethod
+    def place(self, name: str) -> str:
+        """Absolute path that output ``name`` is written to; nothing is there yet."""
+
+    @abstractmethod
+    def url(self, name: str) -> str:
+        """The same as a URL for Spark."""
+
+    @abstractmethod
+    def files(self, name: str) -> list[str]:
+        """What was written for output ``name``, each relative to its place."""
+
+    @abstractmethod
+    def bring(self, name: str, files: Iterable[str], final: str, check: Callable[[], None]) -> None:
+        """Makes those files be at ``final`` on the store; asks ``check`` before each, which raises to end it."""
+
+
+class StoreWritten(Written):
+    """Spark writes to the store; the store itself copies.
+
+    Args:
+        store: The store.
+        folders: A folder of its own for each output.
+    """
+
+    def __init__(self, store: ClusterStore, folders: Mapping[str, str]) -> None:
+        self._store, self._fs, self._folders = store, store.fs, folders
+
+    def place(self, name: str) -> str:
+        return f"{self._folders[name]}/written"
+
+    def url(self, name: str) -> str:
+        return str(self._fs.unstrip_protocol(self.place(name)))
+
+    def files(self, name: str) -> list[str]:
+        place = self.place(name)
+        return [str(path)[len(place) + 1 :] for path in self._fs.find(place)]
+
+    def bring(self, name: str, files: Iterable[str], final: str, check: Callable[[], None]) -> None:
+        def one(file: str) -> None:
+            check()
+            self._fs.cp_file(f"{self.place(name)}/{file}", f"{final}/{file}")
+
+        with ThreadPoolExecutor(self._store.files.requests) as pool:
+            list(pool.map(one, files))
+
+
+class LocalWritten(Written):
+    """Spark writes to a folder of this machine; the files are copied to the store, and verified.
+
+    Args:
+        store: The store.
+        folder: Empty.
+    """
+
+    def __init__(self, store: ClusterStore, folder: Path) -> None:
+        self._store, self._folder = store, folder
+
+    def place(self, name: str) -> str:
+        return f"{self._folder}/{name}"
+
+    def url(self, name: str) -> str:
+        return f"file://{self.place(name)}"
+
+    def files(self, name: str) -> list[str]:
+        place = Path(self.place(name))
+        return [str(path.relative_to(place)) for path in place.rglob("*") if path.is_file()]
+
+    def bring(self, name: str, files: Iterable[str], final: str, check: Callable[[], None]) -> None:
+        place = self.place(name)
+        copy = ObjectFileCopy(LocalFileSystem(), self._store.fs, Throttle(None), Attributes(), False)
+
+        def one(file: str) -> None:
+            check()
+            copy.copy(f"{place}/{file}", f"{final}/{file}", Path(place, file).stat().st_size)
+
+        with ThreadPoolExecutor(self._store.files.requests) as pool:
+            list(pool.map(one, files))

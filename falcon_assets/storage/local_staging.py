@@ -1,0 +1,53 @@
+"""Folders that Spark reads and writes in place of a store that it cannot reach itself."""
+
+from __future__ import annotations
+
+import shutil
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from falcon_assets.storage.files.path_lock import path_lock
+
+
+class LocalStaging:
+    """Makes folders in ``area``, which driver and workers of Spark share with this process.
+
+    Each is locked as long as it is used: the lock ends with its process, so that what a killed one left goes when the
+    next folder is made.
+
+    Args:
+        area: An absolute path; need not be there.
+    """
+
+    def __init__(self, area: Path) -> None:
+        self._area = area
+
+    @contextmanager
+    def folder(self) -> Iterator[Path]:
+        """An empty folder that goes at the end, whatever is in it.
+
+        Raises:
+            OSError: as the file system says.
+        """
+        self._area.mkdir(parents=True, exist_ok=True)
+        self._remove_left()
+        folder = self._area / uuid.uuid4().hex
+        with path_lock(_lock(folder), 0):
+            folder.mkdir()
+            try:
+                yield folder
+            finally:
+                shutil.rmtree(folder, ignore_errors=True)
+
+    def _remove_left(self) -> None:
+        """What processes left that were killed; whoever still uses a folder has its lock."""
+        for name in {entry.name.removesuffix(".lock") for entry in self._area.iterdir()}:
+            with path_lock(_lock(self._area / name), 0) as is_left:
+                if is_left:
+                    shutil.rmtree(self._area / name, ignore_errors=True)
+
+
+def _lock(folder: Path) -> Path:
+    return folder.with_name(f"{folder.name}.lock")

@@ -1,0 +1,159 @@
+"""Processes whose inputs and outputs lie on a real S3 server, which their Spark cannot reach."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import dagster as dg
+import pytest
+from sqlalchemy import select, text
+
+from falcon_assets.catalog.store import load_entities
+from falcon_assets.errors import StorageError
+from falcon_assets.ledger.tables import CONSUMED
+from falcon_assets.orchestration.platform.open_ledger import open_ledger
+from falcon_assets.orchestration.runs.instance_data import InstanceData
+from falcon_assets.planning.instances.process_instance import plan_process_instance
+from falcon_assets.settings import Settings
+from falcon_assets.storage.cluster_store import ClusterStore
+from falcon_assets.storage.feed_store import StoresOf
+from tests.builders import VALIDITY, cluster_yaml, make_cluster, make_feed, make_process
+from tests.orchestration.replication_world import ReplicationWorld, feed, hour, on
+from tests.s3_server import ENVIRON, KEY, SECRET, lake, s3_server
+
+PROCESS = """---
+kind: process
+name: %s
+clusters: [{name: lake, validity: {start: 2013-01-01T00:00Z, end: 2013-01-01T08:00Z}}]
+frequency: hours(1)
+inputs: [{name: %s, feed: %s, start: "%s", end: "now(0,0)"}]
+outputs: [{name: out, feed: %s, instance: "now(0,0)"}]
+workflow: {engine: %s, path: %s}
+late_process: {policy: backoff, delay: minutes(1), inputs: [{input: %s, workflow: {engine: %s, path: %s}}]}
+schedule: true
+"""
+SUM = "SELECT sum(n) AS n FROM rows"
+PARTS = """def run(spark, inputs, instance):
+    assert instance.inputs["totals"][0].startswith("file://"), instance
+    return inputs["totals"].selectExpr("n", "'a b' AS kind")
+"""
+
+
+def process(name: str, reads: str, since: str, writes: str, engine: str, path: str) -> str:
+    return PROCESS % (name, reads, reads, since, writes, engine, path, reads, engine, path)
+
+
+ENTITIES = "".join(
+    (
+        feed("rows", on("lake", "source")),
+        feed("totals", on("lake", "source")),
+        feed("parts", on("lake", "source"), more="partitions: [kind]\n"),
+        process("add", "rows", "now(-1,0)", "totals", "spark-sql", "sum.sql"),
+        process("split", "totals", "now(0,0)", "parts", "pyspark", "parts.py"),
+    )
+)
+
+
+@pytest.fixture(scope="module")
+def world(
+    settings: Settings,
+    instance: dg.DagsterInstance,
+    write_entities: Callable[[dict[str, str]], Any],
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[ReplicationWorld]:
+    with s3_server(tmp_path_factory.mktemp("s3")) as url, pytest.MonkeyPatch.context() as environment:
+        for name, value in ENVIRON.items():
+            environment.setenv(name, value)
+        declared = lake(url)
+        ClusterStore(make_cluster(**declared), settings.home, ENVIRON).fs.mkdir("lake")
+        files = {"all.yaml": cluster_yaml(**declared) + ENTITIES, "sum.sql": SUM, "parts.py": PARTS}
+        yield ReplicationWorld(
+            load_entities(write_entities(files)), settings, instance, open_ledger(settings, instance)
+        )
+
+
+def bucket(world: ReplicationWorld) -> ClusterStore:
+    return ClusterStore(world.store.cluster("lake"), world.settings.home, ENVIRON)
+
+
+def land(world: ReplicationWorld, number: int, **files: int) -> None:
+    store = bucket(world)
+    folder = store.path(f"/rows/2013-01-01-{number:02}")
+    for name, value in files.items():
+        store.fs.pipe_file(f"{folder}/{name}.json", json.dumps({"n": value}).encode())
+    store.fs.pipe_file(f"{folder}/_SUCCESS", b"")
+
+
+def read(world: ReplicationWorld, feed: str, number: int) -> dict[str, list[Any]]:
+    """What lies in an instance, by the folders of its files."""
+    store = bucket(world)
+    folder = store.path(f"/{feed}/2013-01-01-{number:02}")
+    found: dict[str, list[Any]] = {}
+    for name in store.fs.find(folder):
+        relative = str(name)[len(folder) + 1 :]
+        lines = store.fs.cat_file(name).decode().splitlines()
+        found.setdefault(relative.rpartition("/")[0] or ("" if lines else relative), []).extend(map(json.loads, lines))
+    return found
+
+
+def left(world: ReplicationWorld) -> list[str]:
+    """What is in staging, on the store and on this machine."""
+    store = bucket(world)
+    here = world.settings.home / "working/lake/staged"
+    return [*map(str, store.fs.find(store.staging)), *(str(path) for path in here.rglob("*"))]
+
+
+def test_what_lands_is_computed_and_published(world: ReplicationWorld) -> None:
+    land(world, 0, a=1)
+    land(world, 1, a=10, b=20)
+    assert world.step("01:00", "rows") == ["add on lake, 2013-01-01T00:00Z to 2013-01-01T01:00Z, attempt 1"]
+    assert read(world, "totals", 1) == {"": [{"n": 31}], "_SUCCESS": []}
+    assert world.step("01:00", "totals") == ["split on lake, 2013-01-01T00:00Z to 2013-01-01T01:00Z, attempt 1"]
+    assert read(world, "parts", 1) == {"kind=a b": [{"n": 31}], "_SUCCESS": []}
+    (said,) = world.published("lake", "totals", 1)
+    assert (said.path, said.files) == ("lake/data/totals/2013-01-01-01", 1)
+    assert left(world) == []
+
+
+def test_the_versions_that_were_read_are_recorded(world: ReplicationWorld) -> None:
+    with world.ledger.engine.connect() as connection:
+        columns = select(CONSUMED.c.feed, CONSUMED.c.instance, CONSUMED.c.version)
+        rows = connection.execute(columns.where(CONSUMED.c.process == "add")).all()
+    landed = {(name, at): world.published("lake", name, at.hour)[-1].version for name, at, _ in rows}
+    assert {(name, at): version for name, at, version in rows} == landed
+    assert [at for _, at in landed] == [hour(0), hour(1)]
+
+
+def test_late_data_is_computed_again(world: ReplicationWorld) -> None:
+    land(world, 1, c=100)
+    assert world.step("02:30", "rows", "lake")[0] == "add on lake, 2013-01-01T01:00Z, attempt 2"
+    assert read(world, "totals", 1) == {"": [{"n": 131}], "_SUCCESS": []}
+    assert left(world) == []
+
+
+def test_credentials_are_nowhere(world: ReplicationWorld) -> None:
+    with world.ledger.engine.connect() as connection:
+        for table, column in (("event_logs", "event"), ("runs", "run_body")):
+            rows = connection.execute(text(f"SELECT count(*), string_agg({column}, '') FROM {table}")).one()
+            assert rows[0] > 0
+            assert KEY not in rows[1] and SECRET not in rows[1]
+
+
+@pytest.mark.parametrize("endpoint", ["spark://far:7077", "sc://far:15002/;token=hush", "yarn"])
+def test_a_spark_that_shares_no_folder_is_refused_with_the_reason(tmp_path: Path, endpoint: str) -> None:
+    cluster = make_cluster(**lake("http://127.0.0.1:1", execute=endpoint))
+    clusters = [{"name": "lake", "validity": VALIDITY}]
+    feeds = {name: make_feed(name=name, clusters=clusters) for name in ("raw-flights", "delays")}
+    process = make_process(clusters=clusters)
+    plan = plan_process_instance(process, cluster, feeds, hour(5), user="etl", available=lambda feed: pytest.fail())
+    data = InstanceData(plan, cluster, ClusterStore(cluster, tmp_path, ENVIRON), StoresOf(cluster, tmp_path, ENVIRON))
+    with pytest.raises(StorageError) as raised, data.within_reach({}):
+        pass
+    assert str(raised.value) == (
+        f"{process.name} at 2013-01-01T05:00Z: Spark at {endpoint.partition('/;')[0]} shares no folder with this "
+        "machine, and s3://lake is read and written by copies in such: use local[N], the server of `falcon spark "
+        "start`, or a write endpoint that is mounted on all machines"
+    )

@@ -1,0 +1,200 @@
+"""Instances of a real S3 server for a Spark that cannot reach it: inputs are copied here, outputs are copied there."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections import Counter
+from collections.abc import Callable, Iterator
+from functools import partial
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from falcon_assets.errors import StorageError
+from falcon_assets.storage.cluster_store import ClusterStore
+from falcon_assets.storage.instances.data_version import fingerprint
+from falcon_assets.storage.kinds.kind_of import kind_of
+from falcon_assets.storage.local_staging import LocalStaging
+from falcon_assets.storage.output_target import OutputTarget
+from tests.builders import make_cluster, make_feed
+from tests.processes import forked
+from tests.s3_server import ENVIRON, lake, s3_server
+
+FLAG = "_SUCCESS"
+PATH = "/delays/2013/01/01/00"
+TARGET = OutputTarget(PATH, FLAG)
+FILES = {"part-0": b"abc", "carrier=US/part-1": b"de", "_temporary/0": b"x", ".part-0.crc": b"y"}
+DATA = {"part-0": b"abc", "carrier=US/part-1": b"de"}
+
+
+@pytest.fixture(scope="module")
+def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with s3_server(tmp_path_factory.mktemp("s3")) as found:
+        yield found
+
+
+@pytest.fixture
+def store(url: str, request: pytest.FixtureRequest, tmp_path: Path) -> ClusterStore:
+    bucket = f"staged-{abs(hash(request.node.name))}"
+    found = ClusterStore(make_cluster(**lake(url, bucket=bucket)), tmp_path, ENVIRON)
+    found.fs.mkdir(bucket)
+    return found
+
+
+@pytest.fixture
+def staging(tmp_path: Path) -> LocalStaging:
+    return LocalStaging(tmp_path / "working" / "staged")
+
+
+def left(tmp_path: Path) -> list[Path]:
+    return list((tmp_path / "working" / "staged").iterdir())
+
+
+def land(store: ClusterStore, files: dict[str, bytes], path: str = PATH) -> None:
+    for name, content in files.items():
+        store.fs.pipe_file(f"{store.path(path)}/{name}", content)
+
+
+def files_in(url: str) -> dict[str, bytes]:
+    folder = Path(url.removeprefix("file://"))
+    return {str(file.relative_to(folder)): file.read_bytes() for file in folder.rglob("*") if file.is_file()}
+
+
+def found(store: ClusterStore) -> dict[str, bytes]:
+    final = store.path(TARGET.path)
+    return {str(name)[len(final) + 1 :]: store.fs.cat_file(name) for name in store.fs.find(final)}
+
+
+def publish(store: ClusterStore, staging: LocalStaging, files: dict[str, bytes]) -> Any:
+    with kind_of(store).publish("hourly", {"delays": TARGET}, staging) as publication:
+        for name, content in files.items():
+            file = Path(publication.staging("delays"), name)
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_bytes(content)
+        return publication.commit("delays")
+
+
+def test_an_instance_is_read_from_a_copy_with_its_version(
+    store: ClusterStore, staging: LocalStaging, tmp_path: Path
+) -> None:
+    land(store, {**FILES, FLAG: b"", "../../../outside": b"z"})
+    with kind_of(store).reading(PATH, FLAG, staging) as read:
+        assert read.version == fingerprint(store, PATH, FLAG)
+        (folder,) = read.folders
+        assert files_in(folder.url) == DATA
+        assert folder.files.sizes == folder.files.listed_now() == {"part-0": 3, "carrier=US/part-1": 2}
+    assert left(tmp_path) == []
+
+
+def test_an_instance_that_is_one_object_keeps_its_name(store: ClusterStore, staging: LocalStaging) -> None:
+    store.fs.pipe_file(store.path("/day/2013-01-01.json.gz"), b"packed")
+    with kind_of(store).reading("/day/2013-01-01.json.gz", None, staging) as read:
+        (folder,) = read.folders
+        file = Path(folder.url.removeprefix("file://"))
+        assert (file.name, file.read_bytes()) == ("2013-01-01.json.gz", b"packed")
+
+
+def test_what_is_not_whole_is_not_read(store: ClusterStore, staging: LocalStaging, tmp_path: Path) -> None:
+    kind = kind_of(store)
+    with pytest.raises(StorageError, match=f"there is nothing at {PATH}"), kind.reading(PATH, FLAG, staging):
+        pass
+    land(store, DATA)
+    with pytest.raises(StorageError, match=f"{PATH} is not complete any more"), kind.reading(PATH, FLAG, staging):
+        pass
+    land(store, {FLAG: b"", "a//b": b"x"})
+    with pytest.raises(StorageError, match="no folder can hold a//b, which has two slashes"):
+        kind.reading(PATH, FLAG, staging).__enter__()
+    assert left(tmp_path) == []
+
+
+@pytest.mark.parametrize("changes", ["once", "always"])
+def test_what_changes_while_it_is_copied_is_copied_again(
+    store: ClusterStore, staging: LocalStaging, monkeypatch: pytest.MonkeyPatch, changes: str
+) -> None:
+    """Another writer replaces an object at the moment in which the first one is read."""
+    land(store, {**DATA, FLAG: b""})
+    read, numbers = store.fs.cat_file, count(1)
+
+    def reading(path: str, **part: int) -> Any:
+        if (number := next(numbers)) == 1 or changes == "always":
+            land(store, {"part-0": b"x" * number})
+        return read(path, **part)
+
+    monkeypatch.setattr(store.fs, "cat_file", reading)
+    if changes == "always":
+        with pytest.raises(StorageError, match=f"{PATH} keeps changing"), kind_of(store).reading(PATH, FLAG, staging):
+            pass
+        return
+    with kind_of(store).reading(PATH, FLAG, staging) as instance:
+        assert files_in(instance.folders[0].url) == {**DATA, "part-0": b"x"}
+        assert instance.version == fingerprint(store, PATH, FLAG)
+
+
+def test_an_output_replaces_the_one_before(store: ClusterStore, staging: LocalStaging, tmp_path: Path) -> None:
+    version = publish(store, staging, {**FILES, FLAG: b""})
+    assert found(store) == {**DATA, FLAG: b""}
+    assert version == fingerprint(store, PATH, FLAG)
+    assert publish(store, staging, {"part-2": b""}) != version
+    assert found(store) == {"part-2": b"", FLAG: b""}
+    assert left(tmp_path) == store.fs.find(store.staging) == []
+
+
+def test_nothing_written_is_no_output(store: ClusterStore, staging: LocalStaging) -> None:
+    publish(store, staging, DATA)
+    with pytest.raises(StorageError, match=f"cannot publish {PATH}: nothing was written to /"):
+        publish(store, staging, {})
+    assert found(store) == {**DATA, FLAG: b""}
+
+
+def test_what_a_killed_process_staged_goes_with_the_next_one(staging: LocalStaging, tmp_path: Path) -> None:
+    def dies() -> None:
+        with staging.folder() as folder:
+            (folder / "data").write_text("x")
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    assert os.WIFSIGNALED(os.waitpid(forked(dies), 0)[1])
+    assert {path.suffix for path in left(tmp_path)} == {"", ".lock"}
+    with staging.folder() as mine, staging.folder() as other:
+        assert {path for path in left(tmp_path) if path.is_dir()} == {mine, other}
+    assert left(tmp_path) == []
+
+
+def requests(store: ClusterStore, monkeypatch: pytest.MonkeyPatch, work: Callable[[], object]) -> Counter[str]:
+    """What the store is asked while ``work`` is done."""
+    asked: Counter[str] = Counter()
+    call = store.fs._call_s3
+
+    async def counted(method: str, *args: Any, **kwargs: Any) -> Any:
+        asked[method] += 1
+        return await call(method, *args, **kwargs)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(store.fs, "_call_s3", counted)
+        work()
+    return asked
+
+
+def test_how_often_the_store_is_asked(
+    store: ClusterStore, staging: LocalStaging, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kind, feed, counted = kind_of(store), make_feed(), partial(requests, store, monkeypatch)
+    publish(store, staging, DATA)  # asks what the store can do, once
+    assert counted(lambda: kind.is_available(feed, PATH)) == {"head_object": 1}
+    assert counted(lambda: kind.listing(PATH, FLAG)) == {"list_objects_v2": 1}
+    assert counted(lambda: kind.version(PATH, FLAG)) == {"list_objects_v2": 1}
+
+    def read() -> None:
+        with kind.reading(PATH, FLAG, staging):
+            pass
+
+    assert counted(read) == {"list_objects_v2": 2, "head_object": 1, "get_object": len(DATA)}
+    # The flag and the run's name go and come, each file is written and verified; listed are old files and the version.
+    assert counted(lambda: publish(store, staging, DATA)) == {
+        "put_object": len(DATA) + 3,
+        "head_object": len(DATA) + 2,
+        "delete_object": 2,
+        "list_objects_v2": 2,
+    }
