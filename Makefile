@@ -34,11 +34,11 @@ up: $(INSTALLED) ## Show 2013 in time lapse: Dagster, flights that land, Spark (
 	@$(if $(CLOCK),FALCON_CLOCK=$(CLOCK)) $(BIN)/python -m examples.flights up --port $(PORT)
 
 test: $(INSTALLED) ## Run the tests, but for those of `make soak`
-	@$(BIN)/falcon doctor
+	@$(BIN)/falcon doctor --only java --only home --only space
 	$(BIN)/pytest -m "not soak"
 
 soak: $(INSTALLED) ## Kill, starve and simulate for a quarter of an hour (SEEDS="1 2 3": more simulated weeks)
-	@$(BIN)/falcon doctor
+	@$(BIN)/falcon doctor --only java --only home --only space
 	$(BIN)/pytest -m "soak or hypothesis" --hypothesis-profile=thorough
 	@set -e; for seed in $(SEEDS); do SIMULATION_SEED=$$seed $(BIN)/pytest -m seeded; done
 
@@ -58,7 +58,7 @@ docs: $(INSTALLED) ## Build the documentation into site/; a broken link is an er
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
 
 bench: $(INSTALLED) ## Run the benchmarks; they print ratios
-	@$(BIN)/falcon doctor
+	@$(BIN)/falcon doctor --only java --only home --only space
 	$(BIN)/python -m benchmarks
 
 clean: ## Remove what was installed and produced

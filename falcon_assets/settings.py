@@ -15,6 +15,13 @@ from falcon_assets.planning.time.clock import Clock
 from falcon_assets.shared_clock import home_clock, shared_start
 
 WEBSERVER = "http://127.0.0.1:3000"
+VARIABLES = frozenset(
+    {
+        *("FALCON_HOME", "FALCON_ENTITY_DEFS", "FALCON_ENTITY_DEFS_READONLY", "FALCON_WEBSERVER_URL", "FALCON_COLO"),
+        *("FALCON_DATABASE_URL", "FALCON_SUPERUSERS", "FALCON_PROXY_USERS", "FALCON_CLOCK"),
+    }
+)
+"""All environment variables that are settings."""
 
 
 @dataclass(frozen=True)

@@ -21,8 +21,8 @@ from examples.flights.family import end_family
 from examples.flights.landing import Landed, first_landing, first_not_landed
 from examples.flights.live import land_until_the_end
 from examples.flights.news import News
+from examples.flights.ports import listens, require_port
 from falcon_assets.catalog.store import EntityStore
-from falcon_assets.cli.doctor import listens, require_port
 from falcon_assets.cli.quiet import private_log
 from falcon_assets.deferred_signals import deferred_signals
 from falcon_assets.errors import FalconError, SettingsError

@@ -1,45 +1,61 @@
-"""``falcon doctor``: is this machine ready?"""
+"""``falcon doctor``: what is wrong with this installation, and what to do."""
 
 from __future__ import annotations
 
-import socket
+import sys
+from collections.abc import Iterable
+from datetime import datetime, timezone
 
 import click
 
-from falcon_assets.errors import SettingsError
-from falcon_assets.operations.machine import require_machine
-from falcon_assets.settings import load_settings
+from falcon_assets.cli.listing import print_json
+from falcon_assets.errors import count_of
+from falcon_assets.operations.doctor.examination import CHECKS, CheckResult, examine, is_well
+from falcon_assets.operations.doctor.judgement import Severity
+from falcon_assets.operations.paging import Page
+
+_COLOURS = {Severity.OK: "green", Severity.WARNING: "yellow", Severity.PROBLEM: "red"}
 
 
 @click.command()
-@click.option("--port", type=click.IntRange(1, 65535), help="Also check that this TCP port is free.")
-def doctor(port: int | None) -> None:
-    """Check Java, the disk of FALCON_HOME and, with --port, that a port is free; silent when all is well."""
-    settings = load_settings()
-    require_machine(settings.environ, settings.home)
-    if port is not None:
-        require_port(port)
+@click.option(
+    "--only",
+    "names",
+    metavar="CHECK",
+    multiple=True,
+    type=click.Choice(tuple(CHECKS)),
+    help=f"Only that check; may be repeated. Checks: {', '.join(CHECKS)}.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def doctor(names: tuple[str, ...], as_json: bool) -> None:
+    """Say what is wrong with this installation, and what to do: one line for each thing that was checked.
 
+    Machine, settings, definitions, secrets, disks, database, clocks, stores, Dagster's daemon, sensors and runs. It
+    takes a few seconds, also where nothing answers, and changes nothing: a small file is written to each store that
+    has to be writable, and removed. The exit code is 1 where there is a problem; warnings are not counted.
 
-def require_port(port: int) -> None:
-    """Checks that nothing listens on the loopback port.
-
-    Raises:
-        SettingsError: something does.
+    For example before a start: falcon doctor --only java --only space
     """
-    with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind(("127.0.0.1", port))
-        except OSError as error:
-            raise SettingsError(
-                f"port {port} on 127.0.0.1 cannot be used ({error.strerror}): stop what listens there, "
-                f"or choose another one, for example {port % 65535 + 1}"
-            ) from error
+    found = examine(datetime.now(timezone.utc), names)
+    if as_json:
+        print_json(Page(found, len(found), None).as_data(CheckResult.as_data))
+    else:
+        say(found)
+        click.echo(_in_all(found))
+    if not is_well(found):
+        sys.exit(1)
 
 
-def listens(port: int) -> bool:
-    """Whether something listens on the loopback port."""
-    with socket.socket() as probe:
-        probe.settimeout(1.0)
-        return probe.connect_ex(("127.0.0.1", port)) == 0
+def say(found: Iterable[CheckResult]) -> None:
+    """Prints a line for each."""
+    for one in found:
+        judgement = one.judgement
+        status = click.style(f"{judgement.status.value:<8}", fg=_COLOURS[judgement.status])
+        click.echo(f"{status}{one.check}: {judgement.text}{f'; {judgement.fix}' if judgement.fix else ''}")
+
+
+def _in_all(found: tuple[CheckResult, ...]) -> str:
+    number = {status: sum(one.judgement.status is status for one in found) for status in Severity}
+    if number[Severity.OK] == len(found):
+        return "all is well"
+    return f"{count_of(number[Severity.PROBLEM], 'problem')}, {count_of(number[Severity.WARNING], 'warning')}"

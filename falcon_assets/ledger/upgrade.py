@@ -19,7 +19,7 @@ def upgrade(engine: Engine) -> None:
     nothing.
     """
     with engine.connect() as connection:
-        if revision(connection) == _newest():
+        if revision(connection) == newest_revision():
             return
     from alembic import command  # noqa: PLC0415 - takes a while, and is needed once for a version
     from alembic.config import Config  # noqa: PLC0415 - as above
@@ -41,6 +41,6 @@ def revision(connection: Connection) -> str | None:
     return connection.execute(text(f"SELECT version_num FROM {table}")).scalar_one_or_none()  # noqa: S608 - a constant
 
 
-def _newest() -> str:
+def newest_revision() -> str:
     """The revision that this version of the package needs: the number in front of the last file."""
     return max(file.name.partition("_")[0] for file in (_MIGRATIONS / "versions").glob("[0-9]*.py"))

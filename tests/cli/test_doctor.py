@@ -1,8 +1,10 @@
+"""What ``falcon doctor`` prints and returns; what it finds is tested in ``tests/operations/doctor``."""
+
 from __future__ import annotations
 
+import json
 import re
 import shutil
-import socket
 import subprocess
 from pathlib import Path
 
@@ -12,43 +14,64 @@ from falcon_assets.errors import SettingsError
 from falcon_assets.orchestration.platform.postgres import require_space
 from tests.processes import FALCON, environ_with
 
+MACHINE = ("--only", "java", "--only", "home", "--only", "space", "--only", "encoding")
+
 
 def doctor(*arguments: str, **environ: str) -> subprocess.CompletedProcess[str]:
     env = environ_with(**environ)
     return subprocess.run([FALCON, "doctor", *arguments], env=env, check=False, capture_output=True, text=True)
 
 
-def test_a_ready_machine_is_silent(tmp_path: Path) -> None:
-    result = doctor(FALCON_HOME=str(tmp_path))
-    assert (result.returncode, result.stdout, result.stderr) == (0, "", "")
-
-
-def test_an_occupied_port_is_one_sentence(tmp_path: Path) -> None:
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        taken.listen()
-        port = taken.getsockname()[1]
-        result = doctor("--port", str(port), FALCON_HOME=str(tmp_path))
-    assert result.returncode == 1
-    assert result.stderr == (
-        f"Error: port {port} on 127.0.0.1 cannot be used (Address already in use): stop what listens there, or choose "
-        f"another one, for example {port + 1}\n"
+def test_a_ready_machine(tmp_path: Path) -> None:
+    result = doctor(*MACHINE, FALCON_HOME=str(tmp_path), FALCON_ENTITY_DEFS=str(tmp_path))
+    assert (result.returncode, result.stderr) == (0, "")
+    assert re.fullmatch(
+        r"ok      java: Java \d+: .*\nok      encoding: .*\nok      home: .* can be written\n"
+        r"ok      space: the disk of FALCON_HOME has .* free\nall is well\n",
+        result.stdout,
     )
 
 
-def test_missing_java_is_one_sentence(tmp_path: Path) -> None:
-    result = doctor(FALCON_HOME=str(tmp_path), PATH=str(tmp_path), JAVA_HOME="")
-    assert result.returncode == 1
-    assert result.stderr.startswith("Error: ")
-    assert "Java 17" in result.stderr
-    assert len(result.stderr.splitlines()) == 1
+def test_nothing_is_there_yet(tmp_path: Path) -> None:
+    """Nothing is made, either."""
+    home = tmp_path / "home"
+    result = doctor(FALCON_HOME=str(home), FALCON_ENTITY_DEFS=str(tmp_path / "none"), COLUMNS="40", LC_ALL="C")
+    assert (result.returncode, result.stderr, home.exists()) == (0, "", False)
+    lines = result.stdout.splitlines()
+    assert lines.pop() == "0 problems, 1 warning"
+    assert [line for line in lines if not line.startswith("ok ")] == [
+        f"warning definitions: there is no folder {tmp_path}/none: it should hold the entity definitions; "
+        "write some, or set FALCON_ENTITY_DEFS"
+    ]
 
 
-def test_a_home_that_cannot_be_made_is_one_sentence(tmp_path: Path) -> None:
+def test_json_and_the_exit_code(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    result = doctor(FALCON_HOME=str(tmp_path / "file" / "home"))
-    assert result.returncode == 1
-    assert result.stderr == f"Error: FALCON_HOME {tmp_path}/file/home cannot be used: Not a directory\n"
+    wrong = {"FALCON_HOME": str(tmp_path / "file" / "home"), "FALCON_ENTITY_DEFS": "none", "JAVA_HOME": ""}
+    locale = {"PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0", "LC_ALL": "C"}
+    result = doctor("--json", *MACHINE, PATH=str(tmp_path), **wrong, **locale)
+    assert (result.returncode, result.stderr) == (1, "")
+    found = json.loads(result.stdout)
+    assert (found["total"], found["next"]) == (4, None)
+    assert [(one["check"], one["status"]) for one in found["items"]] == [
+        ("java", "problem"),
+        ("encoding", "problem"),
+        ("home", "problem"),
+        ("space", "ok"),
+    ]
+    assert all(one["text"] and bool(one["fix"]) is (one["status"] != "ok") for one in found["items"])
+
+
+def test_a_bad_setting_is_one_sentence() -> None:
+    result = doctor(FALCON_CLOCK="soon")
+    assert (result.returncode, result.stderr) == (1, "")
+    assert result.stdout.startswith("problem settings: FALCON_CLOCK: 'soon' is not a clock: ")
+
+
+def test_a_check_that_is_not_known() -> None:
+    result = doctor("--only", "jave")
+    assert result.returncode == 2
+    assert "'jave' is not one of 'python', 'java'" in result.stderr
 
 
 def test_a_full_disk_is_one_sentence(tmp_path: Path) -> None:

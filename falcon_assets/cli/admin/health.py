@@ -6,10 +6,8 @@ import sys
 from dataclasses import asdict
 
 import click
-from rich.markup import escape
-from rich.table import Table
 
-from falcon_assets.cli.console import print_table
+from falcon_assets.cli.doctor import say
 from falcon_assets.cli.listing import print_json
 from falcon_assets.errors import count_of
 from falcon_assets.operations.admin.status import installation_status
@@ -43,18 +41,14 @@ def version(as_json: bool) -> None:
 def status(as_json: bool) -> None:
     """Say whether definitions, database, Dagster's daemon and webserver, and the code location work.
 
-    The exit code is 1 where something is wrong. Whether this machine is fit: falcon doctor.
+    The exit code is 1 where something does not work or run. What else may be wrong: falcon doctor.
     """
     with open_installation() as installation:
         found = installation_status(installation)
     if as_json:
         print_json(found.as_data())
     else:
-        table = Table("what", "")
-        table.add_column("how", overflow="fold")
-        for one in found.checks:
-            table.add_row(one.name, "[green]ok[/]" if one.ok else "[red]wrong[/]", escape(one.text))
-        print_table(table)
+        say(found.findings)
         click.echo(f"clock: {found.now}")
         click.echo(f"colo: {found.colo or 'all'}")
         if found.entities is not None:

@@ -22,7 +22,7 @@ from falcon_assets.planning.instances.dagster_names import op_name
 from falcon_assets.planning.triage.known import Obstacle
 from falcon_assets.planning.triage.reasons import DaemonSilent, SensorStopped, TickFailed
 
-_SILENT_SECONDS = 120.0
+SILENT_SECONDS = 120.0
 """Each part of the daemon gives a sign of life every half minute."""
 _LONGEST = 300
 """Of what is told of an error."""
@@ -42,7 +42,7 @@ class Automation:
         """What is wrong with a part of the daemon; nothing: it runs."""
         last = self._signs.get(part)
         silent = time.time() - last if last is not None else None
-        if silent is not None and silent < _SILENT_SECONDS:
+        if silent is not None and silent < SILENT_SECONDS:
             return ()
         reason = DaemonSilent(None if silent is None else timedelta(seconds=silent))
         return (Obstacle("dagster-daemon", "daemon", "STOPPED", reason, "dagster-daemon run"),)

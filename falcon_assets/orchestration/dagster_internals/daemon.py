@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime, timezone
 
 import dagster as dg
 from dagster._core.definitions.run_request import InstigatorType  # all_instigator_state wants it
@@ -47,12 +48,32 @@ def sensor_states(instance: dg.DagsterInstance) -> list[SensorState]:
     ]
 
 
-def last_failure(instance: dg.DagsterInstance, sensor: SensorState) -> str | None:
-    """What went wrong in the last tick of a sensor; None: nothing, or there was none."""
+@dataclass(frozen=True)
+class LastTick:
+    """The last tick of a sensor.
+
+    Attributes:
+        began: When, in real time.
+        failure: What went wrong; None: nothing.
+    """
+
+    began: datetime
+    failure: str | None
+
+
+def last_tick(instance: dg.DagsterInstance, sensor: SensorState) -> LastTick | None:
+    """The last tick of a sensor; None: there was none."""
     ticks = instance.get_ticks(sensor.origin, sensor.selector, limit=1)
-    if not ticks or ticks[0].status is not TickStatus.FAILURE:
+    if not ticks:
         return None
     error = ticks[0].error
     while error is not None and error.cause is not None:
         error = error.cause
-    return error.message if error else ""
+    failure = (error.message if error else "") if ticks[0].status is TickStatus.FAILURE else None
+    return LastTick(datetime.fromtimestamp(ticks[0].timestamp, timezone.utc), failure)
+
+
+def last_failure(instance: dg.DagsterInstance, sensor: SensorState) -> str | None:
+    """What went wrong in the last tick of a sensor; None: nothing, or there was none."""
+    tick = last_tick(instance, sensor)
+    return tick.failure if tick else None

@@ -14,23 +14,23 @@ class DaemonHealth:
 
     Attributes:
         name: What Dagster calls it: ``SENSOR``, ``SCHEDULER``, ...
-        is_alive: Whether its last heartbeat is recent, and came without an error.
-        seen: When that was, in real time; None: never.
+        seen: When it gave its last sign of life, in real time; None: never.
+        error: What went wrong there lately; None: nothing.
     """
 
     name: str
-    is_alive: bool
     seen: datetime | None
+    error: str | None = None
 
 
 def required_daemons(instance: dg.DagsterInstance) -> list[DaemonHealth]:
     """Those that this instance needs."""
-    found = instance.get_daemon_statuses()
+    found = {name: one.last_heartbeat for name, one in instance.get_daemon_statuses().items()}
     return [
         DaemonHealth(
             name,
-            bool(one.healthy),
-            datetime.fromtimestamp(one.last_heartbeat.timestamp, timezone.utc) if one.last_heartbeat else None,
+            datetime.fromtimestamp(one.timestamp, timezone.utc) if one else None,
+            one.errors[0].message if one and one.errors else None,
         )
         for name, one in found.items()
     ]

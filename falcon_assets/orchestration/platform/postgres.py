@@ -40,6 +40,11 @@ def database_url(settings: Settings) -> str:
     return _embedded_url(settings.home, Path(runtime) if runtime else None)
 
 
+def has_embedded(home: Path) -> bool:
+    """Whether there are data of an embedded server in ``home``: else nothing has happened there yet."""
+    return (home / "postgres" / "PG_VERSION").is_file()
+
+
 def _checked(url: str) -> str:
     """The URL; what is wrong with it is said without a part of it, which may be the password's."""
     try:
@@ -56,7 +61,8 @@ def _checked(url: str) -> str:
 
 def unreachable(url: str, error: BaseException) -> SettingsError:
     """What to say when a database does not answer, or has no space left: which, without the password, and why."""
-    where = make_url(url).render_as_string(hide_password=True)
+    named = make_url(url).difference_update_query(("password", "sslpassword"))
+    where = named.render_as_string(hide_password=True)
     cause: BaseException | None = error
     while cause is not None and not isinstance(cause, DBAPIError):
         cause = cause.__cause__

@@ -54,7 +54,7 @@ class DeadRuns:
 
         What they had in flight is free as soon as the ledger is brought up to date.
         """
-        suspects = self._suspects(ledger)
+        suspects = self.suspects(ledger)
         now = time.monotonic()
         for gone in self._free_since.keys() - suspects.keys():
             del self._free_since[gone]  # it is over, or alive
@@ -79,8 +79,8 @@ class DeadRuns:
             # Nothing tells when a suspect takes its lock, or ends: checked again and again.
             time.sleep(_POLL_SECONDS)
 
-    def _suspects(self, ledger: Ledger) -> dict[str, dg.DagsterRun]:
-        """The unfinished runs whose locks nobody has, by id."""
+    def suspects(self, ledger: Ledger) -> dict[str, dg.DagsterRun]:
+        """The unfinished runs whose locks nobody has, by id; one that has just started may be among them."""
         started = dg.DagsterRunStatus.STARTED
         asked = dg.RunsFilter(statuses=_UNFINISHED if self.foreground else [started])
         unfinished = [record.dagster_run for record in ledger.instance.get_run_records(asked)]

@@ -18,8 +18,11 @@ _VERSION = re.compile(r'version "(?:1\.)?(\d+)')
 _ANSWER_SECONDS = 20
 
 
-def require_java(environ: Mapping[str, str]) -> None:
+def require_java(environ: Mapping[str, str]) -> tuple[str, int]:
     """Makes sure that Spark will find a Java that it can run on: ``JAVA_HOME``'s, else the first on ``PATH``.
+
+    Returns:
+        Its path, and its version.
 
     Raises:
         SettingsError: none is there, it does not answer, or it is too old.
@@ -37,6 +40,7 @@ def require_java(environ: Mapping[str, str]) -> None:
         raise SettingsError(f"Spark needs Java {OLDEST} or newer, but {found} does not tell its version ({where})")
     if version < OLDEST:
         raise SettingsError(f"Spark needs Java {OLDEST} or newer, but {found} is Java {version} ({where})")
+    return found, version
 
 
 @lru_cache(maxsize=8)

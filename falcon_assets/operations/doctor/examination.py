@@ -1,0 +1,101 @@
+"""All checks, side by side, each for some seconds at most."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
+from typing import Any, TypeAlias
+
+from falcon_assets.errors import FalconError, SettingsError
+from falcon_assets.operations.doctor import automation, database, environment, machine, runs, space, stores, webserver
+from falcon_assets.operations.doctor.context import CheckContext
+from falcon_assets.operations.doctor.judgement import Judgement, Severity, problem
+from falcon_assets.operations.doctor.side_by_side import side_by_side
+from falcon_assets.settings import load_settings
+
+Check: TypeAlias = Callable[[CheckContext], Iterable[Judgement]]
+ANSWER_SECONDS = 10.0
+CHECKS: Mapping[str, Check] = {
+    "python": machine.check_python,
+    "java": machine.check_java,
+    "spark": machine.check_spark,
+    "encoding": machine.check_encoding,
+    "limits": machine.check_limits,
+    "variables": environment.check_variables,
+    "definitions": environment.check_definitions,
+    "secrets": environment.check_secrets,
+    "home": space.check_home,
+    "space": space.check_space,
+    "database": database.check_database,
+    "migrations": database.check_migrations,
+    "clock": database.check_clock,
+    "stores": stores.check_stores,
+    "daemon": automation.check_daemon,
+    "sensors": automation.check_sensors,
+    "queue": runs.check_queue,
+    "runs": runs.check_runs,
+    "webserver": webserver.check_webserver,
+}
+"""Name -> check, in the order in which they are told: what others need comes first."""
+
+
+@dataclass(frozen=True)
+class CheckResult:
+    """What a check says.
+
+    Attributes:
+        check: Its name.
+        judgement: How it is.
+    """
+
+    check: str
+    judgement: Judgement
+
+    def as_data(self) -> dict[str, Any]:
+        """What ``--json`` prints."""
+        judgement = self.judgement
+        return {"check": self.check, "status": judgement.status.value, "text": judgement.text, "fix": judgement.fix}
+
+
+def examine(now: datetime, names: Collection[str] = ()) -> tuple[CheckResult, ...]:
+    """Makes checks; nothing is changed, and no error raised.
+
+    Args:
+        now: The real time.
+        names: Of the checks; none: all.
+    """
+    try:
+        settings = load_settings()
+    except SettingsError as error:
+        return (CheckResult("settings", problem(str(error), "mend that variable: nothing else is checked before")),)
+    return tuple(_examine(CheckContext(settings, now), names or CHECKS))
+
+
+def _examine(context: CheckContext, names: Collection[str]) -> Iterator[CheckResult]:
+    wanted = {name: check for name, check in CHECKS.items() if name in names}
+    # Loading Dagster takes seconds, which are none of a check's.
+    import falcon_assets.operations.doctor.dagster_probe  # noqa: PLC0415
+    import falcon_assets.operations.doctor.database_probe  # noqa: PLC0415, F401
+
+    answers = side_by_side(
+        {name: partial(_judgements, check, context) for name, check in wanted.items()}, ANSWER_SECONDS
+    )
+    for name in wanted:
+        late = problem(f"no answer within {ANSWER_SECONDS:.0f} seconds", "look what it waits for: a disk or a server")
+        yield from (CheckResult(name, one) for one in answers.get(name, (late,)))
+
+
+def _judgements(check: Check, context: CheckContext) -> tuple[Judgement, ...]:
+    try:
+        return tuple(check(context))
+    except FalconError as error:
+        return (problem(str(error), "mend that"),)
+    except Exception as error:  # drivers raise anything, and may quote secrets
+        return (problem(f"it could not be checked ({type(error).__name__})", "report this as a bug of falcon doctor"),)
+
+
+def is_well(findings: Iterable[CheckResult]) -> bool:
+    """Whether nothing is wrong; what may surprise is not wrong."""
+    return all(one.judgement.status is not Severity.PROBLEM for one in findings)

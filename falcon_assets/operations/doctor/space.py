@@ -1,0 +1,91 @@
+"""Checks of disks: FALCON_HOME, the stores that lie on disks of this machine, and the data of PostgreSQL."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from falcon_assets.errors import SettingsError
+from falcon_assets.model.store_url import is_mounted, store_url
+from falcon_assets.operations.doctor.context import CheckContext
+from falcon_assets.operations.doctor.judgement import Judgement, ok, problem, warning
+from falcon_assets.orchestration.platform.postgres import NEEDED_BYTES
+
+SCARCE_BYTES = 4 * NEEDED_BYTES
+
+
+def check_home(context: CheckContext) -> Iterator[Judgement]:
+    """Whether FALCON_HOME can be written."""
+    home = context.settings.home
+    there = _nearest(home)
+    try:
+        with tempfile.TemporaryFile(dir=there) as file:
+            file.write(b"x")
+    except OSError as error:
+        yield problem(
+            f"FALCON_HOME {home} cannot be written: {error.strerror or error}", "mend that, or set FALCON_HOME"
+        )
+    else:
+        yield ok(f"{home} can be written" if there == home else f"{home} is made by the first command that needs it")
+
+
+def check_space(context: CheckContext) -> Iterator[Judgement]:
+    """Whether there is room on the disks that are used."""
+    disks: defaultdict[int, list[tuple[str, Path]]] = defaultdict(list)
+    for name, place in _places(context):
+        there = _nearest(place)
+        disks[there.stat().st_dev].append((name, there))
+    for places in disks.values():
+        found = os.statvfs(places[0][1])
+        names = list(dict.fromkeys(name for name, _ in places))
+        files = found.f_favail if found.f_files else None
+        yield judge_space(names, found.f_bavail * found.f_frsize, files)
+
+
+def _places(context: CheckContext) -> Iterator[tuple[str, Path]]:
+    home = context.settings.home
+    yield "FALCON_HOME", home
+    store = context.entities_if_sound()
+    for cluster in store.clusters.values() if store else ():
+        if is_mounted(cluster.interfaces.write.endpoint):
+            yield (
+                f"cluster {cluster.name!r}",
+                Path(store_url(cluster.interfaces.write.endpoint, home)[len("file://") :]),
+            )
+    try:
+        database = context.database()
+    except SettingsError:
+        return
+    if database is not None and database.data is not None:
+        yield "PostgreSQL", database.data
+
+
+def _nearest(path: Path) -> Path:
+    """The path, or what is there of the folders above it."""
+    return next(one for one in (path, *path.parents) if one.exists())
+
+
+def judge_space(names: Sequence[str], free: int, files: int | None) -> Judgement:
+    """Of a disk.
+
+    Args:
+        names: What lies there.
+        free: How many bytes may still be written.
+        files: How many files may still be made; None: the file system sets no limit.
+    """
+    what = f"the disk of {', '.join(names)}"
+    if files == 0:
+        return problem(f"{what} has room for no more files", "remove some, or use another disk")
+    said = f"{what} has {_size(free)} free"
+    if free < NEEDED_BYTES:
+        return problem(f"{said}, {_size(NEEDED_BYTES)} are needed", "free some space, or use another disk")
+    if free < SCARCE_BYTES:
+        return warning(f"{said} only", "free some space soon")
+    return ok(said)
+
+
+def _size(number: int) -> str:
+    return f"{number / (1 << 30):.0f} GiB" if number >= 10 << 30 else f"{number >> 20} MiB"

@@ -1,0 +1,134 @@
+"""What the doctor says of facts; no machine is asked."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+
+import pytest
+
+from falcon_assets.operations.doctor.automation import judge_daemons, judge_sensors
+from falcon_assets.operations.doctor.dagster_facts import DagsterFacts, RunFacts, SensorFacts
+from falcon_assets.operations.doctor.database import judge_apart, judge_database, judge_setting, mend_connection
+from falcon_assets.operations.doctor.database_facts import DatabaseFacts
+from falcon_assets.operations.doctor.environment import judge_secrets, judge_variables
+from falcon_assets.operations.doctor.judgement import Judgement, Severity, ok, problem, shown
+from falcon_assets.operations.doctor.machine import judge_encoding, judge_files, judge_spark_home
+from falcon_assets.operations.doctor.runs import judge_queue, judge_run
+from falcon_assets.operations.doctor.space import judge_space
+from falcon_assets.operations.doctor.words import lasting
+from falcon_assets.orchestration.dagster_internals.daemons import DaemonHealth
+from falcon_assets.planning.time.clock import Clock
+
+NOW = datetime(2026, 1, 2, 3, 4, tzinfo=timezone.utc)
+SOUND = DatabaseFacts("", 150004, False, False, False, "", "1", "1", True, ("a", "a"), timedelta(), None, "", None)
+ALIVE = DaemonHealth("SENSOR", NOW)
+RUN = RunFacts("ab", "job", "STARTED", NOW - timedelta(hours=9), NOW - timedelta(hours=2))
+FACTS = DagsterFacts([DaemonHealth("QUEUED_RUN_COORDINATOR", NOW)], [], 0, None, 0, 2, [])
+
+
+@pytest.mark.parametrize(
+    ("judgement", "status", "text"),
+    [
+        (judge_space(["a"], 500 << 20, None), "problem", "the disk of a has 500 MiB free, 512 MiB are needed"),
+        (judge_space(["a", "b"], 0, None), "problem", "the disk of a, b has 0 MiB free, 512 MiB are needed"),
+        (judge_space(["a"], 1 << 30, 5), "warning", "the disk of a has 1024 MiB free only"),
+        (judge_space(["a"], 1 << 40, 0), "problem", "the disk of a has room for no more files"),
+        (judge_space(["a"], 1 << 40, 1), "ok", "the disk of a has 1024 GiB free"),
+        (judge_files(256, 4096), "warning", "a process may open 256 files only: Spark and sensors run out of them"),
+        (judge_files(-1, -1), "ok", "a process may open any number of files"),
+        (judge_encoding("utf-8", jvm=True), "ok", "names of files are UTF-8"),
+        (judge_encoding("ascii", jvm=True), "problem",
+            "Python takes names of files for ascii: those with other letters cannot be used"),
+        (judge_encoding("utf-8", jvm=False), "warning",
+            "this machine has no UTF-8 locale: Spark does not find files such as ü.json"),
+        (judge_apart(timedelta(seconds=-3)), "ok", "this machine and the database agree on the time"),
+        (judge_apart(timedelta(seconds=90)), "warning", "the clock of this machine is 1 minute behind the database's"),
+        (judge_apart(timedelta(hours=-2)), "problem", "the clock of this machine is 2 hours ahead of the database's"),
+        (judge_setting(Clock(NOW, NOW, 60)), "ok",
+            "the falcon clock shows 2026-01-02T03:04Z@60x since 2026-01-02T03:04:00Z"),
+        (judge_database(replace(SOUND, is_pooled=True), embedded=False), "ok",
+            "PostgreSQL 15 answers, through a pooler that keeps sessions"),
+        (judge_database(replace(SOUND, version=130001), embedded=False), "problem", "PostgreSQL 13 is too old"),
+        (judge_database(replace(SOUND, is_read_only=True), embedded=True), "problem",
+            "embedded PostgreSQL 15 is read-only, as a standby is"),
+        (judge_database(replace(SOUND, refuses_options="no options"), embedded=False), "problem",
+            "PostgreSQL 15 is behind a pooler that refuses connections of the ledger: no options"),
+        (judge_daemons([ALIVE, DaemonHealth("ASSET", NOW, "oh")], NOW), "warning",
+            "Dagster's daemon is alive, but ASSET had an error: oh"),
+        (judge_queue(FACTS, NOW), "ok", "0 runs are queued, 0 of 2 runs are at work"),
+        (judge_queue(replace(FACTS, queued=3, oldest_queued=RUN, places=None), NOW), "warning",
+            "3 runs are queued, the first for 9 hours, though only 0 of any number runs are at work"),
+        (judge_queue(replace(FACTS, queued=3, oldest_queued=RUN, places=0), NOW), "warning",
+            "3 runs are queued, the first for 9 hours, because 0 of 0 runs are at work"),
+        (*judge_run(RUN, NOW), "warning", "the run ab of job is at work, but nothing has happened to it for 2 hours"),
+        (*judge_run(replace(RUN, status="CANCELING"), NOW), "problem", "the run ab of job is CANCELING since 2 hours"),
+        (judge_spark_home(None, Path("a")), "ok", None),
+    ],
+)  # fmt: skip
+def test_a_verdict(judgement: Judgement, status: str, text: str | None) -> None:
+    assert (judgement.status.value, judgement.text) == (status, text or judgement.text)
+    assert bool(judgement.fix) is (judgement.status is not Severity.OK)
+
+
+def test_a_run_that_goes_on_is_not_told() -> None:
+    assert list(judge_run(replace(RUN, last_event=NOW), NOW)) == []
+    assert list(judge_run(replace(RUN, last_event=NOW, is_lost=True), NOW)) == []
+
+
+@pytest.mark.parametrize(
+    ("environ", "said"),
+    [
+        ({"FALCON_HOME": "a", "HOME": "b", "FALCON": "c"}, []),
+        ({"MY_KEY": "a"}, []),
+        ({"FALCON_KEY": "a"}, []),
+        ({"FLACON_HOME": "a"}, ["FLACON_HOME"]),
+        ({"falcon_home": "a"}, ["falcon_home"]),
+        ({"FALCON_ENTITY_DEF": "a", "FALCON_ENTITY_DEFS": "b"}, ["FALCON_ENTITY_DEF"]),
+        ({"FALCON_OTHER": "a"}, ["FALCON_OTHER"]),
+    ],
+)
+def test_variables(environ: dict[str, str], said: list[str]) -> None:
+    found = [one for one in judge_variables(environ, {"FALCON_KEY": []}) if one.status is not Severity.OK]
+    assert [one.text for one in found] == [f"the environment variable {name} is not read" for name in said]
+
+
+def test_an_empty_secret_is_told_with_one_of_its_places() -> None:
+    (found,) = judge_secrets(
+        {"KEY": ["cluster 'a': x", "feed 'b': y"], "SET": ["feed 'b': y"]}, {"KEY": "", "SET": "1"}
+    )
+    assert found.text == "the environment variable KEY is empty, and cluster 'a': x and 1 more place needs it"
+
+
+def test_sensors_of_a_dead_daemon_are_not_late() -> None:
+    late = SensorFacts("a__collector", False, None)
+    (judgement,) = judge_sensors([late], {"a__collector": True, "b__collector": True}, NOW, ticking=False)
+    assert judgement == ok("1 sensor ticks without errors, as long as the daemon lived")
+
+
+@pytest.mark.parametrize(
+    ("reason", "embedded", "fix"),
+    [
+        ('FATAL:  role "a" does not exist', False, "create that user, or mend FALCON_DATABASE_URL"),
+        ("could not translate host name", False, "mend the host in FALCON_DATABASE_URL, or the name service .*"),
+        ("FATAL: sorry, too many clients already", False, "end what holds connections, or raise max_connections .*"),
+        ("timeout expired", False, "start PostgreSQL there, or mend host and port in FALCON_DATABASE_URL"),
+        ("anything", True, "read its log in FALCON_HOME/postgres/log, or name another server .*"),
+    ],
+)
+def test_what_to_do_about_a_database(reason: str, embedded: bool, fix: str) -> None:
+    import re
+
+    assert re.fullmatch(fix, mend_connection(f"the database x cannot be reached: {reason}", embedded=embedded))
+
+
+def test_no_password_is_told() -> None:
+    told = "postgresql://a:p@ss@h/d?password=secret&x=1 and sc://h/;token=abc and a\nline"
+    assert shown(told) == "postgresql://a:***@h/d?password=***&x=1 and sc://h/;token=*** and a line"
+    assert problem("ftp://u:pw@h", "ftp://u:pw@h") == Judgement(Severity.PROBLEM, "ftp://u:***@h", "ftp://u:***@h")
+
+
+@pytest.mark.parametrize(("seconds", "said"), [(1, "1 second"), (3599, "59 minutes"), (86400 * 3, "3 days")])
+def test_how_long(seconds: int, said: str) -> None:
+    assert lasting(timedelta(seconds=seconds)) == said
