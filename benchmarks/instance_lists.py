@@ -67,6 +67,13 @@ def measure() -> list[Line]:
     return lines + [Line(f"falcon {name}, whole", tuple(seconds[name]), bar=bar) for name, bar in _ALONE.items()]
 
 
+def definitions(folder: Path) -> None:
+    """Writes those of the processes and what they make."""
+    folder.mkdir()
+    (folder / "work.sql").write_text("SELECT 1")
+    (folder / "all.yaml").write_text(_CLUSTER + "".join(map(_process, range(PROCESSES))))
+
+
 def _process(number: int) -> str:
     return _PROCESS % {"number": number, "inputs": _INPUTS % (number - 1) if number else ""}
 
@@ -79,10 +86,7 @@ def _measured() -> dict[str, list[float]]:
             "FALCON_ENTITY_DEFS": f"{folder}/entities",
             "FALCON_CLOCK": LAST,
         }
-        entities = Path(folder, "entities")
-        entities.mkdir()
-        (entities / "work.sql").write_text("SELECT 1")
-        (entities / "all.yaml").write_text(_CLUSTER + "".join(map(_process, range(PROCESSES))))
+        definitions(Path(folder, "entities"))
         command = [sys.executable, "-m", "benchmarks.instance_lists_loop"]
         done = subprocess.run(command, env=environ, check=False, capture_output=True, text=True)
     if done.returncode:

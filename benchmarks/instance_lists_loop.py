@@ -120,7 +120,7 @@ def main() -> None:
     print(json.dumps(seconds))
 
 
-def _fill(installation: Installation) -> None:
+def fill_ledger(installation: Installation) -> None:
     """As many rows in the ledger as materializations in Dagster, one of which Dagster made itself."""
     first = format_instant(parse_instant(FIRST))
     for name in KEYS:
@@ -143,7 +143,7 @@ def _fill(installation: Installation) -> None:
 @contextmanager
 def _webserver(installation: Installation) -> Iterator[None]:
     """Dagster's own over the same database, as its documentation sets it up."""
-    _fill(installation)
+    fill_ledger(installation)
     home = installation.settings.home / "stock"
     home.mkdir()
     (home / "dagster.yaml").write_text("storage: {postgres: {postgres_url: {env: STOCK_DATABASE}}}\n")

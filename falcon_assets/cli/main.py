@@ -27,6 +27,7 @@ COMMANDS = {
     "admin": "Show who did what, what is installed, and whether it works.",
     "spark": "Keep a local Spark Connect server warm: start, stop, status.",
     "import": "Turn definitions of Apache Falcon into entities in YAML.",
+    "metrics": "Print metrics for Prometheus.",
     "doctor": "Say what is wrong with this installation, and what to do.",
 }
 """Command -> its one line in ``falcon --help``."""

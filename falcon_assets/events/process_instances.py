@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from falcon_assets.events import record as keys
 from falcon_assets.events.inputs import Changes, Inputs
-from falcon_assets.events.record import Data, Record, Text, Time, VersionNumber, Words
+from falcon_assets.events.record import Data, Record, Size, Text, Time, VersionNumber, Words
 from falcon_assets.model.instant import Instant, format_instant
 from falcon_assets.planning.instances.instance_record import InstanceState
 
@@ -27,6 +27,7 @@ class InstanceChanged(Record):
         reason_data: The reason for programs: its kind and what it is about.
         definition: The version of the definition that it runs with; None: it does not run, or nobody knows.
         before: The state in which a command found it; None: no command says it.
+        bytes_copied: Of a replication, the size of what it copied: see :class:`.FilesCopied`, which writes it.
     """
 
     key = "state"
@@ -42,6 +43,7 @@ class InstanceChanged(Record):
     reason_data: Annotated[Data, keys.REASON_DATA] = None
     definition: VersionNumber = None
     before: Annotated[InstanceState | None, keys.STATE_BEFORE] = None
+    bytes_copied: Size = None
 
     def metadata(self) -> dict[str, Any]:
         """See :class:`Record`; the UI shows it in this order."""

@@ -18,6 +18,7 @@ from falcon_assets.ledger.reduce import Consumed, FeedInstanceRow, FeedKey, Firs
 from falcon_assets.ledger.staleness import mark_stale
 from falcon_assets.ledger.stored_versions import load_versions, store_versions
 from falcon_assets.ledger.tables import CONSUMED, FEED_INSTANCES, FOLD, PROCESS_INSTANCES, PROJECTION, PUSHED
+from falcon_assets.ledger.totals import add_totals, changes, states_in
 from falcon_assets.ledger.upsert import parts, upsert
 from falcon_assets.planning.instances.instance_record import FeedState, InstanceRecord, InstanceState
 
@@ -65,8 +66,10 @@ def _fold_next(connection: Connection, history: History) -> int | None:
         return None
     if facts:
         rows = _load(connection, facts)
+        before = states_in(rows)
         rows.apply(facts)
         _store(connection, rows)
+        add_totals(connection, changes(before, rows))
     upsert(connection, FOLD, [{"only": True, "event_id": last}])
     return len(facts)
 

@@ -54,7 +54,7 @@ class _ProcessRows(InstanceRows[InstanceState, InstanceRecord]):
     ) -> dict[Name, dict[InstanceState, Counted]]:
         """See :meth:`InstanceRows.counted`."""
         counts = super().counted(connection, spans, states, steps)
-        for again in self._again(connection, spans):
+        for again in self.to_run_again(connection, spans):
             own = counts.setdefault((again.process, again.cluster), {})
             for state, change in ((InstanceState(again.state), -again.number), (_WAITING, again.number)):
                 if states is None or state in states:
@@ -62,7 +62,7 @@ class _ProcessRows(InstanceRows[InstanceState, InstanceRecord]):
                     own[state] = Counted(before.number + change, before.on_steps)
         return counts
 
-    def _again(self, connection: Connection, spans: Sequence[Span]) -> Sequence[Row[Any]]:
+    def to_run_again(self, connection: Connection, spans: Sequence[Span]) -> Sequence[Row[Any]]:
         """Process, cluster, state in its row, and how many in the spans are to be run again."""
         if not spans:
             return ()

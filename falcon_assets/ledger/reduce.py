@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -22,6 +23,9 @@ PushKey: TypeAlias = tuple[str, str, str]
 """Cluster, feed, partition."""
 ProcessKey: TypeAlias = tuple[str, str, datetime]
 """Process, cluster, nominal time."""
+TotalKey: TypeAlias = tuple[str, str, str, str]
+"""What is counted, the entity, its cluster, and of which kind it is."""
+COPIED_BYTES, EVICTED_BYTES = "copied_bytes", "evicted_bytes"
 
 _FAILING = (InstanceState.FAILED, InstanceState.TIMED_OUT)
 _OVER = (InstanceState.SUCCEEDED, InstanceState.SKIPPED, InstanceState.KILLED)
@@ -87,6 +91,7 @@ class Rows:
         first: When each process instance started and succeeded first.
         pushed: The event that pushed a partition last; None: it has its answer.
         versions: Versions of feed instances, and what they were made from.
+        moved: How many bytes were copied and evicted in these facts.
     """
 
     feeds: dict[FeedKey, FeedInstanceRow] = field(default_factory=dict)
@@ -97,6 +102,7 @@ class Rows:
     first: dict[ProcessKey, First] = field(default_factory=dict)
     pushed: dict[PushKey, int | None] = field(default_factory=dict)
     versions: VersionRows = field(default_factory=VersionRows)
+    moved: Counter[TotalKey] = field(default_factory=Counter)
 
     def apply(self, facts: Iterable[Logged]) -> None:
         """Changes the rows by the facts, which come in the order of history."""
@@ -177,6 +183,7 @@ class Rows:
         if row.state is FeedState.EVICTED:
             return  # a pass that was killed had said so already
         self.versions.evicted(fact, run_id, row.version)
+        self.moved[EVICTED_BYTES, fact.feed, fact.cluster, fact.evicted] += fact.bytes or 0
         self.feeds[key] = replace(
             row,
             state=FeedState.EVICTED,
@@ -205,6 +212,7 @@ class Rows:
         else:
             row = replace(row, ended=fact.at)
         if fact.state is InstanceState.SUCCEEDED:
+            self.moved[COPIED_BYTES, fact.process, fact.cluster, ""] += fact.bytes_copied or 0
             self.first[key] = First(first.started or fact.at, first.succeeded or fact.at)
             row = replace(row, failures=0)
             # What a run reads, it reads after it said that it starts.

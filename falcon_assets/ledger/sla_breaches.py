@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -27,6 +28,7 @@ from sqlalchemy.dialects.postgresql import insert
 
 from falcon_assets.ledger.sla_progress import DeadlineKey, landed, ran
 from falcon_assets.ledger.tables import FEED_INSTANCES, PROCESS_INSTANCES, SLA_BREACHES
+from falcon_assets.ledger.totals import add_breaches
 from falcon_assets.ledger.upsert import parts
 from falcon_assets.planning.sla.breaches import Breach, Known
 from falcon_assets.planning.sla.deadlines import SlaLevel
@@ -87,7 +89,9 @@ def record_breaches(connection: Connection, found: Sequence[Breach], now: dateti
         }
         rows = _rows(texts, instants)
         statement = insert(SLA_BREACHES).from_select([*texts, *instants], select(rows)).on_conflict_do_nothing()
-        count += connection.execute(statement).rowcount
+        new = connection.execute(statement.returning(*(SLA_BREACHES.c[name] for name in _KEY[:-1]))).all()
+        add_breaches(connection, Counter((row[0], row[1], row[2], row[3]) for row in new))
+        count += len(new)
     return count
 
 

@@ -17,6 +17,7 @@ from sqlalchemy import (
     Integer,
     LargeBinary,
     MetaData,
+    Numeric,
     Table,
     Text,
     text,
@@ -391,5 +392,27 @@ SLA_EVALUATIONS = Table(
 )
 """When the SLAs on a cluster were evaluated last."""
 
-PROJECTION = (FEED_INSTANCES, PROCESS_INSTANCES, CONSUMED, DATA_VERSIONS, VERSION_EDGES, PUSHED, FOLD, PROGRESS)
+TOTALS = Table(
+    "totals",
+    METADATA,
+    Column("what", Text, primary_key=True, comment="feed or process: instances; copied_bytes, evicted_bytes"),
+    Column("entity", Text, primary_key=True, comment="a feed, a process or a replication"),
+    Column("cluster", Text, primary_key=True),
+    Column("label", Text, primary_key=True, comment="the state; evicted_bytes: what was done; else empty"),
+    Column("number", Numeric, nullable=False),
+)
+"""How many instances are in which state, and how much was copied and evicted: nobody counts the rows for that."""
+
+SLA_TOTALS = Table(
+    "sla_totals",
+    METADATA,
+    Column("kind", Text, primary_key=True, comment="feed or process"),
+    Column("entity", Text, primary_key=True),
+    Column("cluster", Text, primary_key=True),
+    Column("level", Text, primary_key=True),
+    Column("breaches", BigInteger, nullable=False),
+)
+"""How many breaches of SLAs were ever recorded."""
+
+PROJECTION = (FEED_INSTANCES, PROCESS_INSTANCES, CONSUMED, DATA_VERSIONS, VERSION_EDGES, PUSHED, FOLD, PROGRESS, TOTALS)
 """What a rebuild makes anew."""

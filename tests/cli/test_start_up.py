@@ -51,6 +51,7 @@ def environ(settings: Settings, write_entities: Callable[[dict[str, str]], Path]
         "instance running",
         "instance summary",
         "instance search read",
+        "metrics",
     ],
 )
 def test_what_a_command_does_not_load(environ: dict[str, str], words: str) -> None:

@@ -223,6 +223,7 @@ def test_more_rows_than_one_statement_takes(engine: Engine) -> None:
         "feed_instances": 2500,
         "data_versions": 2500,
         "fold": 1,
+        "totals": 2,
     }
 
 

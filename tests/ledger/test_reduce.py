@@ -1,7 +1,9 @@
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 from datetime import datetime, timedelta
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -477,6 +479,7 @@ FACT: st.SearchStrategy[Fact] = st.one_of(
         reason=st.sampled_from(["", "why"]),
         inputs=st.none() | st.dictionaries(st.sampled_from(["x", "y"]), READ),
         before=st.none() | st.sampled_from(InstanceState),
+        bytes_copied=BYTES,
     ),
     st.builds(RunQueued, st.just("p"), CLUSTERS, st.lists(NOMINALS, max_size=4, unique=True).map(tuple)),
     st.builds(RunEnded, st.sampled_from(RunEnding), NOMINALS),
@@ -505,6 +508,7 @@ def test_any_chunking_gives_the_same_rows(facts: list[Logged], sizes: list[int])
             first=in_chunks.first,
             pushed=in_chunks.pushed,
             versions=in_chunks.versions,
+            moved=in_chunks.moved,
         )
         part.apply(chunk)
         in_chunks.events.update(part.events)
@@ -543,6 +547,16 @@ def is_stale(read: Consumed, there: FeedInstanceRow | None) -> bool:
     )
 
 
+def expected_totals(rows: Rows) -> list[dict[str, object]]:
+    counted = Counter(rows.moved)
+    for (cluster, feed, _), there in rows.feeds.items():
+        counted["feed", feed, cluster, there.state.value] += 1
+    for (process, cluster, _), record in rows.processes.items():
+        counted["process", process, cluster, record.state.value] += 1
+    names = ("what", "entity", "cluster", "label", "number")
+    return [dict(zip(names, (*key, Decimal(number)), strict=True)) for key, number in counted.items() if number]
+
+
 def expected_content(rows: Rows, cursor: int | None) -> dict[str, list[tuple[object, ...]]]:
     """The rows of a fold of all facts at once, in memory, as they are to be stored."""
     values: dict[str, list[dict[str, object]]] = {
@@ -579,6 +593,7 @@ def expected_content(rows: Rows, cursor: int | None) -> dict[str, list[tuple[obj
         "version_edges": [{"output": key[0], "input": key[1], **vars(row)} for key, row in rows.versions.edges.items()],
         "fold": [] if cursor is None else [{"only": True, "event_id": cursor}],
         "progress": [],
+        "totals": expected_totals(rows),
     }
     return {
         name: sorted(

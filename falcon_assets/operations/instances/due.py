@@ -10,7 +10,7 @@ from typing import Any
 
 from sqlalchemy import Connection
 
-from falcon_assets.ledger.instance_pages import InstanceRows, Key, Span, Steps
+from falcon_assets.ledger.instance_pages import Counted, InstanceRows, Key, Span, Steps
 from falcon_assets.model.frequency import TimeUnit
 from falcon_assets.operations.instances.query import InstanceQuery, State
 from falcon_assets.planning.time.timeline import Timeline
@@ -155,22 +155,41 @@ def counted(
     open_ones = [one for one in asked if states is None or one.without_row in states]
     steps = {one.key: own for one in open_ones if (own := one.steps)}
     counts = rows.counted(connection, [one.span for one in asked], states, steps)
-    on_steps = counts
-    if states is not None:
-        stepping = [Span(*key, own.first, own.last) for key, own in steps.items()]
-        on_steps = rows.counted(connection, stepping, None, steps)
     found = {key: {state: one.number for state, one in own.items() if one.number} for key, own in counts.items()}
-    on_calendars = rows.instants_in(connection, [one.span for one in open_ones if one.indexes and one.key not in steps])
+    without = unrecorded(connection, rows, open_ones, counts if states is None else None)
     for one in open_ones:
-        if one.key in steps:
-            number = len(one.indexes) - sum(own.on_steps for own in on_steps.get(one.key, {}).values())
-        else:  # on a calendar: there are few
-            number = len(set(_nominals(one.timeline, one.indexes)) - on_calendars.get(one.key, set()))
-        if number:
+        if number := without[one.key]:
             numbers = found.setdefault(one.key, {})
             numbers[one.without_row] = numbers.get(one.without_row, 0) + number
     order = list(rows.states.__members__.values())
     return {key: dict(sorted(own.items(), key=lambda two: order.index(two[0]))) for key, own in found.items()}
+
+
+def unrecorded(
+    connection: Connection,
+    rows: InstanceRows[Any, Any],
+    asked: Sequence[Asked],
+    counts: Mapping[tuple[str, str], Mapping[Any, Counted]] | None = None,
+) -> dict[tuple[str, str], int]:
+    """How many of the instances have no row; only those are read that may have none.
+
+    Args:
+        connection: The database.
+        rows: Where the others are.
+        asked: The instances.
+        counts: All rows in their spans, where they are counted already.
+    """
+    steps = {one.key: own for one in asked if (own := one.steps)}
+    stepping = [Span(*key, own.first, own.last) for key, own in steps.items()]
+    on_steps = rows.counted(connection, stepping, None, steps) if counts is None else counts
+    on_calendars = rows.instants_in(connection, [one.span for one in asked if one.indexes and one.key not in steps])
+    found = {}
+    for one in asked:
+        if one.key in steps:
+            found[one.key] = len(one.indexes) - sum(own.on_steps for own in on_steps.get(one.key, {}).values())
+        else:  # on a calendar: there are few
+            found[one.key] = len(set(_nominals(one.timeline, one.indexes)) - on_calendars.get(one.key, set()))
+    return found
 
 
 def _nominals(timeline: Timeline, indexes: range) -> list[datetime]:

@@ -45,11 +45,22 @@ def waiting_reasons(
     """The reason of each of those instances, as data."""
     if not waiting:
         return {}
+    unfinished = _unfinished(installation) if has_unfinished_runs(connection) else ()
+    return recorded_reasons(connection, store, waiting, now, unfinished)
+
+
+def recorded_reasons(
+    connection: Connection,
+    store: EntityStore,
+    waiting: Sequence[tuple[Workload, datetime]],
+    now: datetime,
+    unfinished: Collection[DagsterRun] = (),
+) -> dict[Key, dict[str, Any]]:
+    """The reason of each of those instances, as data, by what the ledger knows and what is said of unfinished runs."""
     nominals: dict[Workload, list[datetime]] = {}
     for workload, nominal in waiting:
         nominals.setdefault(workload, []).append(nominal)
     status = statuses(connection, [one.entity for one in nominals], now)
-    unfinished = _unfinished(installation) if has_unfinished_runs(connection) else ()
     found: dict[Key, dict[str, Any]] = {}
     for cluster in {one.cluster for one in nominals}:
         own = [one for one in nominals if one.cluster == cluster]

@@ -5,8 +5,9 @@ Each asks for one asset or one run at a time. The ledger needs all of it, in the
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sqlalchemy import (
     ARRAY,
@@ -21,6 +22,7 @@ from sqlalchemy import (
     literal,
     select,
     text,
+    true,
 )
 
 if TYPE_CHECKING:
@@ -36,8 +38,44 @@ EVENT_LOG = TableClause(
 """Events, in the order of their ids. An id is given out before the event can be seen; the time is in UTC."""
 RUNS = TableClause("runs", column("run_id", Text), column("status", Text))
 """Runs; a run that is deleted is gone, and so are its events."""
+INSTIGATORS = TableClause(
+    "instigators",
+    column("selector_id", Text),
+    column("instigator_type", Text),
+    column("instigator_body", Text),
+)
+"""Sensors and schedules that have ticked, or that somebody started or stopped."""
+TICKS = TableClause(
+    "job_ticks",
+    column("selector_id", Text),
+    column("status", Text),
+    column("timestamp", DateTime),
+    column("tick_body", Text),
+)
+"""What they did; the time is when it began."""
 UNFINISHED = ("NOT_STARTED", "QUEUED", "STARTING", "STARTED", "CANCELING")
 """The status of runs that wait, start, work or stop."""
+
+
+class Tick(NamedTuple):
+    """What a sensor or schedule did.
+
+    Attributes:
+        location: Its code location.
+        kind: sensor or schedule.
+        name: Its name.
+        began: When, in seconds since 1970.
+        ended: When; None: nobody wrote it down.
+        succeeded: Whether it did not fail; what had nothing to do succeeded.
+    """
+
+    location: str
+    kind: str
+    name: str
+    began: float
+    ended: float | None
+    succeeded: bool
+
 
 _WRITERS = text(
     "SELECT virtualtransaction FROM pg_locks WHERE relation = 'event_logs'::regclass AND mode = 'RowExclusiveLock' "
@@ -64,6 +102,29 @@ def has_tables(connection: Connection) -> bool:
 def has_unfinished_runs(connection: Connection) -> bool:
     """Whether there are any."""
     return bool(connection.execute(select(exists().where(RUNS.c.status.in_(UNFINISHED)))).scalar_one())
+
+
+def last_ticks(connection: Connection) -> list[Tick]:
+    """The latest tick that is over of each sensor and schedule that has ticked."""
+    own, tick = INSTIGATORS.c, TICKS.c
+    over = select(tick.status, tick.tick_body).where(tick.selector_id == own.selector_id, tick.status != "STARTED")
+    latest = over.order_by(tick.timestamp.desc()).limit(1).lateral("latest")
+    statement = select(own.instigator_type, own.instigator_body, latest.c.status, latest.c.tick_body)
+    found = []
+    for kind, whose, status, body in connection.execute(statement.join_from(INSTIGATORS, latest, true())):
+        said = json.loads(body)
+        told = (str(_found("location_name", json.loads(whose)) or ""), kind.lower(), said["job_name"])
+        found.append(Tick(*told, said["timestamp"], said.get("end_timestamp"), status != "FAILURE"))
+    return found
+
+
+def _found(key: str, said: Any) -> Any:
+    """The value of the first such key in an object of JSON, or in the objects in it."""
+    if not isinstance(said, dict):
+        return None
+    if key in said:
+        return said[key]
+    return next((found for one in said.values() if (found := _found(key, one)) is not None), None)
 
 
 def event_writers(connection: Connection) -> set[str]:

@@ -8,10 +8,29 @@ from datetime import datetime, timedelta, timezone
 import dagster as dg
 import pytest
 import sqlalchemy
+from dagster._core.remote_origin import (
+    GrpcServerCodeLocationOrigin,
+    RemoteInstigatorOrigin,
+    RemoteRepositoryOrigin,
+)
+from dagster._core.scheduler.instigation import (
+    InstigatorState,
+    InstigatorStatus,
+    InstigatorType,
+    ScheduleInstigatorData,
+    SensorInstigatorData,
+    TickData,
+    TickStatus,
+)
+from dagster._utils.error import SerializableErrorInfo
 from sqlalchemy import Connection, inspect, select, text
 
 from falcon_assets.orchestration.dagster_internals import tables
 
+DATA = {
+    InstigatorType.SENSOR: SensorInstigatorData(),
+    InstigatorType.SCHEDULE: ScheduleInstigatorData("* * * * *"),
+}
 MATERIALIZED = dg.DagsterEventType.ASSET_MATERIALIZATION.value
 
 
@@ -31,7 +50,9 @@ def does_nothing() -> None:
     nothing()
 
 
-@pytest.mark.parametrize("column", [*tables.EVENT_LOG.c, *tables.RUNS.c], ids=str)
+@pytest.mark.parametrize(
+    "column", [*tables.EVENT_LOG.c, *tables.RUNS.c, *tables.INSTIGATORS.c, *tables.TICKS.c], ids=str
+)
 def test_columns_are_there(connection: Connection, column: sqlalchemy.Column[object]) -> None:
     table = column.table.name
     assert inspect(connection).has_table(table), f"Dagster has no table {table} any more: the ledger reads it"
@@ -81,6 +102,31 @@ def test_who_inserts_events_is_seen_until_it_commits(connection: Connection, dat
         other.rollback()
     connection.rollback()
     assert tables.event_writers(connection) == set()
+
+
+@pytest.mark.parametrize("kind", [InstigatorType.SENSOR, InstigatorType.SCHEDULE], ids=lambda one: one.name)
+def test_the_last_tick_that_is_over(instance: dg.DagsterInstance, connection: Connection, kind: InstigatorType) -> None:
+    place, name = GrpcServerCodeLocationOrigin("localhost", 4000, location_name="falcon"), f"one_{kind.name}"
+    origin = RemoteInstigatorOrigin(RemoteRepositoryOrigin(place, "__repository__"), name)
+    selector = origin.get_selector().get_id()
+    instance.add_instigator_state(InstigatorState(origin, kind, InstigatorStatus.RUNNING, DATA[kind]))
+
+    def tick(status: TickStatus, began: float, ended: float | None) -> None:
+        given = (origin.get_id(), name, kind, status, began, [])
+        error = SerializableErrorInfo("no", [], None) if status is TickStatus.FAILURE else None
+        instance.create_tick(TickData(*given, error=error, selector_id=selector, end_timestamp=ended))
+
+    tick(TickStatus.FAILURE, 1000.0, 1001.0)
+    tick(TickStatus.SKIPPED, 2000.5, 2002.0)
+    tick(TickStatus.STARTED, 3000.0, None)
+    found = [one for one in tables.last_ticks(connection) if one.name == name]
+    assert found == [tables.Tick("falcon", kind.name.lower(), name, 2000.5, 2002.0, True)], (
+        "Dagster keeps sensors and ticks in another form: metrics read job_ticks.tick_body and instigators"
+    )
+    connection.rollback()
+    tick(TickStatus.FAILURE, 4000.0, None)
+    (failed,) = [one for one in tables.last_ticks(connection) if one.name == name]
+    assert (failed.began, failed.ended, failed.succeeded) == (4000.0, None, False)
 
 
 def test_a_deleted_run_is_gone_with_its_events(instance: dg.DagsterInstance, connection: Connection) -> None:

@@ -1,0 +1,84 @@
+"""Totals that are kept beside the rows, in the transactions that write these: to ask for them reads no history."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+from sqlalchemy import Connection, Table, delete, func, select, text, tuple_
+from sqlalchemy.dialects.postgresql import insert
+
+from falcon_assets.ledger.reduce import Rows, TotalKey
+from falcon_assets.ledger.tables import SLA_BREACHES, SLA_TOTALS, TOTALS
+from falcon_assets.ledger.upsert import parts
+
+FEEDS, PROCESSES = "feed", "process"
+"""What instances are counted by state: those of feeds, and those of processes and replications."""
+
+
+class Total(NamedTuple):
+    """How many instances, bytes or breaches of one kind there are of an entity on a cluster."""
+
+    what: str
+    entity: str
+    cluster: str
+    label: str
+    number: int
+
+
+def states_in(rows: Rows) -> Counter[TotalKey]:
+    """How many of the rows are in which state."""
+    found = Counter((FEEDS, feed, cluster, row.state.value) for (cluster, feed, _), row in rows.feeds.items())
+    found.update((PROCESSES, name, cluster, row.state.value) for (name, cluster, _), row in rows.processes.items())
+    return found
+
+
+def changes(before: Counter[TotalKey], rows: Rows) -> Counter[TotalKey]:
+    """What facts that were applied to rows add to the totals; ``before`` are the states that were in them."""
+    found = states_in(rows)
+    found.subtract(before)
+    found.update(rows.moved)
+    return found
+
+
+def add_totals(connection: Connection, added: Mapping[TotalKey, int]) -> None:
+    """Adds to the totals; what comes to nothing has no row."""
+    _add(connection, TOTALS, added)
+    for part in parts({key for key, number in added.items() if number < 0}):
+        key = tuple_(*(TOTALS.c[name] for name in ("what", "entity", "cluster", "label")))
+        connection.execute(delete(TOTALS).where(key.in_(part), TOTALS.c.number == 0))
+
+
+def add_breaches(connection: Connection, added: Mapping[TotalKey, int]) -> None:
+    """Counts new breaches: kind, entity, cluster and level -> how many."""
+    _add(connection, SLA_TOTALS, added)
+
+
+def _add(connection: Connection, table: Table, added: Mapping[TotalKey, int]) -> None:
+    *names, number = (column.name for column in table.c)
+    rows = [{**dict(zip(names, key, strict=True)), number: added[key]} for key in sorted(added) if added[key]]
+    statement = insert(table)
+    total = table.c[number] + statement.excluded[number]
+    if rows:
+        connection.execute(statement.on_conflict_do_update(index_elements=names, set_={number: total}), rows)
+
+
+def totals(connection: Connection) -> Iterator[Total]:
+    """All totals of instances and bytes."""
+    return (Total(row[0], row[1], row[2], row[3], int(row[4])) for row in connection.execute(select(TOTALS)))
+
+
+def breaches(connection: Connection) -> Iterator[Total]:
+    """How many breaches of each level there ever were; the label is the level."""
+    table = SLA_TOTALS.c
+    statement = select(table.kind, table.entity, table.cluster, table.level, table.breaches)
+    return (Total(row[0], row[1], row[2], row[3], row[4]) for row in connection.execute(statement))
+
+
+def open_breaches(connection: Connection) -> Iterator[Total]:
+    """How many breaches of each level are open; those alone are read."""
+    table = SLA_BREACHES.c
+    key = (table.kind, table.entity, table.cluster, table.level)
+    statement = select(*key, func.count()).where(text("state = 'OPEN'")).group_by(*key)
+    return (Total(row[0], row[1], row[2], row[3], row[4]) for row in connection.execute(statement))

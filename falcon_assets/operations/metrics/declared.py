@@ -1,0 +1,79 @@
+"""The metrics that there are (source of the rules for names: Prometheus's "Metric and label naming")."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+
+class MetricType(str, Enum):
+    """What Prometheus may do with a metric: a gauge goes up and down, a counter only up."""
+
+    GAUGE = "gauge"
+    COUNTER = "counter"
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A metric.
+
+    Attributes:
+        name: As it is printed.
+        type: Its type.
+        help: What it says, in a sentence.
+        labels: What its samples are told apart by.
+    """
+
+    name: str
+    type: MetricType
+    help: str
+    labels: tuple[str, ...] = ()
+
+
+_GAUGE, _COUNTER = MetricType.GAUGE, MetricType.COUNTER
+_ENTITY = ("kind", "entity", "cluster")
+
+UP = Metric("falcon_up", _GAUGE, "Whether the ledger could be read.")
+BUILD = Metric("falcon_build_info", _GAUGE, "What is installed; always 1.", ("version", "dagster", "python"))
+BEHIND = Metric("falcon_ledger_behind_events", _GAUGE, "Events of Dagster that the ledger has not read yet.")
+INSTANCES = Metric("falcon_instances", _GAUGE, "Instances that are due, by state.", (*_ENTITY, "state"))
+WAITING = Metric("falcon_waiting_instances", _GAUGE, "Instances that wait, by reason.", (*_ENTITY, "reason"))
+LAG = Metric(
+    "falcon_feed_lag_seconds",
+    _GAUGE,
+    "Time since the nominal time of the first instance after the newest one that is there; 0: it is not due.",
+    ("feed", "cluster"),
+)
+NEWEST = Metric(
+    "falcon_feed_newest_instance_timestamp_seconds",
+    _GAUGE,
+    "Nominal time of the newest instance that is there.",
+    ("feed", "cluster"),
+)
+OPEN_BREACHES = Metric("falcon_sla_open_breaches", _GAUGE, "Breaches of SLAs that are open.", (*_ENTITY, "severity"))
+BREACHES = Metric("falcon_sla_breaches_total", _COUNTER, "Breaches of SLAs ever recorded.", (*_ENTITY, "severity"))
+REPLICATED = Metric(
+    "falcon_replicated_bytes_total", _COUNTER, "Bytes that replications copied.", ("replication", "cluster")
+)
+EVICTED = Metric("falcon_evicted_bytes_total", _COUNTER, "Bytes that retention took.", ("feed", "cluster", "action"))
+TICK_DURATION = Metric(
+    "falcon_tick_duration_seconds",
+    _GAUGE,
+    "How long the last tick of a sensor or schedule took.",
+    ("location", "type", "name"),
+)
+TICK_TIME = Metric(
+    "falcon_last_tick_timestamp_seconds",
+    _GAUGE,
+    "When the last tick began that is over, in real time.",
+    ("location", "type", "name"),
+)
+TICK_SUCCEEDED = Metric(
+    "falcon_last_tick_succeeded", _GAUGE, "Whether the last tick did not fail.", ("location", "type", "name")
+)
+
+METRICS = (
+    *(UP, BUILD, BEHIND, INSTANCES, WAITING, LAG, NEWEST, OPEN_BREACHES, BREACHES, REPLICATED, EVICTED),
+    *(TICK_DURATION, TICK_TIME, TICK_SUCCEEDED),
+)
+"""All of them, in the order in which they are printed."""
