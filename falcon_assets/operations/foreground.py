@@ -19,10 +19,13 @@ from falcon_assets.ledger.locks import try_lock, unlock
 from falcon_assets.ledger.queries import Name
 from falcon_assets.model.cluster import Cluster
 from falcon_assets.operations.foreground_runs import Display, ForegroundRuns
+from falcon_assets.orchestration.assets.sla_checks import SlaChecks
 from falcon_assets.orchestration.coordination.collector import Collector
 from falcon_assets.orchestration.coordination.coordinator import Coordinator, Outlook
 from falcon_assets.orchestration.coordination.late_arrival_sensor import LateArrivalHandler
 from falcon_assets.orchestration.coordination.pipeline_lock import coordinator_lock
+from falcon_assets.orchestration.coordination.sla_evaluation import SlaEvaluation
+from falcon_assets.orchestration.coordination.sla_sensor import tell_dagster
 from falcon_assets.orchestration.platform.open_ledger import Ledger
 from falcon_assets.orchestration.runs.dead_runs import DeadRuns
 from falcon_assets.orchestration.runs.definition_recording import DefinitionRecording
@@ -105,6 +108,7 @@ class Foreground:
         collectors = [Collector(self.store, cluster, self.settings) for cluster in clusters]
         coordinator = Coordinator(self.store, self.settings, workloads)
         late_arrival = LateArrivalHandler(self.settings.now, workloads)
+        slas = [SlaEvaluation(self.store, cluster.name, self.settings.now) for cluster in clusters]
         touched: defaultdict[tuple[str, str], set[datetime]] = defaultdict(set)
         runs = ForegroundRuns(
             self.definitions, self.ledger, self.display, lambda name: self.prepare(self.store.clusters[name])
@@ -120,6 +124,7 @@ class Foreground:
                     collectors, waited_for, late_arrival
                 )  # anew: what answers again is in again
                 waited_for = {}
+                left_out |= self._evaluate([one for one in slas if one.deadlines])
                 outlook = coordinator.decide(
                     self.ledger, until=until, budget=_ADMITTED_AT_ONCE, without=runs.clusters.keys()
                 )
@@ -153,6 +158,18 @@ class Foreground:
             late_arrival.decide(self.ledger)
         except FalconError as error:
             left_out["late data"] = str(error)
+        return left_out
+
+    def _evaluate(self, slas: Sequence[SlaEvaluation]) -> dict[str, str]:
+        """Records and tells which SLAs are breached, or met after all; what could not be evaluated, and why."""
+        checks, left_out = SlaChecks(self.store, self.settings), dict[str, str]()
+        for one in slas:
+            try:
+                while not one.evaluate(self.ledger).is_complete:
+                    continue
+                tell_dagster(self.ledger, checks, one.cluster)
+            except FalconError as error:
+                left_out[f"SLAs on {one.cluster}"] = str(error)
         return left_out
 
     def _outcome(

@@ -7,8 +7,12 @@ from pathlib import Path
 
 import dagster as dg
 import pytest
+from sqlalchemy import select
 
 from falcon_assets.catalog.store import load_entities
+from falcon_assets.ledger.status import statuses
+from falcon_assets.ledger.tables import SLA_BREACHES
+from falcon_assets.model.instant import parse_instant
 from falcon_assets.operations.foreground import Foreground, ForegroundResult
 from falcon_assets.operations.foreground_runs import Display
 from falcon_assets.orchestration.code_location import definitions_of
@@ -80,3 +84,41 @@ def test_the_instances_failed_and_are_recorded(outcome: ForegroundResult) -> Non
 def test_what_leaves_no_run_behind_is_left_out_and_named(outcome: ForegroundResult) -> None:
     assert outcome.left_out.keys() == {"the job primary__gone_job"}
     assert outcome.left_out["the job primary__gone_job"].startswith("it cannot be started (")
+
+
+SLA = """---
+kind: feed
+name: raw
+frequency: hours(1)
+availability_flag: _SUCCESS
+locations: {data: "/raw/${YEAR}-${MONTH}-${DAY}/${HOUR}"}
+sla: {low: hours(1), high: hours(2)}
+clusters: [{name: primary, validity: {start: 2013-01-01T00:00Z, end: 2013-01-01T02:00Z}}]
+schedule: true
+---
+kind: process
+name: reads
+clusters: [{name: primary, validity: {start: 2013-01-01T00:00Z, end: 2013-01-01T02:00Z}}]
+frequency: hours(1)
+inputs: [{name: raw, feed: raw, start: "now(0,0)", end: "now(0,0)"}]
+workflow: {engine: pyspark, path: work.py}
+schedule: true
+"""
+
+
+def test_it_records_breaches_of_slas_and_tells_dagster(
+    settings: Settings, instance: dg.DagsterInstance, write_entities: Callable[[dict[str, str]], Path]
+) -> None:
+    root = write_entities({"all.yaml": ENTITIES + SLA, "work.py": "def run(spark, inputs, instance):\n    pass\n"})
+    store, ledger = load_entities(root), open_ledger(settings, instance)
+    with ledger.engine.begin() as connection:
+        statuses(connection, store.feeds.values(), parse_instant("2013-01-01T00:00Z"))
+    display = Display(*[lambda *told: None] * 5)
+    foreground = Foreground(store, settings, definitions_of(store, settings), ledger, display, lambda cluster: None)
+    assert foreground.run(store.workloads, None).is_whole
+    with ledger.engine.connect() as connection:
+        levels = connection.execute(select(SLA_BREACHES.c.level).where(SLA_BREACHES.c.entity == "raw")).scalars().all()
+    assert sorted(levels) == ["high", "high", "low", "low"]
+    key = dg.AssetCheckKey(dg.AssetKey(["primary", "raw"]), "sla")
+    (told,) = instance.event_log_storage.get_latest_asset_check_execution_by_key([key]).values()
+    assert told.status.value == "FAILED"

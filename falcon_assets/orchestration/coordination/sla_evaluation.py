@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -12,14 +14,16 @@ from falcon_assets.catalog.store import EntityStore
 from falcon_assets.errors import FalconError
 from falcon_assets.ledger import sla_breaches, sla_progress
 from falcon_assets.ledger.locks import lock_in_transaction
+from falcon_assets.ledger.queries import last_collected
 from falcon_assets.ledger.sla_breaches import BreachState, Cleared
 from falcon_assets.ledger.sla_progress import DeadlineKey, Evaluation, JudgedSpan
 from falcon_assets.ledger.status import EntityStatus, Status, statuses
 from falcon_assets.model.feed import Feed
 from falcon_assets.model.process import Process
+from falcon_assets.orchestration.coordination.pushes import not_from_outside
 from falcon_assets.orchestration.platform.open_ledger import Ledger
 from falcon_assets.planning.replication.targets import replicated_timeline
-from falcon_assets.planning.sla.breaches import Scheduled, ToJudge, breaches, to_judge
+from falcon_assets.planning.sla.breaches import Scheduled, ToJudge, breaches, seen_until, to_judge
 from falcon_assets.planning.sla.deadlines import Deadline, feed_deadlines, process_deadlines
 from falcon_assets.planning.time.clock import is_set_back
 from falcon_assets.planning.time.timeline import Timeline, feed_timeline
@@ -27,6 +31,12 @@ from falcon_assets.planning.workloads.process_workload import ProcessWorkload
 
 _BUDGET = 20_000
 """How many instances are judged at once: what is more is left for the next time."""
+
+
+_PAUSE_SECONDS = 120.0
+"""Whoever did not evaluate for so long was off, and collectors were off with it."""
+_CATCH_UP_SECONDS = 300.0
+"""So long collectors have to look once after that; then absent is what they have not found."""
 
 
 @dataclass(frozen=True)
@@ -47,13 +57,23 @@ class SlaOutcome:
 class SlaEvaluation:
     """The SLAs of the entities on a cluster."""
 
-    def __init__(self, store: EntityStore, cluster: str, now: Callable[[], datetime]) -> None:
-        """Finds the deadlines; ``now`` says the time on the falcon clock."""
+    def __init__(
+        self,
+        store: EntityStore,
+        cluster: str,
+        now: Callable[[], datetime],
+        seconds: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """Finds the deadlines; ``now`` says the time on the falcon clock, ``seconds`` how much real time passes."""
         self.problems: dict[tuple[str, str], str] = {}
         """Kind and name of what cannot be evaluated, and why."""
-        self._cluster, self._now = cluster, now
+        self.cluster, self._now, self._seconds = cluster, now, seconds
+        self._began = self._last = -math.inf
         there = [feed for feed in store.feeds.values() if feed.on(cluster) is not None]
         feeds = [feed for feed in there if feed.sla_on(cluster) and not feed.table_on(cluster)]  # no table is collected
+        self._landing = {
+            one.name for one in feeds if not not_from_outside(one, cluster, store.producers(one.name, cluster))
+        }
         workloads = [one for one in store.process_workloads if one.cluster == cluster and one.entity.sla]
         self._entities: list[Feed | Process] = [*feeds, *(one.entity for one in workloads)]
         self.deadlines = (*self._of_feeds(store, feeds), *self._of_processes(workloads))
@@ -66,27 +86,27 @@ class SlaEvaluation:
         """
         ledger.catch_up()
         with ledger.engine.begin() as connection:
-            lock_in_transaction(connection, f"falcon sla {self._cluster}")
+            lock_in_transaction(connection, f"falcon sla {self.cluster}")
             now, event_id = self._now(), sla_progress.folded(connection)
-            last = sla_progress.last_evaluation(connection, self._cluster)
+            last = sla_progress.last_evaluation(connection, self.cluster)
             before = last.at if last else None
             if before is not None and is_set_back(before, now):
-                sla_progress.forget_judged(connection, self._cluster)
+                sla_progress.forget_judged(connection, self.cluster)
                 before = now
             tasks, is_complete = self._tasks(connection, before, now)
             breached = self._judge(connection, tasks, now)
             cleared = self._cleared(connection, last.event_id if last else 0, now)
             sla_breaches.clear_breaches(connection, cleared)
             done = Evaluation(max(before or now, now), event_id)
-            sla_progress.set_evaluated(connection, self._cluster, done)
+            sla_progress.set_evaluated(connection, self.cluster, done)
         self._is_reviewed = True
         return SlaOutcome(breached, len(cleared), is_complete)
 
     def _of_feeds(self, store: EntityStore, feeds: Iterable[Feed]) -> Iterator[Deadline]:
         for feed in feeds:
-            sla = feed.sla_on(self._cluster)
+            sla = feed.sla_on(self.cluster)
             if sla is not None:
-                yield from feed_deadlines(feed.name, self._cluster, sla, _instances(store, feed, self._cluster))
+                yield from feed_deadlines(feed.name, self.cluster, sla, _instances(store, feed, self.cluster))
 
     def _of_processes(self, workloads: Iterable[ProcessWorkload]) -> Iterator[Deadline]:
         for one in workloads:
@@ -101,11 +121,14 @@ class SlaEvaluation:
     ) -> tuple[list[tuple[Deadline, ToJudge]], bool]:
         """What is to be judged now; and whether that is all."""
         status = statuses(connection, self._entities, now)
-        judged, budget = sla_progress.judged(connection, self._cluster), _BUDGET
+        judged, budget = sla_progress.judged(connection, self.cluster), _BUDGET
+        looked, is_starting = last_collected(connection, self.cluster), self._is_starting()
         tasks, moved = [], {}
         for one in self.deadlines:
             scheduled = scheduled_by(status[one.kind, one.entity])
-            task = to_judge(one, scheduled, judged.get(one.key), evaluated, now, budget)
+            is_landing = one.kind == "feed" and one.entity in self._landing
+            seen = seen_until(now, looked.get(one.entity) if is_landing else None, is_starting=is_starting)
+            task = to_judge(one, scheduled, judged.get(one.key), evaluated, now, budget, seen)
             budget -= len(task.indexes)
             if task.judged is not None:
                 moved[one.key] = task.judged
@@ -113,6 +136,14 @@ class SlaEvaluation:
                 tasks.append((one, task))
         sla_progress.set_judged(connection, moved)
         return tasks, budget > 0
+
+    def _is_starting(self) -> bool:
+        """Whether nobody evaluated for a while until a short while ago: the collectors had no time to catch up."""
+        at = self._seconds()
+        if at - self._last > _PAUSE_SECONDS:
+            self._began = at
+        self._last = at
+        return at - self._began < _CATCH_UP_SECONDS
 
     def _judge(self, connection: Connection, tasks: Sequence[tuple[Deadline, ToJudge]], now: datetime) -> int:
         spans = [
@@ -125,7 +156,7 @@ class SlaEvaluation:
 
     def _cleared(self, connection: Connection, event_id: int, now: datetime) -> list[Cleared]:
         cleared = []
-        for breach in sla_breaches.changed_since(connection, self._cluster, event_id):
+        for breach in sla_breaches.changed_since(connection, self.cluster, event_id):
             if breach.met_at is not None:
                 cleared.append(Cleared(breach.key, BreachState.MET, max(breach.met_at, breach.deadline)))
             elif not breach.known.expected:
@@ -138,7 +169,7 @@ class SlaEvaluation:
     def _withdrawn(self, connection: Connection, now: datetime) -> Iterator[Cleared]:
         """The breaches of what is not declared any more."""
         declared: dict[DeadlineKey, Deadline] = {one.key: one for one in self.deadlines}
-        for key, instances in sla_breaches.open_instances(connection, self._cluster).items():
+        for key, instances in sla_breaches.open_instances(connection, self.cluster).items():
             deadline = declared.get(key)
             if key[:2] in self.problems:
                 continue

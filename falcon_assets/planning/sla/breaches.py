@@ -13,6 +13,9 @@ from datetime import datetime, timedelta
 
 from falcon_assets.planning.sla.deadlines import Deadline, SlaLevel, earlier
 
+_NOBODY_LOOKS = timedelta(minutes=5)
+"""When a collector has not looked for so long, what it might have found is not waited for."""
+
 
 @dataclass(frozen=True)
 class Scheduled:
@@ -83,6 +86,19 @@ class ToJudge:
     judged: datetime | None = None
 
 
+def seen_until(now: datetime, looked: datetime | None, *, is_starting: bool) -> datetime:
+    """Until when it is known of a feed what has landed: until somebody looked, as long as somebody still does.
+
+    Args:
+        now: The time.
+        looked: When its collector last went through all that was due; None: never, or it lands in another way.
+        is_starting: Whether everything has just begun, so that the collector may not have looked since it was off.
+    """
+    if looked is None or looked > now or (now - looked > _NOBODY_LOOKS and not is_starting):
+        return now
+    return looked
+
+
 def to_judge(
     deadline: Deadline,
     scheduled: Scheduled,
@@ -90,6 +106,7 @@ def to_judge(
     evaluated: datetime | None,
     now: datetime,
     budget: int,
+    seen: datetime | None = None,
 ) -> ToJudge:
     """Which instances are to be judged.
 
@@ -104,19 +121,22 @@ def to_judge(
         evaluated: When the deadlines of the cluster were evaluated last; None: never.
         now: The time.
         budget: How many instances at most; the others are left for the next time.
+        seen: What :func:`seen_until` says; None: now. What has not come by then may have come since.
     """
+    known = now if seen is None else min(seen, now)
     if scheduled.since is not None:
-        before, since = now, scheduled.since
+        before, since = known, scheduled.since
         if since > now:  # the clock was set back
             since = evaluated or now
     elif scheduled.until is not None and scheduled.until <= now and judged is not None:
-        before, since = scheduled.until, None
+        before, since = min(scheduled.until, known), None
     else:
         return ToJudge()
     end = earlier(before, deadline.limit)
     first = end if since is None else earlier(since, deadline.limit)
     if judged is None:
         start = max(first, earlier(evaluated, deadline.limit)) if evaluated else first
+        end = max(start, end) if known < now else end  # nobody has looked since the start
     else:
         if not deadline.instances(judged, end):
             return ToJudge()

@@ -19,6 +19,7 @@ from falcon_assets.events.event_log import materialization
 from falcon_assets.events.feed_instances import FeedInstanceAvailable
 from falcon_assets.events.process_instances import InstanceChanged
 from falcon_assets.ledger.commands import Command, apply_command
+from falcon_assets.ledger.queries import set_last_collected
 from falcon_assets.ledger.tables import METADATA, SLA_BREACHES
 from falcon_assets.model.instant import parse_instant
 from falcon_assets.orchestration.assets.sla_checks import SlaChecks
@@ -67,8 +68,10 @@ class World:
 
     def anew(self, store: EntityStore | None = None) -> None:
         """As after a load of the code location."""
+        self.seconds = 0.0
         self.evaluations = [
-            SlaEvaluation(store or self.store, name, lambda: self.now) for name in ("primary", "backup")
+            SlaEvaluation(store or self.store, name, lambda: self.now, lambda: self.seconds)
+            for name in ("primary", "backup")
         ]
 
     @property
@@ -80,6 +83,11 @@ class World:
         self.now = moment(time)
         found = [one.evaluate(self.ledger) for one in self.evaluations]
         return found[0]
+
+    def looks(self, time: str) -> None:
+        """The collector has gone through all that was due."""
+        with self.ledger.engine.begin() as connection:
+            set_last_collected(connection, "primary", {"raw": moment(time)})
 
     def lands(self, instance: str, at: str, cluster: str = "primary", looked_before: str | None = None) -> None:
         said = FeedInstanceAvailable(
@@ -165,6 +173,34 @@ def test_each_cluster_has_its_own_validity_and_sla(world: World) -> None:
         "03:00 low 04:00 OPEN",
         "03:00 high 04:00 OPEN",
     ]
+
+
+def test_what_came_while_all_were_off_breaches_nothing_before_the_collector_has_looked(world: World) -> None:
+    world.looks("00:00")
+    world.at("00:30")
+    world.anew()  # everything was off from then on
+    world.at("03:30")
+    assert world.breaches() == []
+    world.lands("00:00", "03:31", looked_before="00:30")
+    world.lands("01:00", "03:31", looked_before="00:30")
+    world.looks("03:31")
+    world.at("03:32")
+    assert world.breaches() == ["02:00 low 03:00 OPEN"]
+
+
+def test_a_collector_that_does_not_look_is_not_waited_for_for_ever(world: World) -> None:
+    world.looks("00:00")
+    world.at("00:30")
+    world.anew()
+    world.at("01:30")
+    assert world.breaches() == []
+    world.seconds += 301
+    world.at("01:40")
+    assert world.breaches() == []  # who evaluates had been off, too
+    for _ in range(4):
+        world.seconds += 100
+        world.at("01:50")
+    assert world.breaches() == ["00:00 low 01:00 OPEN"]
 
 
 def test_what_came_while_nobody_evaluated(world: World) -> None:

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from falcon_assets.model.frequency import Frequency
-from falcon_assets.planning.sla.breaches import Known, Scheduled, announced, breaches, to_judge
+from falcon_assets.planning.sla.breaches import Known, Scheduled, announced, breaches, seen_until, to_judge
 from falcon_assets.planning.sla.deadlines import Deadline, SlaLevel, feed_deadlines, process_deadlines
 from falcon_assets.planning.time.timeline import Timeline
 from tests.builders import make_feed, make_process
@@ -89,7 +89,8 @@ class Oracle:
         if self.since is None:
             return toggled is not None and toggled <= moment
         # Where the clock, set back, passes the time of the schedule again, nobody can tell that from the first time.
-        again = self.clock <= self.since <= until and moment < self.since
+        # Whoever suspends it then does not even leave that time behind.
+        again = toggled is None and self.clock <= self.since <= until and moment < self.since
         return not again and (toggled is None or moment < toggled)
 
     def in_time(self, instance: datetime) -> bool:
@@ -108,12 +109,12 @@ class Evaluator:
     evaluated: datetime | None = None
     found: list[datetime] = field(default_factory=list)
 
-    def evaluate(self, scheduled: Scheduled, now: datetime) -> None:
-        known = {one: Known(came, came) for one, came in self.met.items() if came <= now}
+    def evaluate(self, scheduled: Scheduled, now: datetime, seen: datetime | None = None) -> None:
+        known = {one: Known(came, came) for one, came in self.met.items() if came <= (seen or now)}
         if self.evaluated is not None and self.evaluated - now > TOLERATED:
             self.judged, self.evaluated = None, now
         while True:
-            part = to_judge(self.deadline, scheduled, self.judged, self.evaluated, now, self.budget)
+            part = to_judge(self.deadline, scheduled, self.judged, self.evaluated, now, self.budget, seen)
             self.found += [one.instance for one in breaches(self.deadline, part.indexes, known)]
             self.judged = part.judged or self.judged
             if len(part.indexes) < self.budget:
@@ -167,6 +168,53 @@ def test_breaches_are_those_of_the_oracle(
         oracle.live(now, toggled)
         evaluator.evaluate(scheduled, now)
     assert set(evaluator.found) == oracle.breached
+
+
+@given(
+    instances,
+    st.sampled_from(["minutes(10)", "hours(2)", "days(1)"]),
+    delays,
+    st.lists(st.tuples(st.integers(0, 300), st.integers(0, 600)), min_size=1, max_size=20),
+)
+@examples(200)
+def test_who_looks_rarely_is_believed_once_they_look(
+    instances: Instances, limit: str, delays: list[int | None], ticks: list[tuple[int, int]]
+) -> None:
+    """Each tick knows what had come when somebody looked; at the end the breaches are those of who always looks."""
+    length = Frequency.parse(limit).length
+    met = {
+        one: one + timedelta(minutes=delay)
+        for place, one in enumerate(instances.all())
+        if (delay := delays[place % len(delays)]) is not None
+    }
+    deadline = Deadline("feed", "raw", "primary", SlaLevel.LOW, length, length, instances.timeline)
+    always, rarely = (Evaluator(deadline, met, 3) for _ in range(2))
+    always.evaluate(Scheduled(since=START), START)
+    rarely.evaluate(Scheduled(since=START), START)
+    now = looked = START
+    for pause, ago in [*ticks, (1, 0)]:
+        now += timedelta(minutes=pause)
+        looked = max(looked, now - timedelta(minutes=ago))
+        always.evaluate(Scheduled(since=START), now)
+        rarely.evaluate(Scheduled(since=START), now, looked)
+        assert set(rarely.found) <= set(always.found)
+    assert set(rarely.found) == set(always.found)
+
+
+@pytest.mark.parametrize(
+    ("looked", "is_starting", "until"),
+    [
+        pytest.param(9.99, False, 9.99, id="a moment ago"),
+        pytest.param(None, True, 10, id="it is not looked for"),
+        pytest.param(4, False, 10, id="nobody looks any more"),
+        pytest.param(4, True, 4, id="nobody has looked yet"),
+        pytest.param(11, False, 10, id="the clock was set back"),
+    ],
+)
+def test_what_is_not_there_is_known_until_somebody_looked(
+    looked: float | None, is_starting: bool, until: float
+) -> None:
+    assert seen_until(at(10), None if looked is None else at(looked), is_starting=is_starting) == at(until)
 
 
 HOURLY = Instances("hours(1)", "UTC", 48).timeline
