@@ -32,14 +32,18 @@ class WebserverError(FalconError):
     """Dagster's webserver cannot be asked; the text says why in a few words."""
 
 
-def loaded_code_locations(webserver: str) -> dict[str, str | None]:
+def loaded_code_locations(webserver: str, seconds: float) -> dict[str, str | None]:
     """The code locations with entities, and those that did not load -> what kept them from loading; None: nothing.
+
+    Args:
+        webserver: Its URL.
+        seconds: How long it may take to answer.
 
     Raises:
         WebserverError: the webserver cannot be asked.
     """
     with _asking():
-        return {entry["name"]: _message(entry["locationOrLoadError"] or {}) for entry in _locations(webserver)}
+        return {entry["name"]: _message(entry["locationOrLoadError"] or {}) for entry in _locations(webserver, seconds)}
 
 
 def reload_code_locations(webserver: str | None) -> str:
@@ -74,8 +78,8 @@ def _asking() -> Iterator[None]:
         raise WebserverError(printable(why)) from error
 
 
-def _locations(webserver: str) -> list[dict[str, Any]]:
-    workspace = _ask(webserver, _LOCATIONS, _CONNECT_SECONDS)["workspaceOrError"]
+def _locations(webserver: str, seconds: float = _CONNECT_SECONDS) -> list[dict[str, Any]]:
+    workspace = _ask(webserver, _LOCATIONS, seconds)["workspaceOrError"]
     return [entry for entry in workspace.get("locationEntries", ()) if _is_ours(entry)]
 
 

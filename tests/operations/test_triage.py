@@ -219,7 +219,7 @@ ROWS: dict[str, tuple[dict[str, Any], tuple[Any, ...]]] = {
     ),
     "tried again": (
         {"state": "FAILED", "failures": 1, "reason": "oh", "ended": hour(24) + timedelta(minutes=25)},
-        ("tried_again", None),
+        ("tried_again", RERUN.format("cleanse", "01")),
     ),
     "timed out": ({"state": "TIMED_OUT", "failures": 2}, ("timed_out", RERUN.format("cleanse", "01"))),
     "skipped": ({"state": "SKIPPED"}, ("stopped", RERUN.format("cleanse", "01"))),

@@ -75,15 +75,16 @@ def examine(now: datetime, names: Collection[str] = ()) -> tuple[CheckResult, ..
 
 def _examine(context: CheckContext, names: Collection[str]) -> Iterator[CheckResult]:
     wanted = {name: check for name, check in CHECKS.items() if name in names}
-    # Loading Dagster takes seconds, which are none of a check's.
+    # Loading Dagster and Spark's client takes seconds, which are none of a check's.
     import falcon_assets.operations.doctor.dagster_probe  # noqa: PLC0415
-    import falcon_assets.operations.doctor.database_probe  # noqa: PLC0415, F401
+    import falcon_assets.operations.doctor.database_probe  # noqa: PLC0415
+    import falcon_assets.spark.endpoints.reachable  # noqa: PLC0415, F401
 
     answers = side_by_side(
         {name: partial(_judgements, check, context) for name, check in wanted.items()}, ANSWER_SECONDS
     )
     for name in wanted:
-        late = problem(f"no answer within {ANSWER_SECONDS:.0f} seconds", "look what it waits for: a disk or a server")
+        late = problem(f"no answer within {ANSWER_SECONDS:.0f} s", "look what it waits for: a disk or a server")
         yield from (CheckResult(name, one) for one in answers.get(name, (late,)))
 
 

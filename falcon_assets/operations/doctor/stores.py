@@ -47,7 +47,7 @@ def check_stores(context: CheckContext) -> Iterator[Judgement]:
     stores = used_stores(entities)
     found = side_by_side({one: partial(_probe, one, entities, context) for one in stores}, ANSWER_SECONDS)
     for one in stores:
-        yield found.get(one) or problem(f"{_named(one)} does not answer within {ANSWER_SECONDS:.0f} seconds", _OPTIONS)
+        yield found.get(one) or problem(f"{_named(one)} does not answer within {ANSWER_SECONDS:.0f} s", _OPTIONS)
 
 
 def used_stores(entities: EntityStore) -> list[_Store]:

@@ -8,6 +8,8 @@ from falcon_assets.operations.doctor.context import CheckContext
 from falcon_assets.operations.doctor.judgement import Judgement, ok, problem, warning
 from falcon_assets.operations.reload import WebserverError, loaded_code_locations
 
+ANSWER_SECONDS = 8.0
+
 
 def check_webserver(context: CheckContext) -> Iterator[Judgement]:
     """Whether it answers, and has loaded the code locations with entities."""
@@ -16,7 +18,7 @@ def check_webserver(context: CheckContext) -> Iterator[Judgement]:
         yield ok("not asked: FALCON_WEBSERVER_URL is empty")
         return
     try:
-        found = loaded_code_locations(url)
+        found = loaded_code_locations(url, ANSWER_SECONDS)
     except WebserverError as error:
         yield warning(
             f"{url} does not answer ({error}): changed definitions are not taken up by themselves",

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+import socket
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
+from types import ModuleType
 
 import dagster as dg
 import pytest
@@ -14,6 +16,7 @@ import sqlalchemy
 from dagster._core.remote_origin import GrpcServerCodeLocationOrigin, RemoteJobOrigin, RemoteRepositoryOrigin
 
 from falcon_assets.ledger.upgrade import newest_revision
+from falcon_assets.operations.doctor import examination, stores
 from falcon_assets.orchestration.mapping import run_tags
 from falcon_assets.orchestration.platform.embedded_server import EmbeddedServer
 from falcon_assets.orchestration.platform.instance_storage import FalconStorage
@@ -284,6 +287,23 @@ def test_everything_dead_at_once_is_said_in_bounded_time(restored: Installed) ->
     }
     assert PASSWORD not in str(found)
     assert SECRET not in str(found)
+
+
+@pytest.mark.parametrize(
+    ("check", "module", "text"),
+    [
+        ("stores", stores, "cluster 'lake': its write endpoint does not answer within 1 s"),
+        ("database", examination, "no answer within 1 s"),
+    ],
+)
+def test_what_never_answers_is_not_waited_for(restored: Installed, check: str, module: ModuleType, text: str) -> None:
+    restored.monkeypatch.setattr(module, "ANSWER_SECONDS", 1.0)
+    with socket.create_server(("127.0.0.1", 0)) as silent:  # it accepts, and says nothing
+        port = silent.getsockname()[1]
+        restored.lake(f"http://127.0.0.1:{port}")
+        restored.set(**ENVIRON, FALCON_DATABASE_URL=f"postgresql://falcon:{PASSWORD}@127.0.0.1:{port}/a")
+        ((_, status, said, _),) = restored.ill(check)
+    assert (status, said) == ("problem", text)
 
 
 @pytest.fixture(scope="module")
