@@ -28,6 +28,7 @@ from falcon_assets.model.expression import InstanceExpression
 from falcon_assets.model.feed import Feed, Locations, Table
 from falcon_assets.model.frequency import Frequency, Step
 from falcon_assets.model.instant import Instant
+from falcon_assets.model.notification import Notification, Told, UrlVariable
 from falcon_assets.model.path_rules import LegalFolder, LegalPath
 from falcon_assets.model.path_template import PathTemplate
 from falcon_assets.model.process import Process
@@ -40,6 +41,7 @@ TABLES: dict[str, type[BaseModel]] = {
     "process": Process,
     "validity": Validity,
     "acl": Acl,
+    "notification": Notification,
     "locations": Locations,
     "table": Table,
 }
@@ -58,6 +60,7 @@ _DRAWING = """
 _LINKS: dict[Any, str] = {
     Validity: "[validity](#validity)",
     Acl: "[acl](#acl)",
+    Notification: "[notification](#notification)",
     Locations: "[locations](#locations)",
     Table: "[table](#table)",
     **dict.fromkeys(ENGINES, "[workflow](#workflow)"),
@@ -77,6 +80,8 @@ _WORDS: dict[Any, str] = {
     LegalFolder: "path",
     StorageOption: "option",
     EnvironmentValue: "`{env: NAME}`",
+    UrlVariable: "`{env: NAME}`",
+    Told: "event",
     datetime: "instant",
     str: "text",
     bool: "`true` `false`",

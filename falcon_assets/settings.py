@@ -11,6 +11,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 
 from falcon_assets.errors import ExpressionError, SettingsError
+from falcon_assets.model.notification import USUAL, Notification, Receiver, Told, UrlVariable
 from falcon_assets.planning.time.clock import Clock
 from falcon_assets.shared_clock import home_clock, shared_start
 
@@ -43,6 +44,8 @@ class Settings:
         superusers: FALCON_SUPERUSERS: users who may change and read every entity, whatever its ``acl`` says.
         proxy_users: FALCON_PROXY_USERS: users of the operating system whose processes may act for others, whom they
             name.
+        notification: FALCON_NOTIFICATION_TO and FALCON_NOTIFICATION_ON: who is told what, where an entity does not say
+            it; None: nobody.
         environ: The environment itself, for values that definitions name (``{env: NAME}``); never printed.
     """
 
@@ -56,6 +59,7 @@ class Settings:
     user: str
     superusers: frozenset[str]
     proxy_users: frozenset[str]
+    notification: Notification | None
     environ: Mapping[str, str] = field(repr=False)
 
     def now(self) -> datetime:
@@ -67,9 +71,9 @@ def load_settings(environ: Mapping[str, str] | None = None) -> Settings:
     """Reads the settings, from the process's environment unless another is given.
 
     Raises:
-        SettingsError: FALCON_HOME, FALCON_CLOCK, FALCON_DATABASE_URL, FALCON_ENTITY_DEFS_READONLY or
-            FALCON_WEBSERVER_URL is malformed, or the start of a running clock
-            cannot be kept in FALCON_HOME; the text names the variable.
+        SettingsError: FALCON_HOME, FALCON_CLOCK, FALCON_DATABASE_URL, FALCON_ENTITY_DEFS_READONLY,
+            FALCON_NOTIFICATION_TO, FALCON_NOTIFICATION_ON or FALCON_WEBSERVER_URL is malformed, or the start of a
+            running clock cannot be kept in FALCON_HOME; the text names the variable.
     """
     env = os.environ if environ is None else environ
     home = _home(env.get("FALCON_HOME") or ".falcon")
@@ -84,6 +88,7 @@ def load_settings(environ: Mapping[str, str] | None = None) -> Settings:
         user=_os_user(),
         superusers=_names(env.get("FALCON_SUPERUSERS")),
         proxy_users=_names(env.get("FALCON_PROXY_USERS")),
+        notification=_notification(env.get("FALCON_NOTIFICATION_TO"), env.get("FALCON_NOTIFICATION_ON")),
         environ=env,
     )
 
@@ -105,7 +110,29 @@ def _os_user() -> str:
 
 
 def _names(text: str | None) -> frozenset[str]:
-    return frozenset(name for part in (text or "").split(",") if (name := part.strip()))
+    return frozenset(_listed(text))
+
+
+def _listed(text: str | None) -> list[str]:
+    return [name for part in (text or "").split(",") if (name := part.strip())]
+
+
+def _notification(receivers: str | None, events: str | None) -> Notification | None:
+    """Variables that hold URLs of receivers, and what these are told."""
+    names, told = _listed(receivers), _listed(events)
+    for word in told:
+        if word not in Told.__members__:
+            raise SettingsError(
+                f"FALCON_NOTIFICATION_ON: there is no event {word!r}; there is: {', '.join(Told.__members__)}"
+            )
+    for name in names:
+        if not (name.isidentifier() and name.isascii()):
+            message = "name environment variables that hold the URLs of receivers, with commas between them"
+            raise SettingsError(f"FALCON_NOTIFICATION_TO: {message}")
+    if not names:
+        return None
+    to = tuple(Receiver(url=UrlVariable(env=name)) for name in names)
+    return Notification(on=tuple(map(Told, told)) or USUAL, to=to)
 
 
 def _clock(text: str | None, home: Path, database: str) -> Clock:

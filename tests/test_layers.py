@@ -61,8 +61,19 @@ PARTS = {
         "retention",
         "sla",
         "lineage",
+        "notification",
     ],
-    "orchestration": ["dagster_internals", "mapping", "platform", "runs", "assets", "coordination", "retention", ""],
+    "orchestration": [
+        "dagster_internals",
+        "mapping",
+        "platform",
+        "runs",
+        "assets",
+        "coordination",
+        "notification",
+        "retention",
+        "",
+    ],
 }
 """The parts of the large rooms, lowest first; "" are the modules that are in no part."""
 BANNED = {

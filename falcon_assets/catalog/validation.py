@@ -12,7 +12,7 @@ from yaml.nodes import MappingNode, Node, ScalarNode
 
 from falcon_assets.catalog.legal_keys import legal_keys
 from falcon_assets.catalog.yaml_files.documents import MOST_PROBLEMS, Document, KeyPath, more_problems
-from falcon_assets.catalog.yaml_files.secrets import SECRET_KEY
+from falcon_assets.catalog.yaml_files.secrets import NOTIFICATION_KEY, SECRET_KEY
 from falcon_assets.catalog.yaml_files.yaml_nodes import NULL, STR
 from falcon_assets.errors import Problem
 from falcon_assets.model.expression import nearest
@@ -31,6 +31,12 @@ SECRET_RULES = {
     True: "must be {env: NAME}, a text, a whole number, or true or false",
 }
 """What may stand at and below ``storage_options``, said without the value."""
+_RECEIVER_RULES = {
+    1: "must be a mapping (key: value)",
+    2: "must be a list of {url: {env: NAME}}",
+    3: "must be {url: {env: NAME}}: the URL says who may write there, so it stands in the environment only",
+}
+"""What may stand at and below ``notification``, said without the value."""
 
 
 def validation_problems(document: Document, model: type[BaseModel], error: ValidationError) -> Iterator[Problem]:
@@ -48,11 +54,11 @@ def validation_problems(document: Document, model: type[BaseModel], error: Valid
     secrets: set[KeyPath] = set()
     for detail in details:
         path = _key_path(document, detail)
-        depth = _secret_depth(path)
-        if depth:
-            if path[: depth + 1] not in secrets:
-                secrets.add(path[: depth + 1])
-                yield document.problem(path[: depth + 1], SECRET_RULES[len(path) > depth])
+        secret, rule = _secret_rule(path, detail["type"])
+        if rule:
+            if secret not in secrets:
+                secrets.add(secret)
+                yield document.problem(secret, rule)
         elif detail["type"] == "extra_forbidden":
             keys = legal_keys(model, detail["loc"][:-1])
             yield document.problem(path, unknown_word("key", str(path[-1]), keys), at_key=True)
@@ -67,12 +73,27 @@ def validation_problems(document: Document, model: type[BaseModel], error: Valid
             yield document.problem(path, message, at_key=detail["loc"][-1] == "[key]")
 
 
+def _secret_rule(path: KeyPath, kind: str) -> tuple[KeyPath, str]:
+    """The key of a secret on the way, and what may stand there; "" where none is."""
+    depth = _secret_depth(path)
+    if depth:
+        return path[: depth + 1], SECRET_RULES[len(path) > depth]
+    return path[:3], _RECEIVER_RULES[min(len(path), 3)] if _is_receiver(path, kind) else ""
+
+
 def _secret_depth(path: KeyPath) -> int:
     """How many keys lead to storage options, of a cluster or of locations; 0 where none are on the way."""
     for depth, key in enumerate(path, start=1):
         if key == SECRET_KEY and (depth == 1 or path[depth - 2] == "locations"):
             return depth
     return 0
+
+
+def _is_receiver(path: KeyPath, kind: str) -> bool:
+    """Whether the value there may be the URL of a receiver."""
+    if not path or path[0] != NOTIFICATION_KEY or path[1:2] == ("on",):
+        return False
+    return len(path) > 2 or kind not in ("missing", "extra_forbidden", "too_short")
 
 
 def unknown_word(what: str, word: str, legal: tuple[str, ...]) -> str:
@@ -142,6 +163,7 @@ _WANTED = {
 }
 _NOT_LEGAL: dict[str, Callable[[str, KeyPath, dict[str, object]], str]] = {
     "literal_error": lambda text, _, context: _not_legal("", text, _quoted(str(context["expected"]))),
+    "enum": lambda text, _, context: _not_legal("", text, _quoted(str(context["expected"]))),
     "string_pattern_mismatch": lambda text, path, _: (
         f"{shorten(text)!r} is not legal: write {_PATTERN_RULES.get(str(path[-1]), _NAME_RULE)}"
     ),

@@ -22,6 +22,7 @@ COMMANDS = {
     "entity": "List and manage clusters, feeds and processes.",
     "instance": "See the instances of processes, replications and feeds; rerun, kill, suspend and resume them.",
     "sla": "List the instances that breach their SLA, and those that soon will.",
+    "notification": "List what receivers are told of instances; send them a test.",
     "retention": "Show what would go from the clusters, what stays and why.",
     "ledger": "Show how far the ledger is; make it anew.",
     "admin": "Show who did what, what is installed, and whether it works.",

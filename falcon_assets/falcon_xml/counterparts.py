@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from falcon_assets.falcon_xml.notifications import notification
 from falcon_assets.falcon_xml.rules import Rule
 from falcon_assets.falcon_xml.values import (
     attempts,
@@ -30,7 +31,6 @@ from falcon_assets.falcon_xml.workflows import late_workflow, spark_properties, 
 
 _VERSION = "versions of definitions are kept by the history of their files: nothing to do"
 _QUEUE = "work on Spark has no queues of its own: set the properties of the cluster"
-_NOTIFICATION = "nobody is written to from here: let a Dagster sensor on failed runs do it"
 _NO_DATASOURCE = "data bases are not read or written by feeds: let a process do it, or what lands the feed"
 _INTERFACE_VERSION = "what speaks to it knows its version: nothing to do"
 
@@ -124,7 +124,7 @@ FEED = (
     *ACL,
     Rule("properties", "properties", properties),
     Rule("schema", advice="write the columns as Spark DDL in schema, and how files are written in format"),
-    Rule("notification", advice=_NOTIFICATION),
+    Rule("notification", "notification", notification),
     Rule("@version", advice=_VERSION),
 )
 
@@ -173,7 +173,7 @@ PROCESS = (
     Rule("properties", "properties", properties),
     Rule("spark-attributes/spark-opts", "properties", spark_properties),
     *ACL,
-    Rule("notification", advice=_NOTIFICATION),
+    Rule("notification", "notification", notification),
     Rule("@version", advice=_VERSION),
 )
 

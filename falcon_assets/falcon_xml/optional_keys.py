@@ -11,7 +11,7 @@ _OPTIONAL = (
     r"(description|colo)",
     r"(acl)\b.*",
     r"(sla|timeout|lifecycle|late_process|retry)\b.*",
-    r"(groups|pipelines)\b.*",
+    r"(groups|pipelines|notification)\b.*",
     r"(clusters)\[(\d+)\]\.(sla|lifecycle|delay)\b.*",
     r"(locations)\.(stats|meta)",
     r"(clusters)\[(\d+)\]\.(locations)\.(stats|meta)",

@@ -14,6 +14,7 @@ from falcon_assets.events.process_instances import CameTooLate, InstanceChanged
 from falcon_assets.events.pushes import PartitionPushed, PushRefused
 from falcon_assets.events.runs import RunEnded, RunQueued
 from falcon_assets.ledger.locks import LEDGER_LOCK, lock_in_transaction
+from falcon_assets.ledger.notification_events import note
 from falcon_assets.ledger.reduce import Consumed, FeedInstanceRow, FeedKey, First, ProcessKey, PushKey, Rows
 from falcon_assets.ledger.staleness import mark_stale
 from falcon_assets.ledger.stored_versions import load_versions, store_versions
@@ -51,15 +52,16 @@ def rebuild(engine: Engine, history: History) -> int:
     count = 0
     with engine.begin() as connection:
         lock_in_transaction(connection, LEDGER_LOCK)
+        folded = connection.execute(select(FOLD.c.event_id)).scalar() or 0
         for table in PROJECTION:
             connection.execute(delete(table))
-        while (facts := _fold_next(connection, history)) is not None:
+        while (facts := _fold_next(connection, history, folded)) is not None:
             count += facts
     return count
 
 
-def _fold_next(connection: Connection, history: History) -> int | None:
-    """Folds the next events; None where there are none."""
+def _fold_next(connection: Connection, history: History, folded: int = 0) -> int | None:
+    """Folds the next events; None where there are none. What was ``folded`` before is told to nobody again."""
     after = connection.execute(select(FOLD.c.event_id)).scalar() or 0
     facts, last = history(connection, after, _CHUNK)
     if last is None:
@@ -70,6 +72,7 @@ def _fold_next(connection: Connection, history: History) -> int | None:
         rows.apply(facts)
         _store(connection, rows)
         add_totals(connection, changes(before, rows))
+        note(connection, [one for one in rows.happened if (one.event_id or 0) > folded])
     upsert(connection, FOLD, [{"only": True, "event_id": last}])
     return len(facts)
 

@@ -15,7 +15,9 @@ from falcon_assets.events.process_instances import CameTooLate, InstanceChanged
 from falcon_assets.events.pushes import PartitionPushed, PushRefused
 from falcon_assets.events.runs import RunEnded, RunEnding, RunQueued
 from falcon_assets.ledger.version_rows import VersionRows
+from falcon_assets.model.notification import Told
 from falcon_assets.planning.instances.instance_record import FeedState, InstanceRecord, InstanceState
+from falcon_assets.planning.notification.events import Happening
 
 FeedKey: TypeAlias = tuple[str, str, datetime]
 """Cluster, feed, instance."""
@@ -29,6 +31,11 @@ COPIED_BYTES, EVICTED_BYTES = "copied_bytes", "evicted_bytes"
 
 _FAILING = (InstanceState.FAILED, InstanceState.TIMED_OUT)
 _OVER = (InstanceState.SUCCEEDED, InstanceState.SKIPPED, InstanceState.KILLED)
+_TOLD = {
+    InstanceState.FAILED: Told.FAILED,
+    InstanceState.TIMED_OUT: Told.TIMED_OUT,
+    InstanceState.SUCCEEDED: Told.SUCCEEDED,
+}
 _STOPPED = (InstanceState.KILLED, InstanceState.SUSPENDED, InstanceState.WAITING)
 
 
@@ -92,6 +99,7 @@ class Rows:
         pushed: The event that pushed a partition last; None: it has its answer.
         versions: Versions of feed instances, and what they were made from.
         moved: How many bytes were copied and evicted in these facts.
+        happened: What became of instances, and may be told.
     """
 
     feeds: dict[FeedKey, FeedInstanceRow] = field(default_factory=dict)
@@ -103,6 +111,7 @@ class Rows:
     pushed: dict[PushKey, int | None] = field(default_factory=dict)
     versions: VersionRows = field(default_factory=VersionRows)
     moved: Counter[TotalKey] = field(default_factory=Counter)
+    happened: list[Happening] = field(default_factory=list)
 
     def apply(self, facts: Iterable[Logged]) -> None:
         """Changes the rows by the facts, which come in the order of history."""
@@ -192,6 +201,8 @@ class Rows:
             evicted_bytes=fact.bytes,
             event_id=event_id,
         )
+        gone = (Told.EVICTED, "feed", fact.feed, fact.cluster, fact.instance, fact.at)
+        self.happened.append(Happening(*gone, str(event_id), fact.reason, event_id=event_id))
 
     def _changed(self, fact: InstanceChanged, event_id: int, run_id: str | None) -> None:
         key = (fact.process, fact.cluster, fact.nominal)
@@ -263,6 +274,10 @@ class Rows:
                 self._put(key, _over(row, fact), event_id)
 
     def _put(self, key: ProcessKey, row: InstanceRecord, event_id: int) -> None:
+        before, told = self.processes.get(key), _TOLD.get(row.state)
+        if told and row.ended and (before is None or (before.state, before.failures) != (row.state, row.failures)):
+            what = (told, "process", *key, row.ended, str(event_id), row.reason)
+            self.happened.append(Happening(*what, row.attempt, row.failures, event_id))
         self.processes[key] = row
         self.events[key] = event_id
 

@@ -9,6 +9,7 @@ from pydantic import AfterValidator, Field, StrictBool, StringConstraints, model
 from falcon_assets.model.base import Declaration, EntityName, NonEmpty
 from falcon_assets.model.cluster import StorageOption
 from falcon_assets.model.frequency import Frequency, Step
+from falcon_assets.model.notification import Notification
 from falcon_assets.model.path_rules import LegalFileName
 from falcon_assets.model.path_template import PathTemplate
 from falcon_assets.model.shared import Acl, Properties, Tags, TimeZoneName, Validity
@@ -171,6 +172,8 @@ class Feed(Declaration):
     """When retention runs; omitted: as its limits ask for."""
     clusters: Annotated[tuple[FeedCluster, ...], Field(min_length=1)]
     """The clusters that the feed is on, one at least."""
+    notification: Notification | None = None
+    """Who is told what becomes of its instances; omitted: as ``FALCON_NOTIFICATION_TO`` says."""
     acl: Acl | None = None
     """Who owns the feed and its data."""
     properties: Properties = Field(default_factory=dict)

@@ -10,6 +10,7 @@ from falcon_assets.model.base import Declaration, EntityName, NonEmpty
 from falcon_assets.model.expression import InstanceExpression
 from falcon_assets.model.expression_functions import Kind
 from falcon_assets.model.frequency import Frequency, Step, TimeUnit
+from falcon_assets.model.notification import Notification
 from falcon_assets.model.shared import Acl, Properties, Tags, TimeZoneName, Validity
 from falcon_assets.model.workflow import Workflow, engines
 
@@ -168,6 +169,8 @@ class Process(Declaration):
     """What happens when an input changed after it was consumed; omitted: nothing."""
     properties: Properties = Field(default_factory=dict)
     """Variables of the workflow, and ``spark.*`` settings of its session or program; values may hold ``${...}``."""
+    notification: Notification | None = None
+    """Who is told what becomes of its instances; omitted: as ``FALCON_NOTIFICATION_TO`` says."""
     acl: Acl | None = None
     """Who owns the process and what it writes; ``user()`` says the owner."""
     schedule: StrictBool = False

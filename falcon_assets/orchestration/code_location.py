@@ -15,6 +15,7 @@ from falcon_assets.orchestration.assets.sla_checks import SlaChecks
 from falcon_assets.orchestration.coordination.sensors import sensors
 from falcon_assets.orchestration.mapping import asset_keys as names
 from falcon_assets.orchestration.mapping.asset_partitions import AssetPartitions
+from falcon_assets.orchestration.notification.sensor import notification_sensors
 from falcon_assets.orchestration.platform.setup_fingerprint import SETUP, setup_fingerprint
 from falcon_assets.orchestration.retention.schedules import retention_definitions
 from falcon_assets.orchestration.runs.definition_recording import DefinitionRecording
@@ -55,7 +56,11 @@ def definitions_of(store: EntityStore, settings: Settings, copying: Copying = _t
         asset_checks=list(SlaChecks(store, settings).definitions()),
         jobs=[*jobs.values(), *retention.jobs],
         schedules=retention.schedules,
-        sensors=[*sensors(store, settings, jobs, recording), *retention.sensors],
+        sensors=[
+            *sensors(store, settings, jobs, recording),
+            *notification_sensors(store, settings),
+            *retention.sensors,
+        ],
         resources=spark_resources(store.clusters.values(), settings.home, settings.environ),
         metadata={SETUP: setup_fingerprint(settings)},
     )

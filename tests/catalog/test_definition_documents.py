@@ -199,12 +199,21 @@ SECRETS = {
     "undefined_alias": "storage_options: {key: *hunter2}",
     "several_lines": "storage_options:\n  key: [\n    hunter2,\n    x]",
     "merged": "<<: {storage_options: {key: [hunter2]}, colour: red}",
+    "url_of_a_receiver": "notification: {to: [{url: slack://hunter2}]}",
+    "receiver": "notification: {to: [slack://hunter2]}",
+    "receivers": "notification: {to: slack://hunter2}",
+    "notification": "notification: slack://hunter2",
+    "url_for_a_name": "notification: {to: [{url: {env: slack://hunter2}}]}",
+    "misspelt_notification": "notifications: {to: [{url: slack://hunter2}]}",
+    "misspelt_receivers": "notification: {too: [{url: slack://hunter2}]}",
+    "syntax_error_of_a_receiver": "notification: {to: [{url: slack://hunter2",
 }
 
 
 @pytest.mark.parametrize("text", SECRETS.values(), ids=SECRETS)
-def test_storage_options_are_never_shown(tmp_path: Path, text: str) -> None:
-    text = text.removeprefix("{}\n") if text.startswith("{}") else f"kind: cluster\nname: x\n{text}\n"
+def test_secrets_are_never_shown(tmp_path: Path, text: str) -> None:
+    kind = "feed" if "slack" in text else "cluster"
+    text = text.removeprefix("{}\n") if text.startswith("{}") else f"kind: {kind}\nname: x\n{text}\n"
     with pytest.raises(InvalidDefinitionsError) as caught:
         load(tmp_path, {"a.yaml": text})
     assert "hunter2" not in str(caught.value)

@@ -273,6 +273,25 @@ CASES = {
         "storage_options:\n  key: {environment: KEY}\n  client_kwargs: {endpoint_url: {env: URL}}",
         ["clusters.yaml:4: storage_options.key: must be {env: NAME}, a text, a whole number, or true or false"],
     ),
+    "notification": (
+        "feeds.yaml",
+        "partitions: [carrier]",
+        "notification:\n  on: [FAILD]\n  to: []",
+        [
+            "feeds.yaml:5: notification.on[0]: 'FAILD' is not legal (did you mean 'FAILED'?); legal: FAILED, "
+            "TIMED_OUT, SLA, LATE, EVICTED, SUCCEEDED",
+            "feeds.yaml:6: notification.to: must not be empty",
+        ],
+    ),
+    "url_of_a_receiver": (
+        "processes.yaml",
+        "late_process: {policy: final, inputs: [{input: flights}]}",
+        "notification:\n  to: [{url: 'json://x'}, {url: {env: HOOK}}]",
+        [
+            "processes.yaml:13: notification.to[0]: must be {url: {env: NAME}}: the URL says who may write there, so "
+            "it stands in the environment only"
+        ],
+    ),
     "unclosed_hole_in_a_path": (
         "feeds.yaml",
         "data: /raw/${YEAR}/${MONTH}/${DAY}/${HOUR}",

@@ -21,6 +21,7 @@ SECRETS = {
     "next line before it": "# a\x85# b\nstorage_options: {key: hushed}\n",
     "line separator before it": "# a\u2028# b\nstorage_options: {key: hushed}\n",
     "beyond the basic plane": '"\U0001f600": x\nstorage_options: {"\U0001f600": hushed}\n',
+    "of a receiver": "notification: {on: [FAILED], to: [{url: hushed}]}\n",
     "directives are missing": "storage_options: {key: !y!str hushed}\n",
 }
 
@@ -38,6 +39,7 @@ def test_a_secret_is_shown_in_no_layout_and_known_to_be_hidden(text: str) -> Non
     [
         "storage_options: {key: {env: AWS_KEY}, other: }\n",
         "storage_options: {}\r\nname: x\r\n",
+        "notification: {on: [FAILED], to: [{url: {env: HOOK}}]}\n",
         "name: '***'\ndescription: nothing to hide\n",
     ],
 )

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import click
 import pytest
-import yaml
 
+from falcon_assets.catalog.yaml_files.yaml_nodes import compose_documents
+from falcon_assets.catalog.yaml_files.yaml_values import PlainValues
 from falcon_assets.cli.main import falcon
 from tests.builders import make_cluster, make_feed, make_process
 from tests.docs import test_pages, test_recipes, test_tutorial
@@ -42,7 +43,8 @@ def test_every_executable_block_is_executed() -> None:
 
 @pytest.mark.parametrize("block", PARTS, ids=lambda block: block.page)
 def test_a_part_of_an_entity_is_legal_in_one(block: Block) -> None:
-    MAKE[block.title](**yaml.safe_load(block.text))
+    (root,) = compose_documents(block.text)  # to which `on` is a word
+    MAKE[block.title](**PlainValues().convert(root))
 
 
 @pytest.mark.parametrize("line", [line for line in SHOWN if re.search(r"(^|\s)(falcon|make|python) ", line)])

@@ -75,6 +75,7 @@ def test_a_feed() -> None:
                 "locations": {"data": "/east/clicks/${YEAR}/${MONTH}/${DAY}/${HOUR}"},
             }
         ],
+        "notification": {"on": ["FAILED", "TIMED_OUT", "SUCCEEDED"], "to": [{"url": {"env": "MAIL_A_EXAMPLE_COM"}}]},
         "acl": {"owner": "etl", "group": "users", "permission": "*"},
         "properties": {"kept": "a b: c"},
     }
@@ -112,6 +113,7 @@ def test_a_process() -> None:
             "inputs": [{"input": "clicks", "workflow": {"engine": "pyspark", "path": "workflows/join-late-clicks.py"}}],
         },
         "properties": {"least": "15", "root": "${nameNode}/apps"},
+        "notification": {"on": ["FAILED", "TIMED_OUT", "SUCCEEDED"], "to": [{"url": {"env": "MAIL_A_EXAMPLE_COM"}}]},
         "acl": {"owner": "etl", "group": "users", "permission": "*"},
     }
 
@@ -359,3 +361,19 @@ def test_comments_and_more_at_an_old_validity() -> None:
     more = changed(IVORY, validity, validity.replace("/>", "><!-- odd --><more/></validity>"))
     assert told(more, "process/validity")[0][1].endswith("(with @start, @end, @timezone, more)")
     assert "# odd" in imported(more).text().text
+
+
+def test_mail_goes_to_variables_that_a_warning_tells_to_set() -> None:
+    text = FEED.replace('to="a@example.com"', 'to="a@example.com, B.c@example.com"')
+    assert data(text)["notification"]["to"] == [
+        {"url": {"env": "MAIL_A_EXAMPLE_COM"}},
+        {"url": {"env": "MAIL_B_C_EXAMPLE_COM"}},
+    ]
+    assert [message for _, message in told(text, "feed/notification/@to")] == [
+        f"set the environment variable {name} for the daemon: mailtos://USER:PASSWORD@SMTP_SERVER?to={address}"
+        for name, address in (("MAIL_A_EXAMPLE_COM", "a@example.com"), ("MAIL_B_C_EXAMPLE_COM", "B.c@example.com"))
+    ]
+    for nobody in ('type="email" to=" "', 'type="pager" to="a@example.com"', 'type="email"'):
+        text = FEED.replace('type="email" level="attempt" to="a@example.com"', nobody)
+        assert "notification" not in data(text)
+        assert len(told(text, "feed/notification")) == 1

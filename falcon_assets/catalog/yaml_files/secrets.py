@@ -1,4 +1,4 @@
-"""Values below ``storage_options`` are never shown, not even as part of a source line."""
+"""Values below ``storage_options`` and receivers of notifications are never shown, not even in a source line."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ from difflib import get_close_matches
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 SECRET_KEY = "storage_options"  # noqa: S105 - the name of a key, not a secret
-_LOOKS_LIKE_IT = re.compile(r"storage.?option", re.IGNORECASE)
+NOTIFICATION_KEY = "notification"
+_EVENTS_KEY = "on"
+_LOOKS_LIKE_IT = re.compile(r"storage.?option|notif", re.IGNORECASE)
 
 
 def is_secret_key(key: str) -> bool:
@@ -39,10 +41,21 @@ def secret_values(root: Node, *, names: bool = True) -> Iterator[ScalarNode]:
     for node in _nodes(root):
         if isinstance(node, MappingNode):
             for key, value in node.value:
-                if isinstance(key, ScalarNode) and is_secret_key(key.value):
-                    found = [leaf for leaf in _nodes(value) if isinstance(leaf, ScalarNode)]
-                    shown = set() if names else {id(name) for name in _variables(value)}
+                for secret in _secret_nodes(key, value):
+                    found = [leaf for leaf in _nodes(secret) if isinstance(leaf, ScalarNode)]
+                    shown = set() if names else {id(name) for name in _variables(secret)}
                     yield from (leaf for leaf in found if id(leaf) not in shown)
+
+
+def _secret_nodes(key: Node, value: Node) -> Iterator[Node]:
+    """The values below a key in which everything is secret."""
+    if isinstance(key, ScalarNode) and is_secret_key(key.value):
+        yield value
+    elif isinstance(key, ScalarNode) and get_close_matches(key.value.lower(), [NOTIFICATION_KEY], cutoff=0.6):
+        if isinstance(value, MappingNode):  # which events are told is none
+            yield from (inner for name, inner in value.value if name.value != _EVENTS_KEY)
+        else:
+            yield value
 
 
 def _variables(root: Node) -> Iterator[Node]:

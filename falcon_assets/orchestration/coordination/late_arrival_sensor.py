@@ -16,9 +16,11 @@ from falcon_assets.events.event_log import observation
 from falcon_assets.events.process_instances import CameTooLate
 from falcon_assets.ledger import late_data, reruns
 from falcon_assets.ledger.locks import lock_in_transaction
+from falcon_assets.ledger.notification_events import note
 from falcon_assets.ledger.reduce import ProcessKey
 from falcon_assets.ledger.status import Status, statuses
 from falcon_assets.model.instant import format_instant
+from falcon_assets.model.notification import Told
 from falcon_assets.orchestration.coordination.coordinator import pipelines
 from falcon_assets.orchestration.coordination.late_inputs import late_inputs
 from falcon_assets.orchestration.mapping import asset_keys as names
@@ -26,6 +28,7 @@ from falcon_assets.orchestration.mapping.partitions import key_of
 from falcon_assets.orchestration.platform.open_ledger import Ledger, open_ledger
 from falcon_assets.planning.instances.dagster_names import op_name
 from falcon_assets.planning.instances.instance_record import LATE, LateChange, RerunRequest
+from falcon_assets.planning.notification.events import Happening
 from falcon_assets.planning.rules.lateness import judge, too_late_text
 from falcon_assets.planning.workloads.workload import Workload
 from falcon_assets.settings import Settings
@@ -86,6 +89,7 @@ class LateArrivalHandler:
     def _decide(self, ledger: Ledger, cut_offs: Mapping[tuple[str, str, str], timedelta]) -> LateOutlook:
         now = self.clock()
         asked: dict[ProcessKey, RerunRequest] = {}
+        new: set[ProcessKey] = set()
         too_late: list[tuple[ProcessKey, LateChange, timedelta]] = []
         waiting: dict[ProcessKey, str] = {}
         due: list[datetime] = []
@@ -107,11 +111,14 @@ class LateArrivalHandler:
                     request = _request(found, verdict.rerun, now)
                     if request != found.request:
                         asked[key] = request
+                    if found.request is None or found.request.attempt != request.attempt:
+                        new.add(key)
                 elif verdict.due_at is not None:
                     waiting[key] = f"is run again at {format_instant(verdict.due_at)}: {_named(found)} changed"
                     due.append(verdict.due_at)
                 too_late += ((key, change, after) for change, after in verdict.too_late)
             reruns.request(connection, asked)
+            note(connection, [_told(key, request) for key, request in asked.items() if key in new])
         said = tuple(self._say(ledger.instance, *one, now) for one in _once_each(too_late)[:_SAID_AT_ONCE])
         requested = {key: request.changes for key, request in asked.items()}
         return LateOutlook(requested, said, waiting, min(due, default=None))
@@ -151,6 +158,13 @@ def _request(found: late_data.Changed, changes: tuple[LateChange, ...], now: dat
     if before is not None and before.attempt == record.attempt:
         return replace(before, changes=changes)
     return RerunRequest(LATE, record.attempt, record.failures, now, changes)
+
+
+def _told(key: ProcessKey, request: RerunRequest) -> Happening:
+    """What receivers of notifications are told of a new request."""
+    changed = ", ".join(f"{one.feed} {format_instant(one.instance)}" for one in request.changes[:_SHOWN])
+    reason = f"runs again: {changed} changed"
+    return Happening(Told.LATE, "process", *key, request.requested_at, str(request.attempt), reason)
 
 
 def _named(found: late_data.Changed) -> str:

@@ -22,6 +22,12 @@ def settled(record: InstanceRecord, retry: Retry) -> bool:
     return record.state in (InstanceState.SUCCEEDED, InstanceState.SKIPPED, InstanceState.KILLED)
 
 
+def is_final(record: InstanceRecord, retry: Retry, request: RerunRequest | None) -> bool:
+    """Whether what became of the instance stays so: it is not tried again by itself, also not for the request."""
+    begun = request is not None and _has_begun(request, record)
+    return settled(_counted_anew(request, record) if request is not None and begun else record, retry)
+
+
 def opens_at(record: InstanceRecord, retry: Retry) -> datetime | None:
     """When the instance may be tried again; None where it is not waiting for a retry."""
     if record.in_flight or record.ended is None or not _is_retried(record, retry):

@@ -1,0 +1,133 @@
+"""What receivers are told: each event once for each of them, whatever crashes."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Collection, Sequence
+from datetime import datetime
+from enum import Enum
+from typing import Any
+
+from sqlalchemy import Connection, delete, func, select, text, update
+from sqlalchemy.dialects.postgresql import insert
+
+from falcon_assets.ledger.tables import NOTIFICATION_RECEIVERS, NOTIFICATIONS
+from falcon_assets.ledger.upsert import upsert
+from falcon_assets.model.notification import Told
+from falcon_assets.planning.notification.delivery import CALM, GIVEN_UP_AFTER, KEPT_FOR, WaitingReceiver, retry_after
+from falcon_assets.planning.notification.events import Happening, Notice
+
+_TABLE, _RECEIVERS = NOTIFICATIONS.c, NOTIFICATION_RECEIVERS.c
+_IS_OPEN = text("notifications.state IN ('PENDING', 'SENDING')")  # as the index says it
+_DELETED_AT_ONCE = 10_000
+
+
+class NotificationState(str, Enum):
+    """What has become of an event for one receiver."""
+
+    PENDING = "PENDING"
+    SENDING = "SENDING"
+    """It is part of a message that is being sent, or nobody knows whether it was."""
+    SENT = "SENT"
+    GIVEN_UP = "GIVEN_UP"
+    """The receiver could not be told for days."""
+
+
+def add(connection: Connection, notices: Sequence[Notice], now: datetime) -> int:
+    """Writes down who is to be told what; returns how many are new."""
+    rows = [
+        {
+            "receiver": one.receiver,
+            "key": one.happening.key,
+            "event": one.happening.event.value,
+            "kind": one.kind,
+            "entity": one.entity,
+            "cluster": one.happening.cluster,
+            "instance": one.happening.instance,
+            "at": one.happening.at,
+            "reason": one.happening.reason,
+            "state": NotificationState.PENDING.value,
+            "noted_at": now,
+        }
+        for one in notices
+    ]
+    if rows:
+        connection.execute(insert(NOTIFICATIONS).on_conflict_do_nothing(), rows)
+    return len(rows)
+
+
+def waiting(connection: Connection, clusters: Collection[str]) -> list[WaitingReceiver]:
+    """The receivers for whom something on these clusters waits, the one that waits longest first."""
+    calm = [one.value for one in CALM]
+    statement = (
+        select(
+            _TABLE.receiver,
+            func.min(_TABLE.noted_at).label("oldest"),
+            func.bool_or(_TABLE.event.not_in(calm)).label("is_urgent"),
+            func.bool_or(_TABLE.state == NotificationState.SENDING.value).label("is_interrupted"),
+            func.max(_RECEIVERS.sent_at).label("sent_at"),
+            func.max(_RECEIVERS.retry_at).label("retry_at"),
+        )
+        .outerjoin(NOTIFICATION_RECEIVERS, _RECEIVERS.receiver == _TABLE.receiver)
+        .where(_TABLE.cluster.in_(clusters), _IS_OPEN)
+        .group_by(_TABLE.receiver)
+        .order_by(func.min(_TABLE.noted_at), _TABLE.receiver)
+    )
+    return [WaitingReceiver(**row._mapping) for row in connection.execute(statement)]
+
+
+def begin(connection: Connection, receiver: str, clusters: Collection[str], limit: int) -> tuple[str, list[Notice]]:
+    """Begins a message to the receiver: its name, and what it tells; nothing where nothing waits.
+
+    Whoever calls it alone may send it, and says then what became of it. What was begun before and came to no end is
+    begun again as it was, with the same name.
+    """
+    mine = (_TABLE.receiver == receiver, _TABLE.cluster.in_(clusters), _IS_OPEN)
+    begun = select(_TABLE.message).where(*mine, _TABLE.state == NotificationState.SENDING.value).limit(1)
+    message = connection.execute(begun).scalar()
+    if message is None:
+        pending = select(_TABLE.id).where(*mine).order_by(_TABLE.id).limit(limit)
+        ids = list(connection.execute(pending).scalars())
+        if not ids:
+            return "", []
+        message = hashlib.blake2b(f"{receiver} {ids}".encode(), digest_size=6).hexdigest()
+        values = {"state": NotificationState.SENDING.value, "message": message}
+        connection.execute(update(NOTIFICATIONS).values(values).where(_TABLE.id.in_(ids)))
+    found = select(NOTIFICATIONS).where(*mine, _TABLE.message == message).order_by(_TABLE.id)
+    return message, [_notice(row) for row in connection.execute(found)]
+
+
+def end(connection: Connection, receiver: str, message: str, problem: str, now: datetime) -> datetime | None:
+    """Says that a message was sent; or, where there is a ``problem``, that it was not, and returns when to try again.
+
+    What was not sent waits on, and becomes part of a message with what comes meanwhile.
+    """
+    own = (_TABLE.receiver == receiver, _TABLE.message == message, _TABLE.state == NotificationState.SENDING.value)
+    if not problem:
+        sent = {"state": NotificationState.SENT.value, "settled_at": now}
+        connection.execute(update(NOTIFICATIONS).values(sent).where(*own))
+        row = {"receiver": receiver, "failures": 0, "problem": "", "sent_at": now, "retry_at": None}
+        upsert(connection, NOTIFICATION_RECEIVERS, [row])
+        return None
+    connection.execute(update(NOTIFICATIONS).values(state=NotificationState.PENDING.value, message=None).where(*own))
+    known = connection.execute(select(NOTIFICATION_RECEIVERS).where(_RECEIVERS.receiver == receiver)).first()
+    failures = (known.failures if known else 0) + 1
+    retry_at = now + retry_after(failures)
+    state = {"failures": failures, "problem": problem, "sent_at": known and known.sent_at, "retry_at": retry_at}
+    upsert(connection, NOTIFICATION_RECEIVERS, [{"receiver": receiver, **state}])
+    return retry_at
+
+
+def clean_up(connection: Connection, clusters: Collection[str], now: datetime) -> int:
+    """Gives up what could not be told for days, and forgets what is settled for long; returns how many it gave up."""
+    old = (_TABLE.cluster.in_(clusters), _IS_OPEN, _TABLE.noted_at < now - GIVEN_UP_AFTER)
+    gone = {"state": NotificationState.GIVEN_UP.value, "settled_at": now}
+    given_up = connection.execute(update(NOTIFICATIONS).values(gone).where(*old)).rowcount
+    settled = select(_TABLE.id).where(_TABLE.settled_at < now - KEPT_FOR).limit(_DELETED_AT_ONCE)
+    connection.execute(delete(NOTIFICATIONS).where(_TABLE.id.in_(settled.scalar_subquery())))
+    return given_up
+
+
+def _notice(row: Any) -> Notice:
+    about = (Told(row.event), row.kind, row.entity, row.cluster, row.instance, row.at, row.key, row.reason)
+    return Notice(row.receiver, row.kind, row.entity, Happening(*about))

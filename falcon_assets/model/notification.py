@@ -1,0 +1,51 @@
+"""Who is told what becomes of instances."""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import Annotated
+
+from pydantic import Field, StringConstraints
+
+from falcon_assets.model.base import Declaration
+from falcon_assets.model.cluster import EnvironmentValue
+
+
+class Told(str, Enum):
+    """What somebody can be told of."""
+
+    FAILED = "FAILED"
+    TIMED_OUT = "TIMED_OUT"
+    SLA = "SLA"
+    LATE = "LATE"
+    EVICTED = "EVICTED"
+    SUCCEEDED = "SUCCEEDED"
+
+
+USUAL = (Told.FAILED, Told.TIMED_OUT, Told.SLA)
+"""What is told where nothing else is said."""
+
+
+class UrlVariable(EnvironmentValue):
+    """A variable that holds a URL, by its name, which is no secret."""
+
+    env: Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
+    """Name of the environment variable."""
+
+
+class Receiver(Declaration):
+    """Somebody who is told."""
+
+    url: UrlVariable
+    """``{env: NAME}``: the variable holds a URL of apprise (``mailtos://...``, ``slack://...``, ``jsons://...``); it is
+    read when something is sent, and shown nowhere."""
+
+
+class Notification(Declaration):
+    """Which events of the instances are told, and whom."""
+
+    on: Annotated[tuple[Told, ...], Field(min_length=1)] = USUAL
+    """``FAILED`` and ``TIMED_OUT`` (for good: no retry follows), ``SLA`` (breached, and met after all), ``LATE`` (run
+    again for late data), ``EVICTED``, ``SUCCEEDED``."""
+    to: Annotated[tuple[Receiver, ...], Field(min_length=1)]
+    """The receivers, one at least."""

@@ -1,0 +1,1 @@
+"""What receivers are told, and whether they can be."""

@@ -1,0 +1,1 @@
+"""Telling receivers what became of instances."""

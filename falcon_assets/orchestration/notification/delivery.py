@@ -1,0 +1,117 @@
+"""Sends what waits for receivers; one of them that does not answer delays no other."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from queue import Empty, SimpleQueue
+
+import sqlalchemy
+from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.pool import NullPool
+
+from falcon_assets.errors import count_of
+from falcon_assets.ledger import notifications
+from falcon_assets.ledger.locks import try_lock, unlock
+from falcon_assets.orchestration.notification.channel import send
+from falcon_assets.orchestration.platform.open_ledger import Ledger
+from falcon_assets.planning.notification.delivery import is_due
+from falcon_assets.planning.notification.words import message_of
+
+_AT_ONCE = 10_000
+"""So many events are told in one message; the next tells the others."""
+_THREADS = 4
+_BUDGET_SECONDS = 35.0
+"""Of the 60 that Dagster gives a tick."""
+
+
+@dataclass(frozen=True)
+class Delivered:
+    """What became of a message.
+
+    Attributes:
+        receiver: Name of the variable with its URL.
+        events: How many events it tells.
+        problem: Why it did not come through; empty: it did.
+        retry_at: When the next is tried.
+    """
+
+    receiver: str
+    events: int
+    problem: str
+    retry_at: datetime | None
+
+    def __str__(self) -> str:
+        if not self.problem:
+            return f"{self.receiver} was told {count_of(self.events, 'event')}"
+        again = f"at {self.retry_at.isoformat(timespec='seconds')}" if self.retry_at else "in the next tick"
+        return f"{self.receiver}: {self.problem}; {count_of(self.events, 'event')} to tell, next try {again}"
+
+
+class Delivery:
+    """Sends messages to the receivers of entities on some clusters."""
+
+    def __init__(self, clusters: Sequence[str], environ: Mapping[str, str], real_now: Callable[[], datetime]) -> None:
+        """``environ`` has the URLs; ``real_now`` says the real time."""
+        self._clusters, self._environ, self._now = clusters, environ, real_now
+
+    def deliver(self, ledger: Ledger) -> list[Delivered]:
+        """Sends each receiver that is due one message; what takes too long goes on, and is not waited for."""
+        with ledger.engine.begin() as connection:
+            notifications.clean_up(connection, self._clusters, self._now())
+            due = [one for one in notifications.waiting(connection, self._clusters) if is_due(one, self._now())]
+        queue, done = SimpleQueue[str](), SimpleQueue[Delivered]()
+        for one in due:
+            queue.put(one.receiver)
+        until = time.monotonic() + _BUDGET_SECONDS
+        # Daemons: a receiver that never answers must not keep a process from its end.
+        threads = [
+            threading.Thread(target=self._work, args=(ledger.url, queue, done, until), daemon=True)
+            for _ in range(min(_THREADS, len(due)))
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(max(0.0, until - time.monotonic()))
+        return [done.get() for _ in range(done.qsize())]
+
+    def _work(self, url: str, queue: SimpleQueue[str], done: SimpleQueue[Delivered], until: float) -> None:
+        # One of its own: the connections of others are not held while a receiver thinks.
+        engine = sqlalchemy.create_engine(url, poolclass=NullPool, connect_args={"options": "-c timezone=utc"})
+        while time.monotonic() < until:
+            try:
+                receiver = queue.get_nowait()
+            except Empty:
+                return
+            try:
+                found = self._deliver(engine, receiver)
+            except SQLAlchemyError as error:
+                found = Delivered(receiver, 0, f"the ledger does not answer: {type(error).__name__}", None)
+            if found is not None:
+                done.put(found)
+
+    def _deliver(self, engine: sqlalchemy.Engine, receiver: str) -> Delivered | None:
+        """Sends one message; None: somebody else is sending, or nothing waits any more.
+
+        Between ``send`` and ``end`` nobody knows that it was sent: whoever is killed there sends it again.
+        """
+        lock = f"falcon notification to {receiver}"
+        with engine.connect() as connection:
+            is_alone = try_lock(connection, lock)
+            connection.commit()
+            if not is_alone:
+                return None
+            try:
+                with connection.begin():
+                    key, notices = notifications.begin(connection, receiver, self._clusters, _AT_ONCE)
+                if not notices:
+                    return None
+                problem = send(receiver, self._environ, message_of(key, notices))
+                with connection.begin():
+                    retry_at = notifications.end(connection, receiver, key, problem, self._now())
+            finally:
+                unlock(connection, lock)
+        return Delivered(receiver, len(notices), problem, retry_at)

@@ -1,0 +1,96 @@
+"""Decides who is told what, and writes it down before anything is sent."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
+
+from sqlalchemy import Connection
+
+from falcon_assets.catalog.store import EntityStore
+from falcon_assets.ledger import notification_events, notifications, reruns
+from falcon_assets.ledger.locks import lock_in_transaction
+from falcon_assets.ledger.notification_events import Subject
+from falcon_assets.ledger.reduce import ProcessKey
+from falcon_assets.ledger.status import Status, statuses
+from falcon_assets.model.feed import Feed
+from falcon_assets.model.notification import Notification, Told
+from falcon_assets.model.process import Process
+from falcon_assets.orchestration.platform.open_ledger import Ledger
+from falcon_assets.planning.instances.instance_record import InstanceRecord, InstanceState, RerunRequest
+from falcon_assets.planning.notification.events import Happening, Notice, receivers
+from falcon_assets.planning.rules.retries import is_final
+from falcon_assets.planning.workloads.workload import Workload
+from falcon_assets.settings import Settings
+
+_AT_ONCE = 5_000
+"""So many events are taken in a tick, of each kind: the next takes the others."""
+_FAILURES = (Told.FAILED, Told.TIMED_OUT)
+
+
+class NotificationRecording:
+    """What the entities on some clusters want to be told.
+
+    Attributes:
+        clusters: The clusters.
+        wanted: What is told of workloads and feeds there.
+    """
+
+    def __init__(self, store: EntityStore, settings: Settings) -> None:
+        """Finds out what is wanted."""
+        self.clusters = tuple(store.clusters)
+        self._settings, self._store = settings, store
+        self.wanted: Mapping[Subject, set[Told]] = dict(self._wanted())
+
+    def _wanted(self) -> Iterator[tuple[Subject, set[Told]]]:
+        for workload in self._store.workloads:
+            if events := self._events(workload.entity):
+                yield ("process", workload.name, workload.cluster), events
+        for feed in self._store.feeds.values():
+            for cluster, _ in self._store.feed_clusters(feed):
+                if events := self._events(feed) & {Told.EVICTED, Told.SLA}:
+                    yield ("feed", feed.name, cluster.name), events
+
+    def _events(self, entity: Feed | Process) -> set[Told]:
+        notification = self._notification(entity)
+        return set(notification.on) if notification else set()
+
+    def _notification(self, entity: Feed | Process) -> Notification | None:
+        return entity.notification or self._settings.notification
+
+    def record(self, ledger: Ledger, real_now: datetime) -> int:
+        """Takes the events that are new, and writes down who is told; in one transaction. Returns how many that are."""
+        ledger.catch_up()
+        now = self._settings.now()
+        with ledger.engine.begin() as connection:
+            lock_in_transaction(connection, f"falcon notifications {' '.join(sorted(self.clusters))}")
+            notification_events.listen(connection, self.clusters, self.wanted, real_now, now)
+            happened = notification_events.take(connection, self.clusters, _AT_ONCE)
+            happened += notification_events.take_breaches(connection, self.clusters, _AT_ONCE)
+            return notifications.add(connection, list(self._notices(connection, happened, now)), real_now)
+
+    def _notices(self, connection: Connection, happened: Sequence[Happening], now: datetime) -> Iterator[Notice]:
+        failed = [one for one in happened if one.event in _FAILURES]
+        requests = reruns.requests_at(connection, [(one.name, one.cluster, one.instance) for one in failed])
+        status = statuses(connection, self._entities(failed), now)
+        for one in happened:
+            workload = self._store.workload(one.name, one.cluster) if one.kind == "process" else None
+            entity = workload.entity if workload else self._store.feeds.get(one.name) if one.kind == "feed" else None
+            if entity is None:
+                continue  # it was deleted meanwhile
+            if workload is not None and one.event in _FAILURES:
+                is_scheduled = status[entity.kind, entity.name].status is not Status.SUBMITTED
+                if is_scheduled and not _is_final(one, workload, requests):
+                    continue
+            for receiver in receivers(one.event, entity.notification, self._settings.notification):
+                yield Notice(receiver, entity.kind, entity.name, one)
+
+    def _entities(self, happened: Iterable[Happening]) -> list[Feed | Process]:
+        found = {(one.name, one.cluster): self._store.workload(one.name, one.cluster) for one in happened}
+        return [workload.entity for workload in found.values() if workload]
+
+
+def _is_final(one: Happening, workload: Workload, requests: Mapping[ProcessKey, RerunRequest]) -> bool:
+    state = InstanceState(one.event.value)
+    record = InstanceRecord(one.instance, state, attempt=one.attempt, failures=one.failures, ended=one.at)
+    return is_final(record, workload.retry, requests.get((one.name, one.cluster, one.instance)))

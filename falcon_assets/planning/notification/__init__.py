@@ -1,0 +1,1 @@
+"""Which events are told, whom, when and in what words."""

@@ -1,0 +1,181 @@
+"""When receivers are told and in what words, against a naive reading of the same rules."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections import Counter
+from datetime import datetime, timedelta, timezone
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from falcon_assets.model.notification import Notification, Told
+from falcon_assets.planning.instances.instance_record import LATE, InstanceRecord, InstanceState, RerunRequest
+from falcon_assets.planning.notification.delivery import CALM, INTERVAL, WaitingReceiver, is_due, retry_after
+from falcon_assets.planning.notification.events import Happening, Notice, receivers, sla_happening
+from falcon_assets.planning.notification.words import message_of
+from falcon_assets.planning.rules.retries import is_final
+from falcon_assets.planning.sla.deadlines import SlaLevel
+from tests.builders import make_process
+
+START = datetime(2026, 1, 1, tzinfo=timezone.utc)
+MINUTE = timedelta(minutes=1)
+TELLS_A = Notification.model_validate({"on": ["FAILED"], "to": [{"url": {"env": "A"}}, {"url": {"env": "A"}}]})
+TELLS_B = Notification.model_validate({"to": [{"url": {"env": "B"}}]})
+
+
+def notice(event: Told = Told.FAILED, entity: str = "hourly", hour: int = 0, reason: str = "") -> Notice:
+    instance = START + timedelta(hours=hour)
+    return Notice("A", "process", entity, Happening(event, "process", entity, "primary", instance, START, "1", reason))
+
+
+@st.composite
+def timelines(draw: st.DrawFn) -> tuple[list[tuple[int, Told]], set[int]]:
+    """Events by the minute in which they happen, and the minutes in which the receiver takes nothing."""
+    events = draw(st.lists(st.tuples(st.integers(0, 90), st.sampled_from(list(Told))), max_size=12))
+    down = draw(st.sets(st.integers(0, 100), max_size=40))
+    return sorted(events), down
+
+
+@given(timelines())
+def test_a_simulated_receiver_is_told_everything_once_and_by_the_rules(
+    timeline: tuple[list[tuple[int, Told]], set[int]],
+) -> None:
+    events, down = timeline
+    pending: list[tuple[int, Told]] = []
+    told: list[tuple[int, list[tuple[int, Told]]]] = []
+    tries: list[tuple[int, bool]] = []
+    failures, retry_at, sent_at = 0, None, None
+    for minute in range(200):
+        now = START + minute * MINUTE
+        pending += [one for one in events if one[0] == minute]
+        if not pending:
+            continue
+        waiting = WaitingReceiver(
+            "A",
+            START + pending[0][0] * MINUTE,
+            any(event not in CALM for _, event in pending),
+            sent_at=sent_at,
+            retry_at=retry_at,
+        )
+        assert is_due(waiting, now) == naively_due(minute, pending, told, tries)
+        if is_due(waiting, now):
+            tries.append((minute, minute not in down))
+            if minute in down:
+                failures += 1
+                retry_at = now + retry_after(failures)
+            else:
+                told.append((minute, pending))
+                pending, failures, retry_at, sent_at = [], 0, None, now
+    assert [one for _, part in told for one in part] == events
+    assert all(later - earlier >= 5 for (earlier, _), (later, _) in itertools.pairwise(told))
+
+
+def naively_due(
+    minute: int,
+    pending: list[tuple[int, Told]],
+    told: list[tuple[int, list[tuple[int, Told]]]],
+    tries: list[tuple[int, bool]],
+) -> bool:
+    """From all that happened before: who failed waits 1, 2, 4, 8, 15, 15 ... minutes; else five are between two."""
+    failed = 0
+    for _, taken in reversed(tries):
+        if taken:
+            break
+        failed += 1
+    if failed:
+        return minute - tries[-1][0] >= [1, 2, 4, 8, 15][min(failed, 5) - 1]
+    if told and minute - told[-1][0] < 5:
+        return False
+    return any(event not in (Told.EVICTED, Told.SUCCEEDED) for _, event in pending) or minute - pending[0][0] >= 5
+
+
+def test_a_message_that_was_interrupted_is_sent_again_at_once() -> None:
+    waiting = WaitingReceiver("A", START, is_urgent=False, is_interrupted=True, sent_at=START)
+    assert is_due(waiting, START + MINUTE)
+
+
+@pytest.mark.parametrize("field", ["sent_at", "retry_at"])
+def test_a_clock_that_was_set_back_silences_nobody(field: str) -> None:
+    waiting = WaitingReceiver("A", START, is_urgent=True, **{field: START + timedelta(days=1)})
+    assert is_due(waiting, START)
+
+
+def test_a_receiver_is_tried_again_within_a_quarter_of_an_hour() -> None:
+    waits = [retry_after(failures) / MINUTE for failures in (1, 2, 3, 4, 5, 1_000_000)]
+    assert waits == [1, 2, 4, 8, 15, 15]
+    assert INTERVAL == 5 * MINUTE
+
+
+@pytest.mark.parametrize(
+    ("event", "declared", "default", "expected"),
+    [
+        (Told.FAILED, TELLS_A, TELLS_B, ("A",)),
+        (Told.SLA, TELLS_A, TELLS_B, ()),
+        (Told.SLA, None, TELLS_B, ("B",)),
+        (Told.SUCCEEDED, None, TELLS_B, ()),
+        (Told.FAILED, None, None, ()),
+    ],
+)
+def test_the_entity_says_it_or_else_the_location(
+    event: Told, declared: Notification | None, default: Notification | None, expected: tuple[str, ...]
+) -> None:
+    assert receivers(event, declared, default) == expected
+
+
+NOTICES = st.lists(
+    st.builds(
+        notice,
+        st.sampled_from(list(Told)),
+        st.sampled_from(["hourly", "daily", "raw"]),
+        st.integers(0, 5),
+        st.sampled_from(["", "no space", "no\nspace", "\x1b[31mred", "x" * 500]),
+    ),
+    min_size=2,
+    max_size=60,
+)
+
+
+@given(NOTICES)
+def test_a_message_counts_everything_and_is_never_long(notices: list[Notice]) -> None:
+    message = message_of("abc", notices)
+    events = Counter(one.happening.event.value for one in notices)
+    assert {event: int(number) for number, event in re.findall(r"(\d+) ([A-Z_]+)", message.title)} == dict(events)
+    lines = message.body.splitlines()
+    assert sum(int(line.split(" x ")[0]) for line in lines if re.match(r"\d+ x ", line)) == len(notices)
+    assert len(lines) <= 25
+    assert max(map(len, lines)) < 300
+    assert message.body.replace("\n", "").isprintable()
+    assert lines[-1] == "all of it: falcon notification list --filter message=abc"
+
+
+@pytest.mark.parametrize(
+    ("level", "state", "reason"),
+    [
+        (SlaLevel.LOW, "OPEN", "in danger: low was over at 2026-01-01T00:00+00:00"),
+        (SlaLevel.END, "OPEN", "missed: should_end_in was over at 2026-01-01T00:00+00:00"),
+        (SlaLevel.HIGH, "MET", "met at 2026-01-01T01:00+00:00: high was over at 2026-01-01T00:00+00:00"),
+        (SlaLevel.HIGH, "WITHDRAWN", None),
+    ],
+)
+def test_what_is_said_of_a_breach(level: SlaLevel, state: str, reason: str | None) -> None:
+    cleared = None if state == "OPEN" else START + timedelta(hours=1)
+    found = sla_happening("feed", "raw", "primary", START, level, START, state, cleared)
+    assert (found.reason if found else None) == reason
+
+
+def test_a_failure_is_final_when_no_retry_follows() -> None:
+    retry = make_process(retry={"policy": "periodic", "attempts": 2}).retry
+
+    def final(failures: int, request: RerunRequest | None = None) -> bool:
+        record = InstanceRecord(START, InstanceState.FAILED, attempt=failures, failures=failures, ended=START)
+        return is_final(record, retry, request)
+
+    assert [final(failures) for failures in (1, 2, 3, 4)] == [False, False, True, True]
+    again = RerunRequest(LATE, 3, 3, START)
+    assert [final(failures, again) for failures in (3, 4, 5, 6)] == [True, False, False, True]
+    timed_out = InstanceRecord(START, InstanceState.TIMED_OUT, failures=1, ended=START)
+    assert is_final(timed_out, retry, None)
+    assert not is_final(timed_out, retry.model_copy(update={"on_timeout": True}), None)
