@@ -27,7 +27,7 @@ from tests.properties import register_profiles
 
 register_profiles()
 
-pytest_plugins = ["tests.spark_servers"]  # one set of servers for all that asks for Spark
+pytest_plugins = ["tests.spark_servers", "tests.registries"]  # one set of servers for all that asks for them
 GIVEN_DATABASE = os.environ.get("FALCON_DATABASE_URL")
 
 

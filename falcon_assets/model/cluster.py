@@ -49,7 +49,7 @@ class ServiceInterface(Declaration):
     """A service, by URL."""
 
     endpoint: NonEmpty
-    """``thrift://host:port`` for the registry; any URL for messaging."""
+    """As the registry says; any URL for messaging."""
 
 
 class Interfaces(Declaration):
@@ -62,7 +62,8 @@ class Interfaces(Declaration):
     execute: ExecuteInterface
     """Where its processes run."""
     registry: ServiceInterface | None = None
-    """A Hive Metastore, for table feeds."""
+    """The catalog of table feeds: ``thrift://host:port`` (a Hive Metastore), or ``iceberg+postgresql://user@host/db#name``
+    (an Iceberg catalog in a database)."""
     messaging: ServiceInterface | None = None
     """Where notifications go."""
 

@@ -13,6 +13,7 @@ from falcon_assets.model.notification import Notification
 from falcon_assets.model.path_rules import LegalFileName
 from falcon_assets.model.path_template import PathTemplate
 from falcon_assets.model.shared import Acl, Properties, Tags, TimeZoneName, Validity
+from falcon_assets.model.table_uri import TableUri
 
 FeedFormat = Literal["parquet", "orc", "json", "csv", "text", "xml", "avro", "binaryFile"]
 
@@ -54,6 +55,7 @@ class Locations(Declaration):
 
 def _readable(uri: str) -> str:
     PathTemplate.parse(uri)
+    TableUri.parse(uri)
     return uri
 
 
@@ -61,7 +63,8 @@ class Table(Declaration):
     """Catalog storage."""
 
     uri: Annotated[str, StringConstraints(pattern=r"^catalog:[^:#\s]+:[^:#\s]+#[^#\s]+$"), AfterValidator(_readable)]
-    """``catalog:database:table#key=value;key=value``; values may hold ``${YEAR}`` and the like."""
+    """``catalog:database:table#key=value;key=value``, with all partition keys of the table; values may hold ``${YEAR}``
+    and the like, and ``*`` is every value: then all those partitions together are an instance."""
 
 
 class Retention(Declaration):

@@ -1,4 +1,4 @@
-"""Which store a feed lies on: the one place where a location that is a whole URL becomes one."""
+"""Which store a feed lies on: the one place where a location that is a whole URL, or a table, becomes one."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.feed import Feed
 from falcon_assets.planning.instances.instance_paths import InstancePaths
 from falcon_assets.storage.cluster_store import ClusterStore
+from falcon_assets.storage.tables.table_store import TableStore
 
 
 def store_of(
@@ -30,6 +31,8 @@ def store_of(
         StorageError: as :class:`ClusterStore`.
         ExpressionError: the path template names an unknown variable or leaves its root.
     """
+    if feed.table_on(cluster.name):
+        return TableStore(cluster, home, environ, readonly=readonly)
     options = feed.locations_on(cluster.name).storage_options
     root = InstancePaths(feed, cluster).root
     return ClusterStore(cluster, home, environ, readonly=readonly, root=root, options=options)

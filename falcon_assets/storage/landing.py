@@ -81,7 +81,7 @@ def read(
     """
     refused: StorageError | None = None
     with driver_explained(kind.store.cluster.name, "look for instances"):
-        for instance, path in found:
+        for instance, path in kind.asked_together(found):
             try:
                 collected = _read(kind, feed, instance, path, known.get(instance))
             except StorageError as error:

@@ -857,10 +857,23 @@ def test_table_feed_with_registry_is_legal(tmp_path: Path) -> None:
     registry = 'execute: {endpoint: "local[2]"}, registry: {endpoint: "thrift://h:9083"}'
     clusters = FILES["clusters.yaml"].replace('execute: {endpoint: "local[2]"}', registry)
     table = FEEDS.partition("---")[0].replace("name: raw", "name: counts").replace("locations:", "table:")
+    table = table.replace("partitions: [carrier]\n", "")
     table = table.replace(
         "data: /raw/${YEAR}/${MONTH}/${DAY}/${HOUR}", 'uri: "catalog:db:t#h=${YEAR}${MONTH}${DAY}${HOUR}"'
     )
     load(tmp_path, {**FILES, "clusters.yaml": clusters, "table.yaml": table})
+    files = {**FILES, "clusters.yaml": clusters.replace("thrift://h:9083", "http://h:9083")}
+    flagged = table.replace("frequency:", "partitions: [carrier]\navailability_flag: DONE\nfrequency:")
+    rule = (
+        "interfaces.registry.endpoint: 'http' is no registry of tables: write thrift://host:port (a Hive Metastore) or "
+        "iceberg+postgresql://user@host/database#catalog (Iceberg in a database)"
+    )
+    assert problems(tmp_path / "other", {**files, "table.yaml": flagged}) == [
+        f"clusters.yaml:4: {rule}",
+        f"clusters.yaml:9: {rule}",
+        "table.yaml:3: partitions: the uri of a table says how it is partitioned",
+        "table.yaml:4: availability_flag: a partition of a table is complete when it is there: take the flag out",
+    ]
 
 
 def test_nothing_is_said_about_entities_that_could_not_be_parsed(tmp_path: Path) -> None:

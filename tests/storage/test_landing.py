@@ -276,12 +276,6 @@ def test_one_that_may_not_be_checked_is_not_missing(
     )
 
 
-def test_a_table_has_no_paths(store: ClusterStore) -> None:
-    feed = make_feed(locations=None, table={"uri": "catalog:db:flights#ds=${YEAR}-${MONTH}-${DAY}-${HOUR}"})
-    with pytest.raises(StorageError, match=r"^feed 'raw-flights' on cluster 'primary' is a table: it has no paths"):
-        list(collected(store, feed=feed))
-
-
 class Standby(BaseHTTPRequestHandler):
     """A name node that answers nothing now."""
 

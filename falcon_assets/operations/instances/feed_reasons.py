@@ -53,15 +53,6 @@ class NotComplete(Reason):
 
 
 @dataclass(frozen=True)
-class NotObserved(Reason):
-    """Whether it is there is not known: nobody looks into tables that no process writes."""
-
-    def __str__(self) -> str:
-        """A predicate."""
-        return "is not known to be there: tables that no process writes are not looked into"
-
-
-@dataclass(frozen=True)
 class NotWritten(Reason):
     """The process has not written it."""
 
@@ -116,7 +107,7 @@ class MissingReasons:
             return NotCopied(maker[0], state)
         if key in self._incomplete:
             return NotComplete(feed.availability_flag)
-        return NotObserved() if feed.table_on(cluster) else NotLanded()
+        return NotLanded()
 
     def _maker(self, name: str, cluster: str, instance: datetime) -> Key | None:
         """The instance of a process or a replication that makes it; of several the last."""

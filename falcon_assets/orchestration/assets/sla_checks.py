@@ -129,7 +129,7 @@ class SlaChecks:
                 return None
             return SlaCheck(kind, entity, cluster, names.workload_keys(workload)[0], workload.partitions)
         feed = self._store.feeds.get(entity)
-        if feed is None or feed.on(cluster) is None or feed.sla_on(cluster) is None or feed.table_on(cluster):
+        if feed is None or feed.on(cluster) is None or feed.sla_on(cluster) is None:
             return None
         key = names.asset_key(cluster, entity)
         return SlaCheck(kind, entity, cluster, key, self._partitions.of_feed(feed, cluster))

@@ -130,8 +130,6 @@ class Pushes:
 
 def not_from_outside(feed: Feed, cluster: str, producers: Sequence[Workload]) -> str | None:
     """Why nothing of a feed lands on one of its clusters from outside, given who writes it there; None: it does."""
-    if feed.table_on(cluster):
-        return f"feed {feed.name!r} is a table on cluster {cluster!r}, which nobody looks into"
     writers = ", ".join(repr(process.name) for process in producers)
     if writers:
         return f"process {writers} writes it on cluster {cluster!r}: materialize the partition to have it written anew"

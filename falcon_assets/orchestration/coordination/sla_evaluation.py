@@ -70,7 +70,7 @@ class SlaEvaluation:
         self.cluster, self._now, self._seconds = cluster, now, seconds
         self._began = self._last = -math.inf
         there = [feed for feed in store.feeds.values() if feed.on(cluster) is not None]
-        feeds = [feed for feed in there if feed.sla_on(cluster) and not feed.table_on(cluster)]  # no table is collected
+        feeds = [feed for feed in there if feed.sla_on(cluster)]
         self._landing = {
             one.name for one in feeds if not not_from_outside(one, cluster, store.producers(one.name, cluster))
         }

@@ -141,17 +141,6 @@ class NotRecorded(Reason):
 
 
 @dataclass(frozen=True)
-class NobodyLooks(Reason):
-    """It is in a table, where no collector looks."""
-
-    table: str
-
-    def __str__(self) -> str:
-        """A predicate."""
-        return f"is in {self.table}, where nobody looks: whoever fills it reports the partition to Dagster"
-
-
-@dataclass(frozen=True)
 class DataEvicted(Reason):
     """Retention took it away."""
 

@@ -35,7 +35,6 @@ from falcon_assets.planning.triage.reasons import (
     GoesOn,
     Incomplete,
     MadeBy,
-    NobodyLooks,
     NotArrived,
     NotMade,
     NotRecorded,
@@ -234,15 +233,13 @@ class Search:
 
     def _coming(self, one: Data, known: KnownFeedInstance | None) -> Finding | None:
         """What is to be said of an instance that others here are to bring; None: it comes from outside."""
-        feed = self.entities.feeds[one.feed]
         bringing = [
             *self.entities.producers(one.feed, one.cluster),
             *self.entities.replications_to(one.feed, one.cluster),
         ]
         names = tuple(dict.fromkeys(workload.name for workload in bringing))
         if not bringing:
-            table = feed.table_on(one.cluster)
-            return Finding(MISSING, NobodyLooks(table.uri)) if table and known is None else None
+            return None
         works = tuple(
             Work(workload.name, workload.cluster, nominal)
             for workload, nominal in makers(bringing, one.feed, one.cluster, one.instance)

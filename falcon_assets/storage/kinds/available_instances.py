@@ -52,7 +52,11 @@ class AvailableInstances:
             else:
                 found = self.kind.instances(self.feed, [(ends[0], ends[1])])
                 listed = sorted(found, reverse=newest_first)
-            yield from (instance for instance, path in listed if self.kind.is_available(self.feed, path))
+            yield from (
+                instance
+                for instance, path in self.kind.asked_together(listed)
+                if self.kind.is_available(self.feed, path)
+            )
 
 
 def _growing(indexes: range) -> Iterator[range]:

@@ -45,8 +45,6 @@ class FileStorage(StorageKind):
         So what is not there costs nothing. What does not match the template exactly is ignored.
         """
         cluster = self.store.cluster
-        if feed.table_on(cluster.name):
-            raise StorageError(f"feed {feed.name!r} on cluster {cluster.name!r} is a table: it has no paths to list")
         paths = InstancePaths(feed, cluster)
         if not spans:
             return

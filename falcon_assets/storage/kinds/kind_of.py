@@ -7,8 +7,12 @@ from falcon_assets.storage.files.ability import Ability
 from falcon_assets.storage.kinds.objects.object_storage import ObjectStorage
 from falcon_assets.storage.kinds.renaming.renaming_storage import RenamingStorage
 from falcon_assets.storage.kinds.storage_kind import StorageKind
+from falcon_assets.storage.kinds.tables.table_storage import TableStorage
+from falcon_assets.storage.tables.table_store import TableStore
 
 
 def kind_of(store: ClusterStore) -> StorageKind:
     """The instances of ``store``, by the protocol of its kind."""
+    if isinstance(store, TableStore):
+        return TableStorage(store)
     return ObjectStorage(store) if Ability.RENAME in store.files.cannot else RenamingStorage(store)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime
 
@@ -70,6 +70,16 @@ class StorageKind(ABC):
             ExpressionError: the path template names an unknown variable.
             UnknownEntityError: the feed is not on the store's cluster.
         """
+
+    def asked_together(self, found: Iterable[tuple[datetime, str]]) -> Iterator[tuple[datetime, str]]:
+        """Passes on the instances of a feed at these paths, which the other methods will be called with one by one.
+
+        A store that can be asked about many of them at once is, as they come.
+
+        Raises:
+            StorageError: the store cannot be asked.
+        """
+        return iter(found)
 
     @abstractmethod
     def stored(self, feed: Feed) -> list[StoredInstance]:

@@ -13,7 +13,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from falcon_assets.errors import StorageError
 from falcon_assets.model.feed import Feed
 from falcon_assets.planning.instances.instance_paths import InstancePaths
 from falcon_assets.storage.cluster_store import ClusterStore
@@ -231,10 +230,3 @@ def test_what_is_close_is_found_without_a_listing(store: ClusterStore) -> None:
     there = AvailableInstances(kind_of(store), feed)
     assert listings(lambda: next(there.backwards(START, at(2, 22)))) == 0
     assert listings(lambda: list(islice(there.backwards(START, at(2, 22)), 20))) == 1  # the 2nd
-
-
-def test_a_table_has_no_paths(store: ClusterStore) -> None:
-    feed = make_feed(locations=None, table={"uri": "catalog:db:flights#ds=${YEAR}-${MONTH}-${DAY}-${HOUR}"})
-    with pytest.raises(StorageError) as raised:
-        found(store, feed)
-    assert str(raised.value) == "feed 'raw-flights' on cluster 'primary' is a table: it has no paths to list"

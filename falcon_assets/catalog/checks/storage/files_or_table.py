@@ -11,6 +11,7 @@ from falcon_assets.catalog.yaml_files.documents import KeyPath
 from falcon_assets.errors import Problem
 from falcon_assets.model.feed import Feed
 from falcon_assets.model.process import Process
+from falcon_assets.model.registry import registry_problem
 
 
 def check_files_or_table(definitions: Definitions) -> Iterator[Problem]:
@@ -22,6 +23,9 @@ def check_files_or_table(definitions: Definitions) -> Iterator[Problem]:
             if feed.entity.table_on(entry.name) is not None and cluster.interfaces.registry is None:
                 message = f"a table feed needs a registry, and cluster {entry.name!r} declares no interfaces.registry"
                 yield feed.problem(("clusters", index, "name"), message)
+        if feed.entity.table is not None:
+            yield from _of_files(feed)
+    yield from _registries(definitions)
     for process in definitions.processes.values():
         for path, name in feed_references(process.entity):
             stored = definitions.feeds.get(name)
@@ -44,6 +48,29 @@ def _not_mounted(definitions: Definitions, process: Declared[Process], path: Key
             )
         elif feed.availability_flag is None:
             yield process.problem(path, f"{where}, and is published by setting the flag: declare availability_flag")
+
+
+def _of_files(feed: Declared[Feed]) -> Iterator[Problem]:
+    """What says something about files only."""
+    if feed.entity.availability_flag is not None:
+        rule = "a partition of a table is complete when it is there: take the flag out"
+        yield feed.problem(("availability_flag",), rule, at_key=True)
+    if feed.entity.partitions:
+        yield feed.problem(("partitions",), "the uri of a table says how it is partitioned", at_key=True)
+
+
+def _registries(definitions: Definitions) -> Iterator[Problem]:
+    """Registries of tables that are none that can be used."""
+    used = {
+        entry.name
+        for feed in definitions.feeds.values()
+        for entry in feed.entity.clusters
+        if feed.entity.table_on(entry.name) is not None
+    }
+    for cluster in definitions.clusters.values():
+        registry = cluster.entity.interfaces.registry
+        if registry is not None and cluster.entity.name in used and (why := registry_problem(registry.endpoint)):
+            yield cluster.problem(("interfaces", "registry", "endpoint"), why)
 
 
 def _is_table(feed: Feed) -> bool:

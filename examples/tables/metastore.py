@@ -1,0 +1,76 @@
+"""Serves a Hive Metastore on this machine, from the jars that come with PySpark: ``python metastore.py FOLDER [PORT]``.
+
+For trying out and for tests: it keeps its tables in an embedded database below the folder, asks nobody who he is, and
+listens on 127.0.0.1 only, which the metastore's own command cannot: so its server is put together here.
+"""
+
+from __future__ import annotations
+
+import argparse
+import signal
+import sys
+from pathlib import Path
+from typing import Any
+
+from py4j.java_gateway import GatewayParameters, JavaGateway, launch_gateway
+from pyspark.find_spark_home import _find_spark_home
+
+_METASTORE = "org.apache.hadoop.hive.metastore"
+
+
+def serve(folder: Path, port: int) -> None:
+    """Serves until the process is ended; says on standard output when it is ready, and where.
+
+    Args:
+        folder: Where the tables' definitions are kept, and the data of tables without a location.
+        port: Of 127.0.0.1; 0: a free one.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    jars = f"{_find_spark_home()}/jars/*"
+    options = ["-Xmx512m", f"-Dderby.stream.error.file={folder}/derby.log", "-XX:TieredStopAtLevel=1"]
+    chosen, secret = launch_gateway(
+        classpath=jars, javaopts=options, die_on_exit=True, enable_auth=True, redirect_stderr=sys.stderr
+    )[:2]
+    gateway = JavaGateway(gateway_parameters=GatewayParameters(port=chosen, auth_token=secret, auto_convert=True))
+    java: Any = gateway.jvm
+    conf = java.org.apache.hadoop.hive.conf.HiveConf()
+    for key, value in {
+        "javax.jdo.option.ConnectionURL": f"jdbc:derby:;databaseName={folder}/metastore;create=true",
+        "javax.jdo.option.ConnectionDriverName": "org.apache.derby.iapi.jdbc.AutoloadedDriver",
+        "hive.metastore.warehouse.dir": f"file://{folder}/warehouse",
+        "hive.metastore.schema.verification": "false",
+        "hive.metastore.uris": "",
+        "datanucleus.schema.autoCreateAll": "true",
+        "datanucleus.connectionPoolingType": "NONE",
+    }.items():
+        conf.set(key, value)
+
+    def of(package: str, name: str) -> Any:
+        return java.java.lang.Class.forName(f"{package}.{name}")
+
+    handler_class = of(_METASTORE, "HiveMetaStore$HMSHandler")
+    string, boolean = of("java.lang", "String"), java.java.lang.Boolean.TYPE
+    signature = gateway.new_array(java.java.lang.Class, 3)
+    signature[0], signature[1], signature[2] = string, of("org.apache.hadoop.hive.conf", "HiveConf"), boolean
+    arguments = gateway.new_array(java.java.lang.Object, 3)
+    arguments[0], arguments[1], arguments[2] = "metastore", conf, False
+    handler = handler_class.getConstructor(signature).newInstance(arguments)
+    proxy = java.org.apache.hadoop.hive.metastore.RetryingHMSHandler.getProxy(conf, handler, True)
+    address = java.java.net.InetSocketAddress("127.0.0.1", port)
+    thrift = java.org.apache.thrift
+    socket = thrift.transport.TServerSocket(address)
+    processor = java.org.apache.hadoop.hive.metastore.TSetIpAddressProcessor(proxy)
+    pool = getattr(thrift.server, "TThreadPoolServer$Args")(socket).processor(processor)
+    server = thrift.server.TThreadPoolServer(pool)
+    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(0))
+    sys.stdout.write(f"thrift://127.0.0.1:{socket.getServerSocket().getLocalPort()} is ready\n")
+    sys.stdout.flush()
+    server.serve()
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description="Serves a Hive Metastore on 127.0.0.1.")
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("port", type=int, nargs="?", default=9083)
+    chosen = parser.parse_args()
+    serve(chosen.folder, chosen.port)

@@ -1,0 +1,1 @@
+"""Instances that are partitions of tables."""

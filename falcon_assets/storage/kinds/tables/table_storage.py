@@ -1,0 +1,186 @@
+"""Instances that are partitions of the tables of a catalog."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from datetime import datetime
+from itertools import islice
+from typing import NoReturn
+
+from falcon_assets.errors import StorageError
+from falcon_assets.model.feed import Feed
+from falcon_assets.model.table_uri import ANY, TableUri
+from falcon_assets.planning.instances.instance_paths import InstancePaths
+from falcon_assets.planning.landing.old_folders import FolderPass
+from falcon_assets.planning.retention.eviction import StoredInstance, StoredLocation
+from falcon_assets.storage.copying.copy_target import REPLICATING, CopyRules, CopyTarget
+from falcon_assets.storage.files.ability import Ability
+from falcon_assets.storage.instances.data_version import DataVersion
+from falcon_assets.storage.instances.instance_files import Listing
+from falcon_assets.storage.instances.old_folders import Visit
+from falcon_assets.storage.kinds.publishing import InstancePublication
+from falcon_assets.storage.kinds.removing import Removal
+from falcon_assets.storage.kinds.storage_kind import READERS_SECONDS, StorageKind
+from falcon_assets.storage.output_target import OutputTarget
+from falcon_assets.storage.tables.catalog import Partition, TableCatalog, TableLayout, Values
+from falcon_assets.storage.tables.table_store import TableStore
+
+_AT_ONCE = 1000
+"""About so many instances the catalog is asked in one call."""
+
+
+class TableStorage(StorageKind):
+    """A partition is complete when it is there, and another one when the catalog says so; flags mean nothing here.
+
+    What was asked for together stays known to this object: it is made for one look at a store.
+    """
+
+    def __init__(self, store: TableStore) -> None:
+        super().__init__(store)
+        self._tables = store
+        self._listed: dict[str, list[Values]] = {}
+        self._found: dict[str, tuple[Partition, ...]] = {}
+
+    @property
+    def _catalog(self) -> TableCatalog:
+        return self._tables.catalog
+
+    @property
+    def cannot(self) -> frozenset[Ability]:
+        return frozenset(Ability)
+
+    def require_there(self) -> None:
+        pass  # a catalog that is not there answers nothing
+
+    def instances(self, feed: Feed, spans: Sequence[tuple[datetime, datetime]]) -> Iterator[tuple[datetime, str]]:
+        """Asks for the names of all partitions in one call."""
+        if not spans:
+            return
+        paths = InstancePaths(feed, self.store.cluster)
+        for path in sorted(self._list(paths)):
+            instance = paths.instance(path)
+            if instance and any(first <= instance <= last for first, last in spans):
+                yield instance, path
+
+    def _list(self, paths: InstancePaths) -> dict[str, list[Values]]:
+        """The partitions of each path that is there, whether it is one of an instance or not."""
+        uri = TableUri.parse(paths.template.text)
+        layout = self._layout(uri)
+        if layout is None:
+            return {}
+        fixed = {key: value for key, value in uri.fixed.items() if "${" not in value}
+        found: dict[str, list[Values]] = {}
+        for values in self._catalog.values(uri.database, uri.table, fixed):
+            found.setdefault(str(uri.of(layout.key_names, values)), []).append(values)
+        self._listed |= found
+        return found
+
+    def asked_together(self, found: Iterable[tuple[datetime, str]]) -> Iterator[tuple[datetime, str]]:
+        rest = iter(found)
+        while part := list(islice(rest, _AT_ONCE)):
+            self._look_at([path for _, path in part])
+            yield from part
+
+    def stored(self, feed: Feed) -> list[StoredInstance]:
+        self._refuse(f"feed {feed.name!r}", "be evicted by retention")
+
+    @property
+    def tells_changes(self) -> bool:
+        return False
+
+    def visits(self, feed: Feed, now: datetime, folder_pass: FolderPass) -> Iterator[Visit]:
+        """All of a table takes one call."""
+        paths = InstancePaths(feed, self.store.cluster)
+        if paths.timeline.start <= now:
+            yield Visit(paths.prefix, tuple(self.instances(feed, [(paths.timeline.start, now)])))
+
+    def is_available(self, feed: Feed, path: str) -> bool:
+        return bool(self._partitions(path))
+
+    def why_unavailable(self, feed: Feed, path: str) -> tuple[bool, str]:
+        uri = TableUri.parse(path)
+        if self._layout(uri) is None:
+            return False, f"there is no table {uri.name} at {self._catalog.endpoint}"
+        if self._partitions(path):
+            return True, f"{path} changes while it is read"
+        return False, f"there is no partition {path.partition('#')[2]} of {uri.name} at {self._catalog.endpoint}"
+
+    def listing(self, path: str, flag: str | None) -> Listing:
+        return Listing(self.version(path, flag).version, None)
+
+    def version(self, path: str, flag: str | None) -> DataVersion:
+        """That of its partitions: their location and parameters, or the names of their files."""
+        return version_of(self._required(path))
+
+    def publish(self, key: str, outputs: Mapping[str, OutputTarget]) -> AbstractContextManager[InstancePublication]:
+        self._refuse(key, "be published")
+
+    def copy_target(self, output: OutputTarget, source: str, rules: CopyRules = REPLICATING) -> CopyTarget:
+        self._refuse(output.path, "be copied")
+
+    def move(self, path: str, target: StorageKind, target_path: str) -> bool:
+        return False
+
+    def removal(self, flag: str | None) -> Removal:
+        self._refuse("an instance", "be removed")
+
+    def is_untouched(self, location: StoredLocation, flag: str | None) -> bool:
+        return False
+
+    def purge(self, patience: float = READERS_SECONDS) -> None:
+        pass
+
+    def is_purged(self) -> bool:
+        return True
+
+    def _refuse(self, what: str, how: str) -> NoReturn:
+        raise StorageError(f"cluster {self.store.cluster.name!r}: {what} is a table, which cannot {how} yet")
+
+    def _required(self, path: str) -> tuple[Partition, ...]:
+        found = self._partitions(path)
+        if not found:
+            raise StorageError(f"cluster {self.store.cluster.name!r}: there is nothing at {path}")
+        return found
+
+    def _partitions(self, path: str) -> tuple[Partition, ...]:
+        if path not in self._found:
+            self._look_at([path])
+        return self._found[path]
+
+    def _look_at(self, paths: Sequence[str]) -> None:
+        """Asks for the partitions of instances of one feed."""
+        uris = {path: TableUri.parse(path) for path in paths}
+        first = next(iter(uris.values()))
+        layout = self._layout(first)
+        keys = [key.lower() for key in layout.key_names] if layout else []
+        wanted: dict[str, list[Values]] = {}
+        for path, uri in uris.items():
+            if layout is None:
+                wanted[path] = []
+            elif path in self._listed:
+                wanted[path] = self._listed[path]
+            elif ANY in (value for _, value in uri.keys):
+                wanted[path] = self._catalog.values(uri.database, uri.table, uri.fixed)
+            else:
+                wanted[path] = [tuple(uri.fixed[key] for key in keys)]
+        every = [values for each in wanted.values() for values in each]
+        there = self._catalog.partitions(first.database, first.table, every)
+        for path, each in wanted.items():
+            self._found[path] = tuple(there[values] for values in sorted(each) if values in there)
+
+    def _layout(self, uri: TableUri) -> TableLayout | None:
+        layout = self._catalog.layout(uri.database, uri.table)
+        if layout is not None and (differs := uri.differs_from(layout.key_names)):
+            raise StorageError(f"cluster {self.store.cluster.name!r}: {uri}: the table is there, but {differs}")
+        return layout
+
+
+def version_of(partitions: Sequence[Partition]) -> DataVersion:
+    """The version of an instance that is these partitions, one at least."""
+    version = partitions[0].version
+    if len(partitions) > 1:
+        text = repr(sorted((one.values, one.version) for one in partitions))
+        version = hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+    return DataVersion(version, sum(one.files for one in partitions), sum(one.bytes for one in partitions))

@@ -1,0 +1,137 @@
+"""What a catalog does for tables and their partitions: the protocol that each kind of catalog fulfils."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Values: TypeAlias = tuple[str, ...]
+"""The values of a partition, in the order of the table's keys."""
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column: its name, and its type as Spark's DDL has it."""
+
+    name: str
+    type: str
+
+    def __str__(self) -> str:
+        return f"{self.name} {self.type}"
+
+
+@dataclass(frozen=True)
+class TableLayout:
+    """What a catalog says of a table.
+
+    Attributes:
+        name: ``database.table``.
+        columns: Those in its files, without the partition keys.
+        keys: The partition keys.
+        location: URL of its folder.
+        format: Of its files, as Spark names it; "" where Spark reads no such files by path.
+    """
+
+    name: str
+    columns: tuple[Column, ...]
+    keys: tuple[Column, ...]
+    location: str
+    format: str
+
+    @property
+    def key_names(self) -> Values:
+        """The names of the keys."""
+        return tuple(key.name for key in self.keys)
+
+
+@dataclass(frozen=True)
+class Partition:
+    """A partition that is there.
+
+    Attributes:
+        values: Which one.
+        places: URLs of its folder, or of its files.
+        version: Changes whenever its data does: 128 bits, hexadecimal.
+        files: How many data files it has; 0 where the catalog does not know.
+        bytes: Their total size; 0 where the catalog does not know.
+        format: Of its files, as :attr:`TableLayout.format`.
+    """
+
+    values: Values
+    places: tuple[str, ...]
+    version: str
+    files: int
+    bytes: int
+    format: str
+
+
+class TableCatalog(ABC):
+    """The tables of one registry. Every method makes a few calls, however many partitions it is about.
+
+    All methods raise ``UnreachableError`` where the catalog does not answer, and ``StorageError`` with what it refuses.
+    """
+
+    def __init__(self, cluster: str, shown: str) -> None:
+        self.cluster = cluster
+        """The cluster whose registry it is, for messages."""
+        self.endpoint = shown
+        """The registry's endpoint, without credentials."""
+
+    @abstractmethod
+    def layout(self, database: str, table: str) -> TableLayout | None:
+        """What is known of the table; None where there is none."""
+
+    @abstractmethod
+    def values(self, database: str, table: str, fixed: Mapping[str, str]) -> list[Values]:
+        """The partitions that are there, in no particular order.
+
+        Args:
+            database: Of the table.
+            table: Is there.
+            fixed: Only those with these values, by the lower-case names of their keys.
+        """
+
+    @abstractmethod
+    def partitions(self, database: str, table: str, wanted: Sequence[Values]) -> dict[Values, Partition]:
+        """Those of the wanted partitions that are there."""
+
+    @abstractmethod
+    def create(
+        self, database: str, table: str, columns: pa.Schema, keys: Sequence[str], kind: str, location: str
+    ) -> None:
+        """Makes a table; what another made meanwhile is left as it is.
+
+        Args:
+            database: Of the table.
+            table: Its name.
+            columns: Those in its files, without the partition keys.
+            keys: The partition keys, which are texts.
+            kind: Format of its files: ``parquet`` or ``orc``.
+            location: URL of its folder.
+        """
+
+    @abstractmethod
+    def switch(
+        self, database: str, table: str, values: Values, folder: str, said: Mapping[str, str], before: Partition | None
+    ) -> Partition:
+        """Lets a partition be what is in a folder from now on, in one call: readers see the old or the new one.
+
+        Args:
+            database: Of the table.
+            table: Is there.
+            values: The partition.
+            folder: URL of a folder with data files of the table's format, which hold all columns but the keys.
+            said: What is to be known of it, by name.
+            before: The partition as it was when the new one was begun; None: it was not there.
+
+        Returns:
+            The partition as it is now.
+
+        Raises:
+            StorageError: somebody else changed the partition meanwhile.
+        """

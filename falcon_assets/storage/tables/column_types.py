@@ -1,0 +1,58 @@
+"""The types of columns: Arrow's, in which Python sees files and Iceberg, as Spark and Hive write them."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from falcon_assets.storage.tables.catalog import Column
+
+_PLAIN = {
+    pa.bool_(): "boolean",
+    pa.int8(): "tinyint",
+    pa.int16(): "smallint",
+    pa.int32(): "int",
+    pa.int64(): "bigint",
+    pa.float32(): "float",
+    pa.float64(): "double",
+    pa.string(): "string",
+    pa.large_string(): "string",
+    pa.binary(): "binary",
+    pa.large_binary(): "binary",
+    pa.date32(): "date",
+}
+
+
+def columns_of(schema: pa.Schema) -> tuple[Column, ...]:
+    """The columns of an Arrow schema, with Spark's types.
+
+    Raises:
+        ValueError: Spark has no such type.
+    """
+    return tuple(Column(field.name, spark_type(field.type)) for field in schema)
+
+
+def spark_type(arrow: pa.DataType) -> str:
+    """An Arrow type as Spark's DDL has it.
+
+    Raises:
+        ValueError: Spark has no such type.
+    """
+    if arrow in _PLAIN:
+        return _PLAIN[arrow]
+    if pa.types.is_timestamp(arrow):
+        # Spark's own INT96, which has no zone, comes in nanoseconds and means a moment.
+        return "timestamp" if arrow.tz or arrow.unit == "ns" else "timestamp_ntz"
+    if pa.types.is_decimal(arrow):
+        return f"decimal({arrow.precision},{arrow.scale})"
+    if pa.types.is_list(arrow) or pa.types.is_large_list(arrow):
+        return f"array<{spark_type(arrow.value_type)}>"
+    if pa.types.is_map(arrow):
+        return f"map<{spark_type(arrow.key_type)},{spark_type(arrow.item_type)}>"
+    if pa.types.is_struct(arrow):
+        return f"struct<{','.join(f'{field.name}:{spark_type(field.type)}' for field in arrow)}>"
+    raise ValueError(f"Spark has no type for {arrow}")
+
+
+def hive_type(spark: str) -> str:
+    """The same as Hive has it, which knows one kind of timestamp."""
+    return spark.replace("timestamp_ntz", "timestamp")

@@ -1,0 +1,294 @@
+"""The tables of an Iceberg catalog, by pyiceberg."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import date, timedelta
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyiceberg.catalog.sql import SqlCatalog
+from pyiceberg.exceptions import (
+    CommitFailedException,
+    NoSuchTableError,
+    TableAlreadyExistsError,
+)
+from pyiceberg.expressions import AlwaysTrue, And, BooleanExpression, EqualTo, Or
+from pyiceberg.io.pyarrow import (
+    compute_statistics_plan,
+    data_file_statistics_from_parquet_metadata,
+    parquet_path_to_id_mapping,
+    schema_to_pyarrow,
+)
+from pyiceberg.manifest import DataFile, DataFileContent, FileFormat, ManifestContent
+from pyiceberg.table import Table, TableProperties
+from pyiceberg.transforms import IdentityTransform
+from pyiceberg.typedef import Record
+from pyiceberg.types import DateType, IntegerType, LongType, NestedField, StringType
+from sqlalchemy.exc import SQLAlchemyError
+
+from falcon_assets.errors import StorageError, UnreachableError
+from falcon_assets.storage.tables.catalog import Partition, TableCatalog, TableLayout, Values
+from falcon_assets.storage.tables.column_types import columns_of
+
+_NO_RETRIES = {"commit.retry.num-retries": "0"}
+_ATTEMPTS = 10
+_EPOCH = date(1970, 1, 1)
+_HIVE_NULL = "__HIVE_DEFAULT_PARTITION__"
+_FEW = 200
+"""So many partitions are asked for by name; for more, all files are listed."""
+
+
+class IcebergCatalog(TableCatalog):
+    """An Iceberg catalog in a database.
+
+    Args:
+        cluster: Whose registry it is.
+        shown: Its endpoint, without credentials.
+        uri: The database, as SQLAlchemy takes it.
+        name: The catalog's name in it.
+        warehouse: URL of the folder for tables that are made.
+    """
+
+    def __init__(self, cluster: str, shown: str, uri: str, name: str, warehouse: str) -> None:
+        super().__init__(cluster, shown)
+        self._name, self._properties = name, {"uri": uri, "warehouse": warehouse, "pool_pre_ping": "true"}
+        self._opened: SqlCatalog | None = None
+
+    def layout(self, database: str, table: str) -> TableLayout | None:
+        with self._explained(f"look at table {database}.{table}"):
+            try:
+                found = self._catalog.load_table((database, table))
+            except NoSuchTableError:
+                return None
+            self._require_plain(found)
+            columns = {column.name: column for column in columns_of(schema_to_pyarrow(found.schema()))}
+            keys = tuple(columns.pop(field.name) for field in _key_fields(found))
+            return TableLayout(f"{database}.{table}", tuple(columns.values()), keys, found.location(), "parquet")
+
+    def values(self, database: str, table: str, fixed: Mapping[str, str]) -> list[Values]:
+        with self._explained(f"list the partitions of {database}.{table}"):
+            found = self._catalog.load_table((database, table))
+            return list(self._files(found, _equal(found, fixed)))
+
+    def partitions(self, database: str, table: str, wanted: Sequence[Values]) -> dict[Values, Partition]:
+        if not wanted:
+            return {}
+        with self._explained(f"look at partitions of {database}.{table}"):
+            found = self._catalog.load_table((database, table))
+            return self._partitions(found, wanted)
+
+    def create(
+        self, database: str, table: str, columns: pa.Schema, keys: Sequence[str], kind: str, location: str
+    ) -> None:
+        every = pa.schema([*columns, *(pa.field(key, pa.string()) for key in keys)])
+        with self._explained(f"make table {database}.{table}"):
+            self._catalog.create_namespace_if_not_exists((database,))
+            try:
+                with (
+                    self._catalog.create_table_transaction((database, table), every, location) as transaction,
+                    transaction.update_spec() as spec,
+                ):
+                    for key in keys:
+                        spec.add_identity(key)
+            except (TableAlreadyExistsError, CommitFailedException):
+                return
+
+    def switch(
+        self, database: str, table: str, values: Values, folder: str, said: Mapping[str, str], before: Partition | None
+    ) -> Partition:
+        with self._explained(f"publish a partition of {database}.{table}"):
+            for attempt in range(1, _ATTEMPTS + 1):
+                found = self._catalog.load_table((database, table))
+                there = self._live(found, values)
+                if _version(there) != (before.version if before else None):
+                    break
+                try:
+                    self._replace(found, values, there, folder, said)
+                except CommitFailedException:  # another partition was published meanwhile
+                    if attempt == _ATTEMPTS:
+                        raise
+                    continue
+                return self._partitions(self._catalog.load_table((database, table)), [values])[values]
+        raise StorageError(
+            f"cluster {self.cluster!r}: partition {'/'.join(values)} of {database}.{table} was changed by somebody "
+            "else meanwhile: run it again"
+        )
+
+    def _replace(
+        self, table: Table, values: Values, there: Sequence[DataFile], folder: str, said: Mapping[str, str]
+    ) -> None:
+        # Its own retries would add the new files a second time to what somebody else wrote into the partition.
+        table.metadata.properties.update(_NO_RETRIES)
+        with table.transaction() as transaction:
+            if table.name_mapping() is None:  # Spark's files name their columns and do not number them
+                mapping = table.schema().name_mapping.model_dump_json()
+                transaction.set_properties({TableProperties.DEFAULT_NAME_MAPPING: mapping})
+            with transaction.update_snapshot(snapshot_properties=dict(said)).overwrite() as snapshot:
+                for file in there:
+                    snapshot.delete_data_file(file)
+                for file in _data_files(table, values, folder):
+                    snapshot.append_data_file(file)
+
+    @property
+    def _catalog(self) -> SqlCatalog:
+        if self._opened is None:
+            self._opened = SqlCatalog(self._name, **self._properties)
+        return self._opened
+
+    def _partitions(self, table: Table, wanted: Sequence[Values]) -> dict[Values, Partition]:
+        keys = [field.name.lower() for field in _key_fields(table)]
+        filters: BooleanExpression = AlwaysTrue()
+        if len(wanted) <= _FEW:
+            each = [_equal(table, dict(zip(keys, values, strict=True))) for values in wanted]
+            filters = Or(*each) if len(each) > 1 else each[0]
+        files = self._files(table, filters)
+        return {
+            values: Partition(
+                values,
+                tuple(sorted(file.file_path for file in files[values])),
+                _version(files[values]) or "",
+                len(files[values]),
+                sum(file.file_size_in_bytes for file in files[values]),
+                "parquet",
+            )
+            for values in wanted
+            if values in files
+        }
+
+    def _live(self, table: Table, values: Values) -> list[DataFile]:
+        keys = [field.name.lower() for field in _key_fields(table)]
+        return self._files(table, _equal(table, dict(zip(keys, values, strict=True)))).get(values, [])
+
+    def _files(self, table: Table, filters: BooleanExpression) -> dict[Values, list[DataFile]]:
+        """The data files of each partition that the filter lets through."""
+        self._require_plain(table)
+        found: dict[Values, list[DataFile]] = {}
+        keys = _key_fields(table)
+        for task in table.scan(row_filter=filters).plan_files():
+            if task.delete_files:
+                raise self._has_deletes(table)
+            if task.file.spec_id != table.spec().spec_id:
+                raise StorageError(
+                    f"cluster {self.cluster!r}: {_name(table)} has files that are partitioned in an older way: "
+                    "rewrite its data files first"
+                )
+            values = tuple(_text(field, task.file.partition[at]) for at, field in enumerate(keys))
+            found.setdefault(values, []).append(task.file)
+        return found
+
+    def _require_plain(self, table: Table) -> None:
+        name = _name(table)
+        for field in _key_fields(table):
+            if not isinstance(field.field_type, StringType | IntegerType | LongType | DateType):
+                raise StorageError(
+                    f"cluster {self.cluster!r}: {name} is partitioned by {field.name}, a {field.field_type}: "
+                    "only texts, whole numbers and dates can be used"
+                )
+        if other := [
+            str(one.transform) for one in table.spec().fields if not isinstance(one.transform, IdentityTransform)
+        ]:
+            raise StorageError(
+                f"cluster {self.cluster!r}: {name} is partitioned by {other[0]} of a column: only tables that are "
+                "partitioned by columns as they are can be used"
+            )
+        snapshot = table.current_snapshot()
+        if snapshot and any(one.content == ManifestContent.DELETES for one in snapshot.manifests(table.io)):
+            raise self._has_deletes(table)
+        names: dict[int, set[str]] = {}
+        for schema in table.schemas().values():
+            for number in schema.field_ids:
+                names.setdefault(number, set()).add(schema.find_column_name(number) or "")
+        if renamed := sorted(" and ".join(sorted(each)) for each in names.values() if len(each) > 1):
+            raise StorageError(
+                f"cluster {self.cluster!r}: columns of {name} were renamed ({', '.join(renamed)}), and Spark would "
+                "look for their new names in old files: rewrite the table"
+            )
+
+    def _has_deletes(self, table: Table) -> StorageError:
+        return StorageError(
+            f"cluster {self.cluster!r}: {_name(table)} has delete files, which Spark does not apply when "
+            "it reads data files by path: rewrite its data files first"
+        )
+
+    @contextmanager
+    def _explained(self, doing: str) -> Iterator[None]:
+        try:
+            yield
+        except SQLAlchemyError as error:
+            raise UnreachableError(
+                f"cluster {self.cluster!r}: {self.endpoint} does not answer ({type(error).__name__})"
+            ) from None
+        except CommitFailedException:
+            raise StorageError(
+                f"cluster {self.cluster!r}: cannot {doing}: too many others write into the table: run it again"
+            ) from None
+        except (OSError, ValueError) as error:
+            raise StorageError(f"cluster {self.cluster!r}: cannot {doing}: {str(error).splitlines()[0]}") from error
+
+
+def _name(table: Table) -> str:
+    return ".".join(table.name()[-2:])
+
+
+def _key_fields(table: Table) -> list[NestedField]:
+    return [table.schema().find_field(field.source_id) for field in table.spec().fields]
+
+
+def _equal(table: Table, fixed: Mapping[str, str]) -> BooleanExpression:
+    fields = {field.name.lower(): field for field in _key_fields(table)}
+    each = [EqualTo(term=fields[key].name, value=value) for key, value in fixed.items()]
+    if not each:
+        return AlwaysTrue()
+    return And(*each) if len(each) > 1 else each[0]
+
+
+def _data_files(table: Table, values: Values, folder: str) -> Iterator[DataFile]:
+    """What the table is to know of the Parquet files in ``folder``, which do not hold the partition keys."""
+    schema, record = table.schema(), _record(table, values)
+    plan, paths = compute_statistics_plan(schema, table.metadata.properties), parquet_path_to_id_mapping(schema)
+    for path in sorted(Path(folder.removeprefix("file://")).rglob("[!._]*")):
+        metadata = pq.read_metadata(path)
+        statistics = data_file_statistics_from_parquet_metadata(metadata, plan, paths)
+        yield DataFile.from_args(
+            content=DataFileContent.DATA,
+            file_path=f"file://{path}",
+            file_format=FileFormat.PARQUET,
+            partition=record,
+            file_size_in_bytes=path.stat().st_size,
+            sort_order_id=None,
+            spec_id=table.spec().spec_id,
+            equality_ids=None,
+            key_metadata=None,
+            **statistics.to_serialized_dict(),
+        )
+
+
+def _record(table: Table, values: Values) -> Record:
+    return Record(*(_stored(field, value) for field, value in zip(_key_fields(table), values, strict=True)))
+
+
+def _stored(field: NestedField, text: str) -> Any:
+    """The value of a partition key as manifests have it."""
+    if isinstance(field.field_type, StringType):
+        return text
+    return (date.fromisoformat(text) - _EPOCH).days if isinstance(field.field_type, DateType) else int(text)
+
+
+def _text(field: NestedField, stored: Any) -> str:
+    """The value of a partition key as people write it."""
+    if stored is None:
+        return _HIVE_NULL
+    return str(_EPOCH + timedelta(days=stored)) if isinstance(field.field_type, DateType) else str(stored)
+
+
+def _version(files: Sequence[DataFile]) -> str | None:
+    """Over the names of its files: what is written gets new ones, and nothing in them ever changes."""
+    if not files:
+        return None
+    names = "\n".join(sorted(file.file_path for file in files))
+    return hashlib.blake2b(names.encode(), digest_size=16).hexdigest()

@@ -1,0 +1,41 @@
+"""The tables of a cluster, as a store: the paths of instances are their URIs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+from pathlib import Path
+
+from falcon_assets.errors import StorageError
+from falcon_assets.model.cluster import Cluster
+from falcon_assets.storage.cluster_store import ClusterStore
+from falcon_assets.storage.tables.catalog import TableCatalog
+from falcon_assets.storage.tables.open_catalog import open_catalog
+
+
+class TableStore(ClusterStore):
+    """The cluster's own store, with the catalog that says where in it, or elsewhere, the partitions of tables lie."""
+
+    def __init__(self, cluster: Cluster, home: Path, environ: Mapping[str, str], *, readonly: bool = False) -> None:
+        super().__init__(cluster, home, environ, readonly=readonly)
+
+    @cached_property
+    def catalog(self) -> TableCatalog:
+        """The catalog of the cluster's registry.
+
+        Raises:
+            StorageError: the cluster has none, or the packages for it are not installed.
+        """
+        registry = self.cluster.interfaces.registry
+        if registry is None:
+            raise StorageError(f"cluster {self.cluster.name!r} declares no interfaces.registry, where tables are found")
+        return open_catalog(self.cluster.name, registry.endpoint, self.url("/tables"))
+
+    def shown(self, relative: str) -> str:
+        """The URI itself."""
+        return relative
+
+    @property
+    def endpoint(self) -> str:
+        """The registry, without credentials."""
+        return self.catalog.endpoint

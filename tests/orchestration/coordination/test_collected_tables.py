@@ -1,0 +1,83 @@
+"""What collectors record of tables."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import dagster as dg
+
+from falcon_assets.catalog.store import load_entities
+from falcon_assets.events.feed_instances import FeedInstanceAvailable
+from falcon_assets.orchestration.coordination.collector import Collection, Collector
+from falcon_assets.orchestration.platform.open_ledger import open_ledger
+from falcon_assets.settings import Settings
+from tests.orchestration.ledger_world import LedgerWorld
+from tests.records import read_record
+from tests.registries import Tables, iceberg
+
+ENTITIES = """
+kind: cluster
+name: primary
+interfaces:
+  write: {{endpoint: data/primary}}
+  execute: {{endpoint: "local[1]"}}
+  registry: {{endpoint: "{endpoint}"}}
+---
+kind: feed
+name: flights
+frequency: hours(1)
+late_arrival: {{cut_off: hours(2)}}
+table: {{uri: "catalog:default:{table}#ds=${{YEAR}}-${{MONTH}}-${{DAY}}-${{HOUR}};region=*"}}
+clusters: [{{name: primary, validity: {{start: 2013-01-01T00:00Z, end: 2013-01-02T00:00Z}}}}]
+---
+kind: feed
+name: lost
+frequency: hours(1)
+table: {{uri: "catalog:default:lost#hh=${{YEAR}}-${{MONTH}}-${{DAY}}-${{HOUR}}"}}
+clusters: [{{name: primary, validity: {{start: 2013-01-01T00:00Z, end: 2013-01-02T00:00Z}}}}]
+"""
+
+
+def test_partitions_land_and_change(
+    settings: Settings, instance: dg.DagsterInstance, write_entities: Callable[[dict[str, str]], Any], database: str
+) -> None:
+    endpoint = iceberg(database)
+    tables = Tables(endpoint, settings.home)
+    store = load_entities(write_entities({"all.yaml": ENTITIES.format(endpoint=endpoint, table=tables.name)}))
+    world = LedgerWorld(store, settings, instance, open_ledger(settings, instance))
+
+    def collect(time: str) -> Collection:
+        return Collector(store, store.cluster("primary"), world.at(time)).collect(world.ledger, 60)
+
+    def landed() -> list[FeedInstanceAvailable]:
+        key = dg.AssetKey(["primary", "flights"])
+        records = instance.fetch_materializations(key, limit=100, ascending=True).records
+        return [read_record(FeedInstanceAvailable, one.asset_materialization) for one in records]
+
+    assert collect("00:30") == Collection(0, 0, {})  # there are no tables
+    tables.make()
+    tables.land(("2013-01-01-00", "US"), 1)
+    tables.land(("2013-01-01-01", "US"), 1)
+    assert collect("00:40").recorded == 1
+    (first,) = landed()
+    assert first.path == f"catalog:default:{tables.name}#ds=2013-01-01-00;region=*"
+    assert first.files == 1
+    assert collect("01:30").recorded == 1
+    tables.land(("2013-01-01-00", "EU"), 2)
+    assert collect("01:40").recorded == 1  # late data
+    assert [one.instance.hour for one in landed()] == [0, 1, 0]
+    assert landed()[2].version != first.version and landed()[2].files == 2
+    assert collect("01:50") == Collection(0, 0, {})
+
+
+def test_a_registry_that_does_not_answer_is_told(
+    settings: Settings, instance: dg.DagsterInstance, write_entities: Callable[[dict[str, str]], Any]
+) -> None:
+    gone = "iceberg+postgresql://nobody@127.0.0.1:1/none"
+    store = load_entities(write_entities({"all.yaml": ENTITIES.format(endpoint=gone, table="flights")}))
+    world = LedgerWorld(store, settings, instance, open_ledger(settings, instance))
+    collection = Collector(store, store.cluster("primary"), world.at("03:00")).collect(world.ledger, 60)
+    why = "cluster 'primary': iceberg+postgresql://127.0.0.1:1/none does not answer (OperationalError)"
+    assert why in collection.problems.values()
+    assert collection.recorded == 0

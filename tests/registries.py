@@ -1,0 +1,103 @@
+"""Registries for tests: one Hive Metastore for all, and Iceberg catalogs on the tests' PostgreSQL."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from examples.tables import metastore
+from falcon_assets.model.cluster import Cluster
+from falcon_assets.storage.tables.catalog import Partition, TableCatalog, Values
+from falcon_assets.storage.tables.table_store import TableStore
+from tests.builders import make_cluster
+
+_READY = " is ready\n"
+KINDS = ["hive", "iceberg"]
+
+
+@contextmanager
+def hive_metastore(folder: Path) -> Iterator[str]:
+    """Serves a Hive Metastore; gives its endpoint."""
+    folder.mkdir(parents=True, exist_ok=True)
+    command = [sys.executable, metastore.__file__, str(folder), "0"]
+    with (folder / "log").open("w") as log:
+        server = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True, cwd=folder)
+    assert server.stdout is not None
+    try:
+        said = server.stdout.readline()
+        assert said.endswith(_READY), (folder / "log").read_text()
+        yield said.removesuffix(_READY)
+    finally:
+        server.terminate()
+        server.wait(30)
+        server.stdout.close()
+
+
+@pytest.fixture(scope="session")
+def hive(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The endpoint of a Hive Metastore that all tests share: each has tables of its own."""
+    with hive_metastore(tmp_path_factory.mktemp("metastore")) as endpoint:
+        yield endpoint
+
+
+def iceberg(database: str) -> str:
+    """The endpoint of an Iceberg catalog of its own in a database of the tests."""
+    return f"iceberg+{database.replace('+psycopg2', '')}#{uuid.uuid4().hex}"
+
+
+def endpoint_of(request: pytest.FixtureRequest, kind: str) -> str:
+    """The endpoint of a registry of that kind; only what is asked for is started."""
+    return str(request.getfixturevalue("hive")) if kind == "hive" else iceberg(request.getfixturevalue("database"))
+
+
+def cluster_with(endpoint: str) -> Cluster:
+    """``primary`` with a registry."""
+    interfaces = {"write": {"endpoint": "data/primary"}, "execute": {"endpoint": "local[2]"}}
+    return make_cluster(interfaces={**interfaces, "registry": {"endpoint": endpoint}})
+
+
+class Tables:
+    """A table of its own in a registry, filled by its catalog.
+
+    Attributes:
+        name: Of the table, in the database ``default``.
+    """
+
+    COLUMNS = pa.schema([("carrier", pa.string()), ("flight", pa.int64())])
+
+    def __init__(self, endpoint: str, home: Path, keys: tuple[str, ...] = ("ds", "region")) -> None:
+        self.cluster, self.home, self.keys = cluster_with(endpoint), home, keys
+        self.store = TableStore(self.cluster, home, {})
+        self.name = f"flights_{uuid.uuid4().hex}"
+        self._location = f"file://{home}/{self.name}"
+
+    @property
+    def catalog(self) -> TableCatalog:
+        return self.store.catalog
+
+    def make(self) -> None:
+        self.catalog.create("default", self.name, self.COLUMNS, self.keys, "parquet", self._location)
+
+    def files(self, *flights: int) -> str:
+        """A folder with so many flights, as Spark writes it."""
+        folder = self.home / "written" / uuid.uuid4().hex
+        folder.mkdir(parents=True)
+        rows = {"carrier": ["UA"] * len(flights), "flight": list(flights)}
+        pq.write_table(pa.table(rows, self.COLUMNS), folder / "part-0.parquet")
+        return f"file://{folder}"
+
+    def there(self, *values: str) -> Partition | None:
+        return self.catalog.partitions("default", self.name, [values]).get(values)
+
+    def land(self, values: Values, *flights: int) -> Partition:
+        """A partition is there, in place of what was there."""
+        before = self.there(*values)
+        return self.catalog.switch("default", self.name, values, self.files(*flights), {"by": "tests"}, before)

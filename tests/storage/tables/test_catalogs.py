@@ -1,0 +1,75 @@
+"""What every catalog does, by a Hive Metastore and an Iceberg catalog that are real."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from falcon_assets.errors import StorageError, UnreachableError
+from falcon_assets.storage.tables.catalog import Column
+from falcon_assets.storage.tables.open_catalog import open_catalog
+from tests.registries import KINDS, Tables, endpoint_of
+
+ODD = "E/ U=%ü+'"
+NAMES = [("2024-01-01", "US"), ("2024-01-01", ODD), ("2024-01-02", "US")]
+
+
+@pytest.fixture(params=KINDS)
+def tables(request: pytest.FixtureRequest, tmp_path: Path) -> Tables:
+    return Tables(endpoint_of(request, request.param), tmp_path)
+
+
+def test_a_table_is_what_it_was_made_as(tables: Tables) -> None:
+    assert tables.catalog.layout("default", tables.name) is None
+    for _ in range(2):  # whoever comes second finds it
+        tables.make()
+    layout = tables.catalog.layout("default", tables.name)
+    assert layout is not None
+    assert layout.columns == (Column("carrier", "string"), Column("flight", "bigint"))
+    assert layout.keys == (Column("ds", "string"), Column("region", "string"))
+    assert layout.format == "parquet"
+    assert layout.location.replace("file:///", "file:/") == f"file:{tables.home}/{tables.name}"
+
+
+def test_partitions_are_listed_and_found_by_their_values(tables: Tables) -> None:
+    tables.make()
+    assert tables.catalog.values("default", tables.name, {}) == []
+    made = {values: tables.land(values, *range(number)) for number, values in enumerate(NAMES, start=1)}
+    assert sorted(tables.catalog.values("default", tables.name, {})) == sorted(NAMES)
+    assert tables.catalog.values("default", tables.name, {"ds": "2024-01-02"}) == [NAMES[2]]
+    assert sorted(tables.catalog.values("default", tables.name, {"region": "US"})) == [NAMES[0], NAMES[2]]
+    found = tables.catalog.partitions("default", tables.name, [*NAMES, ("2024-01-03", "US")])
+    assert found == made
+    assert [found[values].files for values in NAMES] == [1, 1, 1]
+    assert all(found[values].bytes > 0 and found[values].format == "parquet" for values in NAMES)
+    assert tables.catalog.partitions("default", tables.name, []) == {}
+
+
+def test_a_partition_has_another_version_once_it_is_another(tables: Tables) -> None:
+    tables.make()
+    first, other = tables.land(NAMES[0], 1), tables.land(NAMES[1], 1)
+    second = tables.land(NAMES[0], 2)
+    assert second.version != first.version and second.places != first.places
+    assert tables.there(*NAMES[0]) == second
+    assert tables.there(*NAMES[1]) == other
+
+
+@pytest.mark.parametrize("was_there", [True, False])
+def test_of_two_that_publish_a_partition_the_slower_one_is_refused(tables: Tables, was_there: bool) -> None:
+    tables.make()
+    before = tables.land(NAMES[0], 1) if was_there else None
+    now = tables.land(NAMES[0], 2)
+    with pytest.raises(StorageError, match="was changed by somebody else meanwhile: run it again"):
+        tables.catalog.switch("default", tables.name, NAMES[0], tables.files(3), {}, before)
+    assert tables.there(*NAMES[0]) == now
+
+
+@pytest.mark.parametrize(
+    "endpoint", ["thrift://127.0.0.1:1", "iceberg+postgresql://nobody@127.0.0.1:1/none"], ids=KINDS
+)
+def test_what_does_not_answer_is_told_without_its_secrets(endpoint: str) -> None:
+    catalog = open_catalog("primary", endpoint, "file:///none")
+    with pytest.raises(UnreachableError) as raised:
+        catalog.layout("default", "flights")
+    assert "127.0.0.1:1" in str(raised.value) and "nobody" not in str(raised.value)
