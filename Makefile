@@ -7,7 +7,7 @@ PORT ?= 3000
 INSTALLED := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo up test soak dagster-newest lint format docs bench clean
+.PHONY: help install demo up metastore test soak dagster-newest lint format docs bench clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -32,6 +32,9 @@ demo: $(INSTALLED) ## Land real flights, run the demo pipeline headless, show wh
 
 up: $(INSTALLED) ## Show 2013 in time lapse: Dagster, flights that land, Spark (PORT=3000, CLOCK=2013-03-01T00:00Z@60x)
 	@$(if $(CLOCK),FALCON_CLOCK=$(CLOCK)) $(BIN)/python -m examples.flights up --port $(PORT)
+
+metastore: $(INSTALLED) ## Serve a Hive Metastore to try tables with, on this machine, until Ctrl-C (PORT=9083)
+	@$(BIN)/python -m examples.tables.metastore .falcon/metastore $(or $(PORT),9083)
 
 test: $(INSTALLED) ## Run the tests, but for those of `make soak`
 	@$(BIN)/falcon doctor --only java --only home --only space

@@ -48,7 +48,7 @@ PARTS = {
     "engines": ["computing", ""],
     "catalog": ["yaml_files", ""],
     "spark": ["", "jvm", "endpoints", "connect_server", "session", "data"],
-    "storage": ["files", "", "tables", "instances", "copying", "kinds", "landing", "eviction"],
+    "storage": ["files", "", "instances", "tables", "feed_store", "copying", "kinds", "landing", "eviction"],
     "planning": [
         "time",
         "windows",

@@ -65,6 +65,8 @@ class Table(Declaration):
     uri: Annotated[str, StringConstraints(pattern=r"^catalog:[^:#\s]+:[^:#\s]+#[^#\s]+$"), AfterValidator(_readable)]
     """``catalog:database:table#key=value;key=value``, with all partition keys of the table; values may hold ``${YEAR}``
     and the like, and ``*`` is every value: then all those partitions together are an instance."""
+    create: StrictBool = False
+    """Whether a process that writes the feed makes a table that is not there, with the columns of its output."""
 
 
 class Retention(Declaration):

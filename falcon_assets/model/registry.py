@@ -24,3 +24,11 @@ def registry_problem(endpoint: str) -> str | None:
     if password:
         return "a password must not stand here: use PGPASSWORD or the file .pgpass of PostgreSQL"
     return None if parts.path.strip("/") else f"a database is missing: write {_LEGAL}"
+
+
+def shown_registry(endpoint: str) -> str:
+    """The legal endpoint without users, options and whatever else is nobody's business."""
+    if endpoint.startswith("thrift://"):
+        return endpoint
+    parts = urlsplit(endpoint)
+    return f"{ICEBERG}://{parts.netloc.rpartition('@')[2]}{parts.path}"

@@ -15,3 +15,7 @@ class OutputTarget:
     """Name of the availability flag to set; None: the presence of the path says "complete"."""
     permission: str | None = None
     """Octal mode of the feed's ``acl``; None or ``*`` leaves it alone."""
+    format: str = ""
+    """What the files of an output in a table are written as."""
+    makes_table: bool = False
+    """Whether a table that is not there is made."""

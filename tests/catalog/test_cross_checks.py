@@ -109,8 +109,6 @@ CASES = {
             "feeds.yaml:19: table: a feed has either locations or a table, never both",
             "feeds.yaml:24: clusters[0].name: a table feed needs a registry, and cluster 'primary' declares no "
             "interfaces.registry",
-            "processes.yaml:10: outputs[0].feed: feed 'delays' is a table, and tables cannot be written by "
-            "processes yet",
         ],
     ),
     "table_of_a_cluster_and_locations": (
@@ -121,7 +119,6 @@ CASES = {
             "feeds.yaml:9: clusters[0].name: a table feed needs a registry, and cluster 'primary' declares no "
             "interfaces.registry",
             "feeds.yaml:12: clusters[0].table: a feed has either locations or a table, never both",
-            "processes.yaml:8: inputs[0].feed: feed 'raw' is a table, and tables cannot be read by processes yet",
         ],
     ),
     "no_location_at_all": (
@@ -868,11 +865,15 @@ def test_table_feed_with_registry_is_legal(tmp_path: Path) -> None:
         "interfaces.registry.endpoint: 'http' is no registry of tables: write thrift://host:port (a Hive Metastore) or "
         "iceberg+postgresql://user@host/database#catalog (Iceberg in a database)"
     )
+    where = "feed 'counts' is a table on cluster"
     assert problems(tmp_path / "other", {**files, "table.yaml": flagged}) == [
         f"clusters.yaml:4: {rule}",
         f"clusters.yaml:9: {rule}",
         "table.yaml:3: partitions: the uri of a table says how it is partitioned",
         "table.yaml:4: availability_flag: a partition of a table is complete when it is there: take the flag out",
+        f"table.yaml:11: warning: clusters[0].type: {where} 'primary', and tables are not replicated yet",
+        f"table.yaml:13: warning: clusters[0].retention: {where} 'primary', and tables are not evicted yet",
+        f"table.yaml:15: warning: clusters[1].type: {where} 'backup', and tables are not replicated yet",
     ]
 
 

@@ -72,14 +72,14 @@ class InstanceData:
 
     def _publications(self, held: ExitStack, staging: LocalStaging | None) -> Publications:
         found: dict[str, InstancePublication] = {}
-        stores = {store.root or "": store for store in (self.store_of(output.feed) for output in self.plan.outputs)}
+        stores = {_place_of(store): store for store in (self.store_of(output.feed) for output in self.plan.outputs)}
         for _, store in sorted(stores.items()):  # in the same order for all runs, as within a publication
-            ours = [output for output in self.plan.outputs if self.store_of(output.feed).root == store.root]
+            ours = [one for one in self.plan.outputs if _place_of(self.store_of(one.feed)) == _place_of(store)]
             kind = kind_of(store)
             if Ability.SPARK_OUTPUT in kind.cannot:
                 lies = f"output {ours[0].name!r} lies at {store.shown(ours[0].path)}"
                 raise StorageError(f"{self._key}: {lies}: outputs are published on file:// and on object stores only")
-            targets = {output.name: _target(output) for output in ours}
+            targets = {output.name: _target(output, self.cluster) for output in ours}
             publication = held.enter_context(kind.publish(self._key, targets, staging))
             found |= dict.fromkeys(targets, publication)
         return found
@@ -104,6 +104,13 @@ class InstanceData:
         return f"{self.plan.process.name} at {format_instant(self.plan.nominal)}"
 
 
-def _target(output: OutputPlan) -> OutputTarget:
-    permission = output.feed.acl.permission if output.feed.acl else None
-    return OutputTarget(output.path, output.feed.availability_flag, permission)
+def _place_of(store: ClusterStore) -> tuple[str, str]:
+    """What outputs on one store, and of one kind, have in common."""
+    return store.root or "", store.endpoint
+
+
+def _target(output: OutputPlan, cluster: Cluster) -> OutputTarget:
+    feed = output.feed
+    permission, table = feed.acl.permission if feed.acl else None, feed.table_on(cluster.name)
+    makes_table = table is not None and table.create
+    return OutputTarget(output.path, feed.availability_flag, permission, feed.format, makes_table)

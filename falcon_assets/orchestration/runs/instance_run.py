@@ -220,8 +220,10 @@ class InstanceRunner:
 
 def _input_data(one: InputPlan, read: Sequence[ReadableInstance]) -> InputData:
     folders = [folder for instance in read for folder in instance.folders]
-    urls, counted = tuple(folder.url for folder in folders), tuple(folder.files for folder in folders)
-    return InputData(one.name, one.feed, urls, one.partition, counted)
+    partitions = tuple(partition for instance in read for partition in instance.partitions)
+    places = (place for one in partitions for place in one.partition.places)
+    urls, counted = (*(folder.url for folder in folders), *places), tuple(folder.files for folder in folders)
+    return InputData(one.name, one.feed, urls, one.partition, counted, partitions)
 
 
 def _read(late: tuple[LateChange, ...], inputs: Mapping[str, tuple[Consumption, ...]]) -> tuple[LateChange, ...]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from falcon_assets.model.feed import Feed
 from falcon_assets.storage.instances.instance_files import InstanceFiles
+from falcon_assets.storage.kinds.reading import ReadablePartition
 
 
 @dataclass(frozen=True)
@@ -19,6 +20,7 @@ class InputData:
             come from one path template. Empty where an optional input has nothing available.
         partition: Only these sub-partitions of each instance, outermost first, ``*`` for any (``*/US``).
         counted: The files of each instance, in the order of ``urls``, that Spark has to read; empty: nobody counted.
+        partitions: Of a table, what the instances are; ``urls`` are their folders or files then.
     """
 
     name: str
@@ -26,6 +28,7 @@ class InputData:
     urls: tuple[str, ...]
     partition: str | None = None
     counted: tuple[InstanceFiles, ...] = ()
+    partitions: tuple[ReadablePartition, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ from falcon_assets.spark.data.layout import layout_options
 from falcon_assets.spark.data.partitions import wanted_partitions, with_partitions
 from falcon_assets.spark.data.paths import literal
 from falcon_assets.spark.data.schemas import FIXED_SCHEMAS, compare_orc, parse_schema
+from falcon_assets.spark.data.tables import read_partitions
 from falcon_assets.spark.failures import SPARK_ERRORS, condition_of, explain
 
 _TEXTUAL = ("json", "csv", "xml")
@@ -46,6 +47,8 @@ def _read(spark: SparkSession, data: InputData) -> DataFrame:
     wanted_partitions(data)
     if not data.urls:
         return _empty(spark, data)
+    if data.partitions:
+        return read_partitions(spark, data)
     layout = layout_options(data, _names(spark, data))
     reader = spark.read.format(feed.format).options(**_options(feed, layout))
     paths = [literal(url) for url in data.urls]

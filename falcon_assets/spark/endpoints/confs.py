@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from falcon_assets.model.cluster import Cluster
+from falcon_assets.model.registry import ICEBERG
 from falcon_assets.spark.jvm.environ import utf8_locale
 
 _SECRET = re.compile(r"(?i)secret|password|token|access[.]?key|account[.]key|credential")
@@ -27,8 +28,14 @@ def is_local(endpoint: str) -> bool:
 
 
 def cluster_confs(cluster: Cluster) -> dict[str, str]:
-    """What the cluster says about Spark itself: its ``spark.*`` properties."""
-    return {key: value for key, value in cluster.properties.items() if key.startswith("spark.")}
+    """What the cluster says about Spark itself: its ``spark.*`` properties, and what its registry wants.
+
+    Iceberg has no timestamps like those that Spark writes into Parquet by default.
+    """
+    registry = cluster.interfaces.registry
+    is_iceberg = registry is not None and registry.endpoint.startswith(ICEBERG)
+    wanted = {"spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS"} if is_iceberg else {}
+    return wanted | {key: value for key, value in cluster.properties.items() if key.startswith("spark.")}
 
 
 def executor_environ() -> dict[str, str]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from falcon_assets.storage.instances.data_version import DataVersion
 from falcon_assets.storage.instances.instance_files import InstanceFiles
+from falcon_assets.storage.tables.catalog import Partition, TableLayout
 
 
 @dataclass(frozen=True)
@@ -19,10 +20,22 @@ class ReadableFolder:
 
 
 @dataclass(frozen=True)
+class ReadablePartition:
+    """A partition of a table, as the catalog said it."""
+
+    layout: TableLayout
+    """Its table."""
+    partition: Partition
+    """What it is; its places are for Spark."""
+
+
+@dataclass(frozen=True)
 class ReadableInstance:
-    """An instance as Spark reads it."""
+    """An instance as Spark reads it: folders, or partitions of a table."""
 
     version: DataVersion
     """What it held just before."""
-    folders: tuple[ReadableFolder, ...]
+    folders: tuple[ReadableFolder, ...] = ()
     """Where it is; together they are the instance."""
+    partitions: tuple[ReadablePartition, ...] = ()
+    """What it is, in a table; together they are the instance."""

@@ -76,6 +76,9 @@ class TableCatalog(ABC):
     All methods raise ``UnreachableError`` where the catalog does not answer, and ``StorageError`` with what it refuses.
     """
 
+    keeps_history = False
+    """Whether older states of a table can be read as long as their files are there."""
+
     def __init__(self, cluster: str, shown: str) -> None:
         self.cluster = cluster
         """The cluster whose registry it is, for messages."""

@@ -13,7 +13,7 @@ from urllib.parse import unquote
 
 from pymetastore.hive_metastore import ttypes
 from pymetastore.hive_metastore.ThriftHiveMetastore import Client
-from thrift.protocol.TBinaryProtocol import TBinaryProtocol
+from thrift.protocol.TBinaryProtocol import TBinaryProtocolAccelerated
 from thrift.Thrift import TException
 from thrift.transport.TSocket import TSocket
 from thrift.transport.TTransport import TBufferedTransport, TTransportException
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 logging.getLogger("thrift").setLevel(logging.CRITICAL)  # what it says is said again, as an error
+_CONNECT_SECONDS = 5.0
 _SECONDS = 60.0
 """How long one call may take."""
 _AT_ONCE = 1000
@@ -65,6 +66,11 @@ class HiveCatalog(TableCatalog):
                 found = client.get_table(database, table)
             except ttypes.NoSuchObjectException:
                 return None
+        if (found.parameters or {}).get("transactional", "").lower() == "true":
+            raise StorageError(
+                f"cluster {self.cluster!r}: {database}.{table} is transactional: "
+                "what is in its files is not what readers see"
+            )
         return TableLayout(
             f"{database}.{table}",
             tuple(Column(column.name, column.type) for column in found.sd.cols),
@@ -159,7 +165,7 @@ class HiveCatalog(TableCatalog):
                 f"cluster {self.cluster!r}: {self.endpoint} does not answer: {_said(error)}"
             ) from None
         try:
-            yield Client(TBinaryProtocol(transport))
+            yield Client(TBinaryProtocolAccelerated(transport))
         except TTransportException as error:
             raise UnreachableError(
                 f"cluster {self.cluster!r}: {self.endpoint} broke off while asked to {doing}: {_said(error)}"
@@ -173,7 +179,7 @@ class HiveCatalog(TableCatalog):
         """A connection to the first of the hosts that answers."""
         for number, (host, _, port) in enumerate(self._hosts, start=1):
             socket = TSocket(host.strip("[]"), int(port))
-            socket.setTimeout(_SECONDS * 1000)
+            socket.setTimeout(_CONNECT_SECONDS * 1000)
             transport = TBufferedTransport(socket)
             try:
                 transport.open()
@@ -181,6 +187,7 @@ class HiveCatalog(TableCatalog):
                 if number == len(self._hosts):
                     raise
             else:
+                socket.setTimeout(_SECONDS * 1000)
                 break
         return transport
 

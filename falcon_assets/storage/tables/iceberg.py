@@ -34,6 +34,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from falcon_assets.errors import StorageError, UnreachableError
 from falcon_assets.storage.tables.catalog import Partition, TableCatalog, TableLayout, Values
 from falcon_assets.storage.tables.column_types import columns_of
+from falcon_assets.storage.tables.table_files import data_files
 
 _NO_RETRIES = {"commit.retry.num-retries": "0"}
 _ATTEMPTS = 10
@@ -53,6 +54,8 @@ class IcebergCatalog(TableCatalog):
         name: The catalog's name in it.
         warehouse: URL of the folder for tables that are made.
     """
+
+    keeps_history = True
 
     def __init__(self, cluster: str, shown: str, uri: str, name: str, warehouse: str) -> None:
         super().__init__(cluster, shown)
@@ -251,7 +254,7 @@ def _data_files(table: Table, values: Values, folder: str) -> Iterator[DataFile]
     """What the table is to know of the Parquet files in ``folder``, which do not hold the partition keys."""
     schema, record = table.schema(), _record(table, values)
     plan, paths = compute_statistics_plan(schema, table.metadata.properties), parquet_path_to_id_mapping(schema)
-    for path in sorted(Path(folder.removeprefix("file://")).rglob("[!._]*")):
+    for path in data_files(Path(folder.removeprefix("file://"))):
         metadata = pq.read_metadata(path)
         statistics = data_file_statistics_from_parquet_metadata(metadata, plan, paths)
         yield DataFile.from_args(

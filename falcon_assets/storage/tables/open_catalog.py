@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from urllib.parse import urlsplit
+from sqlalchemy import make_url
 
 from falcon_assets.errors import StorageError
+from falcon_assets.model.registry import ICEBERG, shown_registry
 from falcon_assets.storage.tables.catalog import TableCatalog
+
+_CONNECT_SECONDS = "5"
 
 
 def open_catalog(cluster: str, endpoint: str, warehouse: str) -> TableCatalog:
@@ -31,7 +34,6 @@ def open_catalog(cluster: str, endpoint: str, warehouse: str) -> TableCatalog:
             f"cluster {cluster!r}: cannot use the registry: {error}; pip install 'falcon-assets[{extra}]'"
         ) from error
     url, _, name = endpoint.partition("#")
-    uri = url.replace("iceberg+postgresql://", "postgresql+psycopg2://", 1)
-    parts = urlsplit(uri)
-    shown = f"iceberg+postgresql://{parts.netloc.rpartition('@')[2]}{parts.path}"
-    return IcebergCatalog(cluster, shown, uri, name or "default", warehouse)
+    database = make_url(url.replace(ICEBERG, "postgresql+psycopg2", 1))
+    uri = database.update_query_dict({"connect_timeout": _CONNECT_SECONDS}).render_as_string(hide_password=False)
+    return IcebergCatalog(cluster, shown_registry(endpoint), uri, name or "default", warehouse)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from falcon_assets.errors import StorageError
 from falcon_assets.model.cluster import Cluster
+from falcon_assets.model.registry import shown_registry
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.tables.catalog import TableCatalog
 from falcon_assets.storage.tables.open_catalog import open_catalog
@@ -37,5 +38,6 @@ class TableStore(ClusterStore):
 
     @property
     def endpoint(self) -> str:
-        """The registry, without credentials."""
-        return self.catalog.endpoint
+        """The registry, without credentials; of a cluster without one, as of its other stores."""
+        registry = self.cluster.interfaces.registry
+        return super().endpoint if registry is None else shown_registry(registry.endpoint)

@@ -12,10 +12,14 @@ from falcon_assets.errors import Problem
 from falcon_assets.model.feed import Feed
 from falcon_assets.model.process import Process
 from falcon_assets.model.registry import registry_problem
+from falcon_assets.model.table_uri import ANY, TableUri
+
+TABLE_FORMATS = ("parquet", "orc")
+"""What processes write tables in."""
 
 
 def check_files_or_table(definitions: Definitions) -> Iterator[Problem]:
-    """Both kinds of storage or none, tables without a registry, and what processes cannot read or write."""
+    """Both kinds of storage or none, tables without a registry, and what processes cannot write."""
     for feed in definitions.feeds.values():
         yield from _both_kinds(feed)
         yield from _no_storage(feed)
@@ -23,23 +27,29 @@ def check_files_or_table(definitions: Definitions) -> Iterator[Problem]:
             if feed.entity.table_on(entry.name) is not None and cluster.interfaces.registry is None:
                 message = f"a table feed needs a registry, and cluster {entry.name!r} declares no interfaces.registry"
                 yield feed.problem(("clusters", index, "name"), message)
+            elif feed.entity.table_on(entry.name) is not None:
+                where = f"feed {feed.entity.name!r} is a table on cluster {entry.name!r}"
+                if entry.type is not None:
+                    yield feed.warning(("clusters", index, "type"), f"{where}, and tables are not replicated yet")
+                if entry.retention is not None:
+                    yield feed.warning(("clusters", index, "retention"), f"{where}, and tables are not evicted yet")
         if feed.entity.table is not None:
             yield from _of_files(feed)
     yield from _registries(definitions)
     for process in definitions.processes.values():
         for path, name in feed_references(process.entity):
             stored = definitions.feeds.get(name)
-            if stored is not None and _is_table(stored.entity):
-                verb = "read" if path[0] == "inputs" else "written"
-                yield process.problem(path, f"feed {name!r} is a table, and tables cannot be {verb} by processes yet")
-            elif stored is not None and path[0] == "outputs":
+            if stored is not None and path[0] == "outputs":
+                yield from _several_partitions(process, path, stored.entity)
                 yield from _not_mounted(definitions, process, path, stored.entity)
 
 
 def _not_mounted(definitions: Definitions, process: Declared[Process], path: KeyPath, feed: Feed) -> Iterator[Problem]:
     for entry in process.entity.clusters:
         cluster = definitions.clusters.get(entry.name)
-        if cluster is None or feed.on(entry.name) is None or lies_mounted(feed, cluster.entity):
+        if cluster is None or feed.on(entry.name) is None or feed.table_on(entry.name) is not None:
+            continue
+        if lies_mounted(feed, cluster.entity):
             continue
         where = f"feed {feed.name!r} lies on no file:// store on cluster {entry.name!r}"
         if not lies_on_object_store(feed, cluster.entity):
@@ -73,8 +83,18 @@ def _registries(definitions: Definitions) -> Iterator[Problem]:
             yield cluster.problem(("interfaces", "registry", "endpoint"), why)
 
 
-def _is_table(feed: Feed) -> bool:
-    return feed.table is not None or any(entry.table is not None for entry in feed.clusters)
+def _several_partitions(process: Declared[Process], path: KeyPath, feed: Feed) -> Iterator[Problem]:
+    for entry in process.entity.clusters:
+        table = feed.table_on(entry.name)
+        if table is None or feed.on(entry.name) is None:
+            continue
+        where = f"feed {feed.name!r} is a table on cluster {entry.name!r}"
+        if any(value == ANY for _, value in TableUri.parse(table.uri).keys):
+            rule = "an instance that a process writes is one partition: its uri must not have *"
+            yield process.problem(path, f"{where}, and {rule}")
+        if feed.format not in TABLE_FORMATS:
+            rule = f"processes write tables in {' and '.join(TABLE_FORMATS)}, not in {feed.format}"
+            yield process.problem(path, f"{where}, and {rule}")
 
 
 def _both_kinds(feed: Declared[Feed]) -> Iterator[Problem]:

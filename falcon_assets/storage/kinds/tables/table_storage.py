@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, contextmanager
 from datetime import datetime
 from itertools import islice
 from typing import NoReturn
@@ -21,8 +21,11 @@ from falcon_assets.storage.instances.data_version import DataVersion
 from falcon_assets.storage.instances.instance_files import Listing
 from falcon_assets.storage.instances.old_folders import Visit
 from falcon_assets.storage.kinds.publishing import InstancePublication
+from falcon_assets.storage.kinds.reading import ReadableInstance, ReadablePartition
 from falcon_assets.storage.kinds.removing import Removal
 from falcon_assets.storage.kinds.storage_kind import READERS_SECONDS, StorageKind
+from falcon_assets.storage.kinds.tables.publication import TablePublication
+from falcon_assets.storage.local_staging import LocalStaging
 from falcon_assets.storage.output_target import OutputTarget
 from falcon_assets.storage.tables.catalog import Partition, TableCatalog, TableLayout, Values
 from falcon_assets.storage.tables.table_store import TableStore
@@ -49,7 +52,7 @@ class TableStorage(StorageKind):
 
     @property
     def cannot(self) -> frozenset[Ability]:
-        return frozenset(Ability)
+        return frozenset(Ability) - {Ability.SPARK_OUTPUT, Ability.WITHOUT_CONNECTOR}
 
     def require_there(self) -> None:
         pass  # a catalog that is not there answers nothing
@@ -114,8 +117,16 @@ class TableStorage(StorageKind):
         """That of its partitions: their location and parameters, or the names of their files."""
         return version_of(self._required(path))
 
-    def publish(self, key: str, outputs: Mapping[str, OutputTarget]) -> AbstractContextManager[InstancePublication]:
-        self._refuse(key, "be published")
+    @contextmanager
+    def reading(self, path: str, flag: str | None, staging: LocalStaging | None = None) -> Iterator[ReadableInstance]:
+        layout, found = self._layout(TableUri.parse(path)), self._required(path)
+        assert layout is not None
+        yield ReadableInstance(version_of(found), partitions=tuple(ReadablePartition(layout, one) for one in found))
+
+    def publish(
+        self, key: str, outputs: Mapping[str, OutputTarget], staging: LocalStaging | None = None
+    ) -> AbstractContextManager[InstancePublication]:
+        return TablePublication(self._tables, key, outputs)
 
     def copy_target(self, output: OutputTarget, source: str, rules: CopyRules = REPLICATING) -> CopyTarget:
         self._refuse(output.path, "be copied")

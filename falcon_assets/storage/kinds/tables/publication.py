@@ -1,0 +1,177 @@
+"""Publishing into tables: a folder per version, and one call that makes it the partition."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+
+from falcon_assets.durable import sync_tree
+from falcon_assets.errors import StorageError
+from falcon_assets.model.table_uri import ANY, TableUri
+from falcon_assets.storage.errors import explained
+from falcon_assets.storage.files.permissions import apply_permission
+from falcon_assets.storage.instances.data_files import remove_side_files
+from falcon_assets.storage.instances.data_version import DataVersion
+from falcon_assets.storage.kinds.tables.version_folders import GRACE_SECONDS, VersionFolders
+from falcon_assets.storage.output_target import OutputTarget
+from falcon_assets.storage.tables.catalog import Column, Partition, TableLayout, Values
+from falcon_assets.storage.tables.table_store import TableStore
+
+
+@dataclass(frozen=True)
+class _Output:
+    """An output on its way.
+
+    Attributes:
+        target: Where it goes.
+        uri: The same.
+        layout: The table, as it is or will be.
+        is_new: Whether the table has to be made.
+        values: The partition.
+        before: The partition as it was.
+        versions: Where it is written.
+        folder: Where in there.
+    """
+
+    target: OutputTarget
+    uri: TableUri
+    layout: TableLayout
+    is_new: bool
+    values: Values
+    before: Partition | None
+    versions: VersionFolders
+    folder: Path
+
+
+class TablePublication:
+    """Of two runs that publish a partition, the catalog refuses the one that did not see what the other did.
+
+    Args:
+        store: The tables.
+        key: The process instance, for messages and in the catalog.
+        outputs: By name.
+        grace: Versions that are a partition no more go after so many seconds.
+    """
+
+    def __init__(
+        self, store: TableStore, key: str, outputs: Mapping[str, OutputTarget], grace: float = GRACE_SECONDS
+    ) -> None:
+        self._store, self._key, self._targets, self._grace = store, key, outputs, grace
+        self._outputs: dict[str, _Output] = {}
+        self._published: set[str] = set()
+
+    def __enter__(self) -> TablePublication:
+        try:
+            for name, target in self._targets.items():
+                with explained(self._store.cluster.name, f"prepare {target.path}"):
+                    self._outputs[name] = output = self._prepared(target)
+                    self._remove_old(output)
+        except BaseException:
+            self.__exit__(None, None, None)
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        for name, output in self._outputs.items():
+            if name not in self._published:
+                with explained(self._store.cluster.name, f"clean up after {output.target.path}"):
+                    output.versions.drop(output.folder)
+
+    def staging(self, name: str) -> str:
+        return str(self._outputs[name].folder)
+
+    def staging_url(self, name: str) -> str:
+        return f"file://{self.staging(name)}"
+
+    def commit(self, name: str) -> DataVersion:
+        """Makes what was written for output ``name`` the partition, by one call.
+
+        Raises:
+            StorageError: nothing was written, it does not fit the table, or somebody else changed the partition
+                meanwhile; the old partition is then as it was.
+        """
+        from falcon_assets.storage.tables.table_files import require_fit, table_files  # noqa: PLC0415 - pyarrow
+
+        output = self._outputs[name]
+        uri, catalog, folder = output.uri, self._store.catalog, output.folder
+        with explained(self._store.cluster.name, f"publish {output.target.path}"):
+            if not folder.is_dir():
+                raise self._error(output, f"nothing was written to {folder}")
+            remove_side_files(folder, keep=None)
+            try:
+                files = table_files(folder, output.layout.format)
+                if output.is_new:
+                    keys = output.layout.key_names
+                    catalog.create(
+                        uri.database, uri.table, files.columns, keys, output.layout.format, output.layout.location
+                    )
+                require_fit(files.columns, self._layout(output.target, uri) or output.layout)
+            except StorageError as error:
+                raise self._error(output, str(error)) from error
+            apply_permission(folder, output.target.permission)
+            sync_tree(folder)
+            said = {"falcon.instance": self._key, "falcon.records": str(files.records), "falcon.version": folder.name}
+            if output.before and not catalog.keeps_history:
+                for place in output.before.places:
+                    output.versions.note(output.values, _path(place))
+            now = catalog.switch(uri.database, uri.table, output.values, f"file://{folder}", said, output.before)
+            self._published.add(name)
+            output.versions.is_published(folder)
+        return DataVersion(now.version, now.files, now.bytes)
+
+    def _prepared(self, target: OutputTarget) -> _Output:
+        uri, catalog = TableUri.parse(target.path), self._store.catalog
+        if ANY in dict(uri.keys).values():
+            raise StorageError(f"{self._key}: {target.path} names several partitions: an output is one")
+        layout = self._layout(target, uri)
+        is_new = layout is None
+        if layout is None:
+            if not target.makes_table:
+                raise StorageError(
+                    f"{self._key}: there is no table {uri.name} at {catalog.endpoint}: make it, or declare "
+                    "`create: true` in the feed's table"
+                )
+            keys = tuple(Column(key, "string") for key, _ in uri.keys)
+            location = self._store.url(f"/tables/{uri.database}/{uri.table}")
+            layout = TableLayout(uri.name, (), keys, location, target.format)
+        if not layout.format:
+            raise StorageError(f"{self._key}: table {uri.name} is neither in Parquet nor in ORC, which processes write")
+        values = tuple(uri.fixed[key.lower()] for key in layout.key_names)
+        before = None if is_new else catalog.partitions(uri.database, uri.table, [values]).get(values)
+        versions = VersionFolders(layout)
+        return _Output(target, uri, layout, is_new, values, before, versions, versions.new(values))
+
+    def _layout(self, target: OutputTarget, uri: TableUri) -> TableLayout | None:
+        layout = self._store.catalog.layout(uri.database, uri.table)
+        if layout is not None and (differs := uri.differs_from(layout.key_names)):
+            raise StorageError(f"{self._key}: {uri}: the table is there, but {differs}")
+        if layout is not None and layout.format and target.format != layout.format:
+            raise StorageError(
+                f"{self._key}: table {uri.name} is in {layout.format}, and the feed says {target.format}: declare "
+                f"`format: {layout.format}`"
+            )
+        return layout
+
+    def _remove_old(self, output: _Output) -> None:
+        """Removes versions that were replaced long ago, and what killed runs left."""
+        if output.is_new:
+            return
+        old, uri = list(output.versions.old(self._grace)), output.uri
+        there = self._store.catalog.partitions(uri.database, uri.table, list({one.values for one in old}))
+        for one in old:
+            places = there[one.values].places if one.values in there else ()
+            if any(_path(place) == one.folder or one.folder in _path(place).parents for place in places):
+                one.note.unlink(missing_ok=True)  # the crash came after it was published
+            else:
+                output.versions.drop(one.folder)
+
+    def _error(self, output: _Output, why: str) -> StorageError:
+        return StorageError(f"cluster {self._store.cluster.name!r}: cannot publish {output.target.path}: {why}")
+
+
+def _path(place: str) -> Path:
+    return Path("/" + place.removeprefix("file:").lstrip("/"))

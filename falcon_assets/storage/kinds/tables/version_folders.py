@@ -1,0 +1,95 @@
+"""The folders of a table in which partitions are written: one for each version of a partition.
+
+They lie in ``TABLE/_versions``, which nobody takes for data of the table who reads its folder as a whole::
+
+    TABLE/_versions/PARTITION/ID      what was written; the catalog says which one is the partition
+    TABLE/_versions/_notes/ID                     that ID may go: written before a version is begun or replaced
+
+A note is taken away once its version is the partition. So what a crash leaves has a note, and so has what was replaced;
+it goes a day later, because somebody may be reading it.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import time
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from falcon_assets.durable import make_folders, sync
+from falcon_assets.errors import StorageError
+from falcon_assets.storage.staging import place_key
+from falcon_assets.storage.tables.catalog import TableLayout, Values
+
+GRACE_SECONDS = 24 * 3600.0
+"""How long a version stays that is a partition no more."""
+_VERSIONS, _NOTES = "_versions", "_notes"
+
+
+class OldVersion(NamedTuple):
+    """A version that may go, if it is not the partition."""
+
+    note: Path
+    values: Values
+    folder: Path
+
+
+class VersionFolders:
+    """The versions of the partitions of one table; its methods raise OSError as the system says.
+
+    Args:
+        layout: The table.
+
+    Raises:
+        StorageError: it lies on no file system of this machine.
+    """
+
+    def __init__(self, layout: TableLayout) -> None:
+        if not layout.location.startswith("file:"):
+            raise StorageError(
+                f"table {layout.name} lies at {layout.location}, and outputs of processes are published on file:// only"
+            )
+        self._keys = layout.key_names
+        self._root = Path("/" + layout.location.removeprefix("file:").lstrip("/")) / _VERSIONS
+        self._notes = self._root / _NOTES
+
+    def new(self, values: Values) -> Path:
+        """The place of a new version, which is not there yet; the folders above it and its note are."""
+        pairs = zip(self._keys, values, strict=True)
+        folder = self._root / place_key("/".join(f"{key}={value}" for key, value in pairs)) / uuid.uuid4().hex
+        make_folders(self._notes)
+        self.note(values, folder)
+        make_folders(folder.parent)
+        return folder
+
+    def note(self, values: Values, folder: Path) -> None:
+        """Writes down that a version may go; nothing for a folder that is none of ours."""
+        if self._root in folder.parents:
+            note = self._notes / folder.name
+            note.write_text(json.dumps([values, str(folder.relative_to(self._root))]), encoding="utf-8")
+            sync(note)
+            sync(self._notes)
+
+    def is_published(self, folder: Path) -> None:
+        """Takes the note of a version away."""
+        (self._notes / folder.name).unlink(missing_ok=True)
+
+    def drop(self, folder: Path) -> None:
+        """Removes a version that nobody has seen."""
+        if folder.exists():
+            shutil.rmtree(folder, ignore_errors=True)
+        if not folder.exists():
+            self.is_published(folder)
+
+    def old(self, grace: float = GRACE_SECONDS) -> Iterator[OldVersion]:
+        """The versions whose notes are older than so many seconds."""
+        for note in sorted(self._notes.iterdir()) if self._notes.is_dir() else ():
+            try:
+                if time.time() - note.stat().st_mtime >= grace:
+                    values, relative = json.loads(note.read_text(encoding="utf-8"))
+                    yield OldVersion(note, tuple(values), self._root / relative)
+            except (FileNotFoundError, ValueError):
+                continue  # another run removed it, or a crash came while it was written

@@ -1,0 +1,185 @@
+"""Publishing into tables, with both kinds of catalog."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from falcon_assets.errors import StorageError
+from falcon_assets.storage.kinds.tables.publication import TablePublication
+from falcon_assets.storage.output_target import OutputTarget
+from falcon_assets.storage.tables.catalog import Partition
+from tests.registries import KINDS, Tables, endpoint_of
+
+DAY = "2024-01-01"
+
+
+@pytest.fixture(params=KINDS)
+def tables(request: pytest.FixtureRequest, tmp_path: Path) -> Tables:
+    return Tables(endpoint_of(request, request.param), tmp_path, keys=("ds",))
+
+
+def path_of(tables: Tables, spec: str = f"ds={DAY}") -> str:
+    return f"catalog:default:{tables.name}#{spec}"
+
+
+@contextmanager
+def publishing(tables: Tables, grace: float = 3600, **said: object) -> Iterator[TablePublication]:
+    target = OutputTarget(path_of(tables), None, **{"format": "parquet", **said})  # type: ignore[arg-type]
+    with TablePublication(tables.store, "daily at now", {"out": target}, grace) as publication:
+        yield publication
+
+
+def write(publication: TablePublication, *flights: int, **columns: list[object]) -> None:
+    folder = Path(publication.staging("out"))
+    assert not folder.exists()
+    folder.mkdir()
+    (folder / "_SUCCESS").touch()
+    named: dict[str, object] = {"carrier": ["UA"] * len(flights), "flight": pa.array(flights, pa.int64()), **columns}
+    pq.write_table(pa.table({name: value for name, value in named.items() if value}), folder / "part-0.parquet")
+
+
+def publish(tables: Tables, *flights: int, grace: float = 3600) -> Partition:
+    with publishing(tables, grace) as publication:
+        write(publication, *flights)
+        version = publication.commit("out")
+    now = tables.there(DAY)
+    assert now is not None
+    assert (version.version, version.files, version.bytes) == (now.version, now.files, now.bytes)
+    return now
+
+
+def read(partition: Partition | None) -> list[int]:
+    assert partition is not None
+    places = [Path("/" + place.removeprefix("file:").lstrip("/")) for place in partition.places]
+    files = [file for place in places for file in (sorted(place.iterdir()) if place.is_dir() else [place])]
+    return [flight for file in files for flight in pq.read_table(file)["flight"].to_pylist()]
+
+
+def versions(tables: Tables) -> set[Path]:
+    root = tables.home / tables.name / "_versions"
+    return {one for place in root.iterdir() if place.name != "_notes" for one in place.iterdir()}
+
+
+def notes(tables: Tables) -> int:
+    return len(list((tables.home / tables.name / "_versions/_notes").iterdir()))
+
+
+def test_a_version_is_what_was_written(tables: Tables) -> None:
+    tables.make()
+    first = publish(tables, 1, 2)
+    assert read(first) == [1, 2]
+    second = publish(tables, 3)
+    assert read(second) == [3] and read(first) == [1, 2]
+    assert second.version != first.version
+
+
+def test_what_is_not_committed_never_was(tables: Tables) -> None:
+    tables.make()
+    before = publish(tables, 1)
+    with pytest.raises(InterruptedError), publishing(tables) as publication:
+        write(publication, 2)
+        raise InterruptedError
+    assert tables.there(DAY) == before
+    assert len(versions(tables)) == 1
+
+
+@pytest.mark.parametrize(
+    ("columns", "why"),
+    [
+        ({"carrier": None}, "carrier string is not there"),
+        ({"delay": [1]}, "delay bigint is not in it"),
+        ({"carrier": [b"UA"]}, "carrier is binary, and string in the table"),
+        ({"ds": [DAY]}, "ds is a partition key, which is not written into the files"),
+    ],
+    ids=["missing", "more", "other", "key"],
+)
+def test_what_does_not_fit_is_not_published(tables: Tables, columns: dict[str, list[object]], why: str) -> None:
+    tables.make()
+    before = publish(tables, 1)
+    with pytest.raises(StorageError) as raised, publishing(tables) as publication:
+        write(publication, 2, **columns)
+        publication.commit("out")
+    cannot = f"cluster 'primary': cannot publish {path_of(tables)}"
+    assert str(raised.value) == f"{cannot}: the output does not fit table default.{tables.name}: {why}"
+    assert tables.there(DAY) == before
+
+
+def test_nothing_written_is_told(tables: Tables) -> None:
+    tables.make()
+    with publishing(tables) as publication, pytest.raises(StorageError, match="nothing was written to "):
+        publication.commit("out")
+    assert tables.there(DAY) is None
+
+
+def test_a_table_is_made_only_where_that_is_declared(tables: Tables) -> None:
+    with (
+        pytest.raises(StorageError, match=r"make it, or declare `create: true` in the feed's table$"),
+        publishing(tables),
+    ):
+        pass
+    with publishing(tables, makes_table=True) as publication:
+        write(publication, 1)
+        publication.commit("out")
+    assert read(tables.there(DAY)) == [1]
+    layout = tables.catalog.layout("default", tables.name)
+    assert layout is not None and layout.columns[1].type == "bigint" and layout.key_names == ("ds",)
+
+
+def test_a_table_in_another_format_is_refused(tables: Tables) -> None:
+    tables.make()
+    says = r"is in parquet, and the feed says orc: declare `format: parquet`$"
+    with pytest.raises(StorageError, match=says), publishing(tables, format="orc"):
+        pass
+
+
+def test_of_two_writers_the_slower_one_is_refused(tables: Tables) -> None:
+    tables.make()
+    with publishing(tables) as slow:
+        write(slow, 1)
+        now = publish(tables, 2)
+        with pytest.raises(StorageError, match="was changed by somebody else meanwhile: run it again"):
+            slow.commit("out")
+    assert tables.there(DAY) == now
+    assert len(versions(tables)) == 1
+
+
+def test_what_was_replaced_goes_after_a_while(tables: Tables) -> None:
+    tables.make()
+    publish(tables, 1)
+    publish(tables, 2)
+    publish(tables, 3, grace=3600)
+    assert len(versions(tables)) == 3  # somebody may be reading them
+    now = publish(tables, 4, grace=0)
+    assert read(now) == [4]
+    kept = 4 if tables.catalog.keeps_history else 2  # the third was the partition until now
+    assert len(versions(tables)) == kept
+
+
+def test_what_a_killed_run_left_goes_after_a_while(tables: Tables) -> None:
+    tables.make()
+    killed = publishing(tables)
+    write(killed.__enter__(), 1)  # nobody leaves the context
+    alive = publishing(tables)
+    publication = alive.__enter__()
+    write(publication, 2)
+    published = Path(publication.staging("out"))
+    note = (tables.home / tables.name / f"_versions/_notes/{published.name}").read_text()
+    publication.commit("out")
+    (tables.home / tables.name / f"_versions/_notes/{published.name}").write_text(note)  # it was killed right here
+    assert len(versions(tables)) == 2
+    with publishing(tables, grace=0):
+        assert versions(tables) == {published}
+    assert read(tables.there(DAY)) == [2]
+    assert notes(tables) == 0
+
+
+def test_several_partitions_are_no_output(tables: Tables) -> None:
+    target = OutputTarget(path_of(tables, "ds=*"), None, format="parquet")
+    with pytest.raises(StorageError, match=r"names several partitions: an output is one$"):
+        TablePublication(tables.store, "daily at now", {"out": target}).__enter__()
