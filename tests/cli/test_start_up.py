@@ -13,6 +13,7 @@ import pytest
 from falcon_assets.operations.installation import open_installation
 from falcon_assets.settings import Settings
 from tests.operations.entities import RETAINED
+from tests.operations.lineage_rows import version_row, write_versions
 
 CLOCK = "2013-01-01T05:30Z"
 HEAVY = {"dagster", "pyspark", "networkx", "alembic", "fsspec"}
@@ -32,6 +33,7 @@ def environ(settings: Settings, write_entities: Callable[[dict[str, str]], Path]
         patch.setenv("FALCON_CLOCK", CLOCK)
         with open_installation() as installation:
             installation.ledger.catch_up()
+            write_versions(installation, [version_row(1, "raw", "v1")], {})
     return {**os.environ, "FALCON_CLOCK": CLOCK}
 
 
@@ -52,6 +54,7 @@ def environ(settings: Settings, write_entities: Callable[[dict[str, str]], Path]
         "instance summary",
         "instance search read",
         "metrics",
+        "lineage show raw 2013-01-01T00:00Z",
     ],
 )
 def test_what_a_command_does_not_load(environ: dict[str, str], words: str) -> None:

@@ -34,7 +34,14 @@ def test_every_block_is_of_a_kind_that_is_tested() -> None:
 
 def test_every_executable_block_is_executed() -> None:
     executable = [block for block in BLOCKS if block.language in EXECUTABLE]
-    of_pages = {*test_pages.RUN, test_pages.DEPLOYMENT, test_pages.OPERATIONS, test_tutorial.TUTORIAL, OWN_LOCATION}
+    of_pages = {
+        *test_pages.RUN,
+        test_pages.DEPLOYMENT,
+        test_pages.OPERATIONS,
+        test_tutorial.TUTORIAL,
+        test_tutorial.LINEAGE,
+        OWN_LOCATION,
+    }
     of_headings = {*test_recipes.RECIPES, test_pages.LANDING, test_tutorial.FIRST}
     left = [block for block in executable if block.page not in of_pages and block.heading not in of_headings]
     assert left == []

@@ -1,0 +1,241 @@
+"""``falcon lineage``: which versions came from which, by which run, and what was made from them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+from typing import Any
+
+import click
+
+from falcon_assets.cli.listing import print_json
+from falcon_assets.cli.parameters import one_instance
+from falcon_assets.errors import ExpressionError, UsageError, count_of, printable
+from falcon_assets.model.instant import format_instant
+from falcon_assets.operations.installation import open_installation
+from falcon_assets.operations.lineage.asking import Lineage, lineage_diff, lineage_impact, lineage_path, show_lineage
+from falcon_assets.operations.lineage.subject import VersionQuery
+from falcon_assets.planning.lineage.graph import Line, Version, dot, tree
+
+_SHOWN = 12
+"""So much of a version is printed; commands take its beginning."""
+_JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON: nodes, and edges from input to output.")
+_DOT = click.option("--dot", "as_dot", is_flag=True, help="Print the graph in the language of Graphviz.")
+
+
+class _VersionType(click.ParamType):  # type: ignore[type-arg]  # newer versions of click only
+    """``[CLUSTER/]FEED/INSTANCE[@VERSION]``."""
+
+    name = "version"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> VersionQuery:
+        """The version that is asked for."""
+        try:
+            return VersionQuery.parse(value)
+        except (UsageError, ExpressionError) as error:
+            self.fail(str(error), param, ctx)
+
+
+@click.group()
+def lineage() -> None:
+    """Show which versions of data came from which, by which run, and what was made from them.
+
+    A version is what a feed instance held on a cluster at a time. It stays known after it was replaced or evicted. Of a
+    version its beginning is enough.
+    """
+
+
+def _about_a_version(command: Callable[..., Any]) -> Callable[..., Any]:
+    options = (
+        click.argument("feed"),
+        one_instance,
+        click.option("--cluster", help="Where it is, if versions of it are on several clusters."),
+        click.option("--version", help="Which version (default: the present one, else the last)."),
+        _JSON,
+        _DOT,
+    )
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+@lineage.command()
+@_about_a_version
+@click.option(
+    "--direction",
+    type=click.Choice(["up", "down", "both"]),
+    default="up",
+    show_default=True,
+    help="up: what it came from; down: what was made from it.",
+)
+@click.option(
+    "--depth", type=click.IntRange(1, 100), help="Over how many steps; without it all, and as a tree 5 (at most 100)."
+)
+def show(
+    feed: str,
+    instance: datetime,
+    cluster: str | None,
+    version: str | None,
+    as_json: bool,
+    as_dot: bool,
+    direction: str,
+    depth: int | None,
+) -> None:
+    """Show what a version of an instance came from.
+
+    INSTANCE is a time, YYYY-MM-DDTHH:MMZ.
+    """
+    if depth is None and not (as_json or as_dot):
+        depth = 5
+    with open_installation() as installation:
+        query = VersionQuery(feed, instance, cluster, version)
+        up, down = direction != "down", direction != "up"
+        found = show_lineage(installation, query, up=up, down=down, depth=depth)
+    if _printed(found, as_json=as_json, as_dot=as_dot):
+        return
+    _details(found)
+    for is_wanted, title, above in ((up, "came from", True), (down, "was made into", False)):
+        if is_wanted:
+            _tree(found, title, up=above, depth=depth)
+    _hidden(found)
+
+
+@lineage.command()
+@_about_a_version
+def impact(
+    feed: str, instance: datetime, cluster: str | None, version: str | None, as_json: bool, as_dot: bool
+) -> None:
+    """Show everything that was made from a version.
+
+    Directly or not; and which instances have to run again to make anew what is there of it. INSTANCE is a time,
+    YYYY-MM-DDTHH:MMZ.
+    """
+    with open_installation() as installation:
+        found = lineage_impact(installation, VersionQuery(feed, instance, cluster, version))
+    if _printed(found, as_json=as_json, as_dot=as_dot):
+        return
+    derived, again = found.derived, found.recompute
+    click.echo(f"{_named(found.version)}: {count_of(len(derived), 'version')} were made from it")
+    for one in derived:
+        click.echo(f"  {_named(one)}  {_status(one)}")
+    if again:
+        click.echo("to be run again for what is there:")
+    for entity, where, nominal in again:
+        click.echo(f"  {printable(entity)} {format_instant(nominal)} on {where}")
+    _hidden(found)
+
+
+@lineage.command()
+@click.argument("origin", metavar="FROM", type=_VersionType())
+@click.argument("result", metavar="TO", type=_VersionType())
+@_JSON
+@_DOT
+def path(origin: VersionQuery, result: VersionQuery, as_json: bool, as_dot: bool) -> None:
+    """Show how one version was made from another: all that lies between them.
+
+    Both are written as [CLUSTER/]FEED/INSTANCE[@VERSION]. Exit code 1: TO was not made from FROM.
+    """
+    with open_installation() as installation:
+        found = lineage_path(installation, origin, result)
+    if _printed(found, as_json=as_json, as_dot=as_dot):
+        return
+    for one in (found.version, *found.derived):
+        click.echo(f"{_named(one)}  {_status(one)}{_made(one)}")
+    _hidden(found)
+
+
+@lineage.command()
+@click.argument("feed")
+@one_instance
+@click.option("--cluster", help="Where it is, if versions of it are on several clusters.")
+@click.option("--from", "before", metavar="VERSION", help="One version (default: the one before the other).")
+@click.option("--to", "after", metavar="VERSION", help="The other (default: the present one, else the last).")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def diff(
+    feed: str, instance: datetime, cluster: str | None, before: str | None, after: str | None, as_json: bool
+) -> None:
+    """Show why two versions of an instance differ.
+
+    By their inputs, the definition and the workflow. INSTANCE is a time, YYYY-MM-DDTHH:MMZ.
+    """
+    with open_installation() as installation:
+        found = lineage_diff(installation, VersionQuery(feed, instance, cluster), before, after)
+    if as_json:
+        print_json(found.as_data())
+        return
+    for sign, one in (("-", found.before), ("+", found.after)):
+        click.echo(f"{sign} {_named(one)}  {_status(one)}{_made(one)}")
+    for cause in found.causes or ["nothing that is recorded differs, but the run"]:
+        click.echo(f"  {printable(cause)}")
+    for changed in found.inputs:
+        where, name, at = changed.place
+        sides = (", ".join(one[:_SHOWN] for one in side) or "nothing" for side in (changed.before, changed.after))
+        click.echo(f"    {name} {format_instant(at)} on {where}: {' -> '.join(map(printable, sides))}")
+
+
+def _printed(found: Lineage, *, as_json: bool, as_dot: bool) -> bool:
+    """Prints it for programs, if that is asked for."""
+    if as_json:
+        print_json(found.as_data())
+    elif as_dot:
+        click.echo(dot(found.graph))
+    return as_json or as_dot
+
+
+def _details(found: Lineage) -> None:
+    one = found.version
+    click.echo(f"{_named(one)}  {_status(one)}{_made(one)}")
+    told = {
+        "version": one.version,
+        "code": found.code.code if found.code else None,
+        "run": one.run_id,
+        "attempt": one.attempt,
+        "path": one.path,
+        "records": one.records,
+        "bytes": one.bytes,
+        "since": one.seen_at and one.seen_at.isoformat(timespec="seconds"),
+        "until": one.ended_at and one.ended_at.isoformat(timespec="seconds"),
+        "archived to": one.archived_to,
+    }
+    for name, value in told.items():
+        if value is not None:
+            click.echo(f"  {name}: {printable(str(value))}")
+
+
+def _tree(found: Lineage, title: str, *, up: bool, depth: int | None) -> None:
+    lines = list(tree(found.graph, found.version.number, up=up))
+    nothing = "nothing: it landed from outside" if up and found.version.process is None else "nothing"
+    click.echo(f"{title}:" if len(lines) > 1 else f"{title} {nothing}")
+    for line in lines[1:]:
+        click.echo(_line(line))
+    if depth is not None and any(line.depth >= depth for line in lines):
+        click.echo(f"(up to {count_of(depth, 'step')}; --depth shows more)")
+
+
+def _line(line: Line) -> str:
+    undeclared = "" if line.edge is None or line.edge.declared else "  (undeclared)"
+    above = "  (see above)" if line.is_repeated else ""
+    one = line.version
+    return f"{'  ' * line.depth}{_named(one)}  {_status(one)}{_made(one)}{undeclared}{above}"
+
+
+def _named(one: Version) -> str:
+    return printable(f"{one.feed} {format_instant(one.instance)} on {one.cluster} @{one.version[:_SHOWN]}")
+
+
+def _status(one: Version) -> str:
+    archived = " (archived)" if one.archived_to else ""
+    return f"{one.status.value}{archived}"
+
+
+def _made(one: Version) -> str:
+    if one.process is None:
+        return ""
+    run = f" in run {one.run_id[:8]}" if one.run_id else ""
+    definition = f", definition {one.definition}" if one.definition else ""
+    return printable(f"  by {one.process}{run}{definition}{', for late data' if one.late else ''}")
+
+
+def _hidden(found: Lineage) -> None:
+    if found.hidden:
+        click.echo(f"{count_of(found.hidden, 'version')} of feeds that you may not read are left out")

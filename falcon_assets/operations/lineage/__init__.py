@@ -1,0 +1,1 @@
+"""Which versions came from which: shown, compared and followed."""

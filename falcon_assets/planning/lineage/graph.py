@@ -1,0 +1,196 @@
+"""Versions of feed instances, which of them were made from which, and what a graph of them looks like to programs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from falcon_assets.model.instant import format_instant
+from falcon_assets.planning.lineage.version_status import VersionStatus
+
+
+@dataclass(frozen=True)
+class Version:
+    """A version of a feed instance on a cluster.
+
+    Attributes:
+        number: Its number in the ledger.
+        status: What has become of it.
+        seen_at: Since when it was there; None: it was only read.
+        ended_at: When it was replaced or evicted.
+        ended_by: By which run; None: by what landed.
+        archived_to: Where it was archived.
+        process: Which process or replication made it; None: it landed from outside.
+        nominal: Which instance of that.
+        run_id: In which run.
+        attempt: Of that instance.
+        definition: The version of the definition; None: not recorded.
+        late: Whether a late rerun made it.
+    """
+
+    number: int
+    cluster: str
+    feed: str
+    instance: datetime
+    version: str
+    status: VersionStatus
+    seen_at: datetime | None = None
+    ended_at: datetime | None = None
+    ended_by: str | None = None
+    archived_to: str | None = None
+    path: str | None = None
+    bytes: int | None = None
+    records: int | None = None
+    files: int | None = None
+    process: str | None = None
+    nominal: datetime | None = None
+    run_id: str | None = None
+    attempt: int | None = None
+    definition: int | None = None
+    late: bool = False
+
+    @property
+    def id(self) -> str:
+        """``cluster/feed/instance@version``; commands take it as it is."""
+        return f"{self.cluster}/{self.feed}/{format_instant(self.instance)}@{self.version}"
+
+    @property
+    def exists(self) -> bool:
+        """Whether its data is there."""
+        return self.status is VersionStatus.AVAILABLE
+
+    def as_node(self) -> dict[str, Any]:
+        """A node of a graph in JSON."""
+        where = {"id": self.id, "cluster": self.cluster, "feed": self.feed, "instance": format_instant(self.instance)}
+        return {**where, "version": self.version, "status": self.status.value, "exists": self.exists}
+
+    def as_data(self) -> dict[str, Any]:
+        """Everything about it in JSON."""
+        times = {
+            name: moment and moment.isoformat() for name in ("seen_at", "ended_at") for moment in [getattr(self, name)]
+        }
+        names = ("ended_by", "archived_to", "path", "bytes", "records", "files", "process")
+        more = {name: getattr(self, name) for name in ("run_id", "attempt", "definition", "late")}
+        made = {"nominal_time": self.nominal and format_instant(self.nominal), **more}
+        return {**self.as_node(), **times, **{name: getattr(self, name) for name in names}, **made}
+
+
+@dataclass(frozen=True)
+class Edge:
+    """A version was made from another, both by their numbers.
+
+    Attributes:
+        output: What was made.
+        input: What it was made from.
+        process: By which process or replication.
+        run: In which run; None: nobody knows.
+        definition: With which version of the definition; None: not recorded.
+        declared: Whether the definition names the input.
+    """
+
+    output: int
+    input: int
+    process: str
+    run: str | None
+    definition: int | None
+    declared: bool
+
+
+@dataclass(frozen=True)
+class Graph:
+    """Versions and the edges between them.
+
+    Attributes:
+        versions: By their numbers.
+        edges: Between these versions only.
+    """
+
+    versions: Mapping[int, Version]
+    edges: Sequence[Edge]
+
+    def as_data(self) -> dict[str, Any]:
+        """As JSON; edges lead from input to output."""
+        nodes = sorted((one.as_node() for one in self.versions.values()), key=lambda node: str(node["id"]))
+        edges = [
+            {
+                "from": self.versions[one.input].id,
+                "to": self.versions[one.output].id,
+                "process": one.process,
+                "run": one.run,
+                "definition": one.definition,
+                "declared": one.declared,
+            }
+            for one in self.edges
+        ]
+        return {"nodes": nodes, "edges": sorted(edges, key=lambda edge: (str(edge["from"]), str(edge["to"])))}
+
+    def next(self, *, up: bool) -> dict[int, list[Edge]]:
+        """By version, the edges to what it was made from, else to what was made from it; in the order of names."""
+        found: dict[int, list[Edge]] = {}
+        ids = {number: one.id for number, one in self.versions.items()}
+        for edge in sorted(self.edges, key=lambda edge: ids[edge.input if up else edge.output]):
+            found.setdefault(edge.output if up else edge.input, []).append(edge)
+        return found
+
+    def only(self, wanted: Callable[[Version], bool]) -> Graph:
+        """The part of it with those versions."""
+        return self.among({number for number, one in self.versions.items() if wanted(one)})
+
+    def among(self, numbers: Collection[int]) -> Graph:
+        """The part of it between those versions."""
+        versions = {number: one for number, one in self.versions.items() if number in numbers}
+        return Graph(versions, [one for one in self.edges if one.output in versions and one.input in versions])
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line of a tree.
+
+    Attributes:
+        depth: How many edges lie between it and the root on this way.
+        version: It.
+        edge: By which it was come to; None: it is the root.
+        is_repeated: Whether it, and what is below it, stands above already.
+    """
+
+    depth: int
+    version: Version
+    edge: Edge | None
+    is_repeated: bool
+
+
+def tree(graph: Graph, root: int, *, up: bool) -> Iterator[Line]:
+    """What a version was made from, else what was made from it, as a tree; each is unfolded where it is met first."""
+    following, seen = graph.next(up=up), set[int]()
+    waiting: list[tuple[int, int, Edge | None]] = [(0, root, None)]
+    while waiting:
+        depth, number, edge = waiting.pop()
+        below = following.get(number, [])
+        yield Line(depth, graph.versions[number], edge, is_repeated=number in seen and bool(below))
+        if number in seen:
+            continue
+        seen.add(number)
+        waiting += [(depth + 1, one.input if up else one.output, one) for one in reversed(below)]
+
+
+def dot(graph: Graph) -> str:
+    """The graph in Graphviz' language, from inputs to outputs."""
+    lines = ["digraph lineage {", "  rankdir=LR;", "  node [shape=box];"]
+    for one in sorted(graph.versions.values(), key=lambda one: one.id):
+        style = "" if one.exists else ", style=dashed"
+        text = f"{one.feed} {format_instant(one.instance)}\n{one.cluster} @{one.version[:12]}\n{one.status.value}"
+        lines.append(f"  {_quoted(one.id)} [label={_quoted(text)}{style}];")
+    ids = {number: one.id for number, one in graph.versions.items()}
+    for edge in sorted(graph.edges, key=lambda edge: (ids[edge.input], ids[edge.output])):
+        style = "" if edge.declared else ", style=dotted"
+        lines.append(
+            f"  {_quoted(ids[edge.input])} -> {_quoted(ids[edge.output])} [label={_quoted(edge.process)}{style}];"
+        )
+    return "\n".join([*lines, "}"])
+
+
+def _quoted(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    return f'"{escaped}"'

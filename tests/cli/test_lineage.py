@@ -1,0 +1,123 @@
+"""``falcon lineage``: trees for people, JSON and Graphviz for programs."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from falcon_assets.operations.installation import open_installation
+from falcon_assets.settings import Settings
+from tests.operations.lineage_rows import EDGES, ROWS, write_versions
+from tests.operations.test_triage import ENTITIES
+from tests.processes import falcon_here
+
+AT = "2013-01-01T00:00Z"
+SHOWN = """\
+sums 2013-01-01T00:00Z on primary @c2  AVAILABLE  by add-up in run 00000006, definition 1
+  version: c2
+  run: 00000006-run
+  attempt: 1
+  since: 2013-01-01T00:06:00+00:00
+came from:
+  clean 2013-01-01T00:00Z on primary @b2  AVAILABLE  by cleanse in run 01234567, definition 2, for late data
+    raw 2013-01-01T00:00Z on primary @a2  AVAILABLE
+  raw 2013-01-01T00:00Z on primary @a2  AVAILABLE
+"""
+IMPACT = """\
+raw 2013-01-01T00:00Z on primary @a1: 2 versions were made from it
+  clean 2013-01-01T00:00Z on primary @b1  REPLACED
+  sums 2013-01-01T00:00Z on primary @c1  EVICTED (archived)
+"""
+AGAIN = """\
+to be run again for what is there:
+  cleanse 2013-01-01T00:00Z on primary
+  add-up 2013-01-01T00:00Z on primary
+"""
+DIFF = """\
+- clean 2013-01-01T00:00Z on primary @b1  REPLACED  by cleanse in run 00000003, definition 1
++ clean 2013-01-01T00:00Z on primary @b2  AVAILABLE  by cleanse in run 01234567, definition 2, for late data
+  definition 1 and 2
+  1 input differs
+    raw 2013-01-01T00:00Z on primary: a1 -> a2
+"""
+
+
+@pytest.fixture(scope="module")
+def environ(settings: Settings, write_entities: Callable[[dict[str, str]], Path]) -> dict[str, str]:
+    write_entities({"all.yaml": ENTITIES, "a.sql": "SELECT 1"})
+    with open_installation() as installation:
+        installation.ledger.catch_up()
+        write_versions(installation, ROWS, EDGES)
+    return {**os.environ}
+
+
+def test_what_a_version_came_from(environ: dict[str, str]) -> None:
+    assert falcon_here(environ, "lineage", "show", "sums", AT).stdout == SHOWN
+    plain = {**environ, "LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    assert falcon_here(plain, "lineage", "show", "sums", AT).stdout == SHOWN
+
+
+def test_both_directions_and_how_far(environ: dict[str, str]) -> None:
+    asked = ("lineage", "show", "clean", "--start", AT, "--version", "b2", "--direction", "both", "--depth", "1")
+    assert falcon_here(environ, *asked).stdout.split("came from:\n")[1] == (
+        "  raw 2013-01-01T00:00Z on primary @a2  AVAILABLE\n"
+        "(up to 1 step; --depth shows more)\n"
+        "was made into:\n"
+        "  sums 2013-01-01T00:00Z on primary @c2  AVAILABLE  by add-up in run 00000006, definition 1\n"
+        "(up to 1 step; --depth shows more)\n"
+    )
+    landed = falcon_here(environ, "lineage", "show", "raw", AT).stdout.splitlines()
+    assert landed[-1] == "came from nothing: it landed from outside"
+
+
+def test_what_was_made_from_a_version(environ: dict[str, str]) -> None:
+    assert falcon_here(environ, "lineage", "impact", "raw", AT, "--version", "a1").stdout == IMPACT
+    assert falcon_here(environ, "lineage", "impact", "raw", AT).stdout.endswith(AGAIN)
+
+
+def test_why_two_versions_differ(environ: dict[str, str]) -> None:
+    assert falcon_here(environ, "lineage", "diff", "clean", AT).stdout == DIFF
+    data = json.loads(
+        falcon_here(environ, "lineage", "diff", "clean", AT, "--from", "b2", "--to", "b1", "--json").stdout
+    )
+    assert (data["from"]["version"], data["to"]["version"]) == ("b2", "b1")
+    assert data["inputs"] == [{"cluster": "primary", "feed": "raw", "instance": AT, "from": ["a2"], "to": ["a1"]}]
+
+
+def test_the_ids_of_the_graph_are_versions_for_commands(environ: dict[str, str]) -> None:
+    graph = json.loads(falcon_here(environ, "lineage", "show", "sums", AT, "--json").stdout)
+    ids = [node["id"] for node in graph["nodes"]]
+    assert ids == [
+        f"primary/{feed}/{AT}@{version}" for feed, version in (("clean", "b2"), ("raw", "a2"), ("sums", "c2"))
+    ]
+    shown = falcon_here(environ, "lineage", "path", ids[1], f"sums/{AT}").stdout.splitlines()
+    assert [line.split()[0] for line in shown] == ["raw", "clean", "sums"]
+
+
+def test_graphviz(environ: dict[str, str]) -> None:
+    text = falcon_here(environ, "lineage", "show", "clean", AT, "--dot").stdout
+    assert text.startswith("digraph lineage {")
+    assert f'  "primary/raw/{AT}@a2" -> "primary/clean/{AT}@b2" [label="cleanse"];' in text.splitlines()
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (("show", "nothing", AT), 1, "there is no feed 'nothing'"),
+        (("show", "raw", "2013-01-01T01:00Z"), 1, "no version of feed 'raw' 2013-01-01T01:00Z is recorded"),
+        (("show", "raw", AT, "--version", "z"), 1, "no version z... of feed 'raw' 2013-01-01T00:00Z is recorded"),
+        (("show", "raw", AT, "--version", "a"), 1, "several versions begin with a: a1, a2"),
+        (("show", "raw", AT, "--cluster", "far"), 1, "on cluster 'far' is recorded"),
+        (("path", "raw", f"sums/{AT}"), 2, "'raw' is no version: write [CLUSTER/]FEED/INSTANCE[@VERSION]"),
+        (("path", f"sums/{AT}", f"raw/{AT}"), 1, f"primary/raw/{AT}@a2 was not made from primary/sums/{AT}@c2"),
+        (("diff", "raw", AT, "--to", "a1"), 1, "has no version before it: say which two with --from and --to"),
+    ],
+)
+def test_what_cannot_be_answered(environ: dict[str, str], words: tuple[str, ...], code: int, said: str) -> None:
+    done = falcon_here(environ, "lineage", *words)
+    assert (done.returncode, done.stdout) == (code, "")
+    assert said in done.stderr

@@ -1,0 +1,160 @@
+"""Which versions a published version came from, after real runs: clients, products, and what is made from both."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import dagster as dg
+import pytest
+
+from falcon_assets.catalog.store import load_entities
+from falcon_assets.errors import UnknownInstanceError
+from falcon_assets.model.instant import parse_instant
+from falcon_assets.operations.collect import collect_instances
+from falcon_assets.operations.installation import Installation, open_installation
+from falcon_assets.operations.lineage.asking import lineage_diff, lineage_impact, lineage_path, show_lineage
+from falcon_assets.operations.lineage.subject import VersionQuery
+from falcon_assets.orchestration.code_location import definitions_of
+from falcon_assets.orchestration.runs.definition_recording import DefinitionRecording
+from falcon_assets.settings import Settings
+from tests.builders import cluster_yaml
+
+SPAN = "validity: {start: 2013-01-01T00:00Z, end: 2013-01-02T00:00Z}"
+FEED = """---
+kind: feed
+name: {name}
+frequency: {frequency}
+availability_flag: _SUCCESS
+format: json
+locations: {{data: "/{name}/${{YEAR}}-${{MONTH}}-${{DAY}}-${{HOUR}}"}}
+clusters: [{{name: primary, {span}}}]
+"""
+PROCESS = """---
+kind: process
+name: {name}
+clusters: [{{name: primary, {span}}}]
+frequency: hours(1)
+inputs: [{inputs}]
+outputs: [{{name: out, feed: {output}, instance: "now(0,0)"}}]
+workflow: {{engine: spark-sql, path: {name}.sql}}
+"""
+FEEDS = {"clients": "hours(1)", "products": "days(1)", "names-and-products": "hours(1)", "product-summary": "hours(1)"}
+CLIENTS = '{name: clients, feed: clients, start: "now(0,0)", end: "now(0,0)"}'
+PRODUCTS = '{name: products, feed: products, start: "today(0,0)", end: "today(0,0)"}'
+NAMES = '{name: names, feed: names-and-products, start: "now(0,0)", end: "now(0,0)"}'
+ENTITIES = (
+    cluster_yaml()
+    + "".join(FEED.format(name=name, frequency=frequency, span=SPAN) for name, frequency in FEEDS.items())
+    + PROCESS.format(name="one", inputs=f"{CLIENTS}, {PRODUCTS}", output="names-and-products", span=SPAN)
+    + PROCESS.format(name="two", inputs=NAMES, output="product-summary", span=SPAN)
+)
+FILES = {
+    "all.yaml": ENTITIES,
+    "one.sql": "SELECT clients.v AS client, products.v AS product FROM clients CROSS JOIN products",
+    "two.sql": "SELECT count(*) AS n, max(client) AS client FROM names",
+}
+
+
+def land(settings: Settings, feed: str, hour: int, value: int) -> None:
+    folder = settings.home / f"data/primary/{feed}/2013-01-01-{hour:02}"
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "part.json").write_text(f'{{"v": {value}}}\n')
+    (folder / "_SUCCESS").touch()
+
+
+@pytest.fixture(scope="module")
+def world(
+    settings: Settings, instance: dg.DagsterInstance, write_entities: Callable[[dict[str, str]], Path]
+) -> Iterator[Installation]:
+    """Clients of two hours and products of a day; the process one made both hours, the process two the second."""
+    store = load_entities(write_entities(FILES))
+    definitions = definitions_of(store, settings)
+    with open_installation(settings, instance) as installation:
+        DefinitionRecording(settings.entity_defs, settings).record(installation.ledger)
+        for feed, hour, value in (("clients", 15, 15), ("clients", 16, 16), ("products", 0, 3)):
+            land(settings, feed, hour, value)
+            see(installation, feed)
+        run(definitions, instance, "one", 15)
+        run(definitions, instance, "one", 16)
+        run(definitions, instance, "two", 16)
+        yield installation
+
+
+def see(installation: Installation, feed: str) -> None:
+    start, end = (parse_instant(f"2013-01-01T{hour}:00Z") for hour in ("00", "23"))
+    collect_instances(installation, feed, start, end)
+
+
+def run(definitions: dg.Definitions, instance: dg.DagsterInstance, process: str, hour: int) -> None:
+    quiet = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
+    job = definitions.resolve_job_def(f"primary__{process}_job")
+    key = f"2013-01-01T{hour}:00Z"
+    assert job.execute_in_process(partition_key=key, instance=instance, run_config=quiet).success
+
+
+def asked(feed: str, hour: int) -> VersionQuery:
+    return VersionQuery(feed, parse_instant(f"2013-01-01T{hour:02}:00Z"))
+
+
+def named(installation: Installation, query: VersionQuery, *, up: bool) -> set[str]:
+    found = show_lineage(installation, query, up=up, down=not up)
+    others = (one for one in found.graph.versions.values() if one.number != found.version.number)
+    return {f"{one.feed} {one.instance.hour}" for one in others}
+
+
+def test_a_version_came_from_exactly_what_it_was_made_from(world: Installation) -> None:
+    summary = asked("product-summary", 16)
+    assert named(world, summary, up=True) == {"names-and-products 16", "clients 16", "products 0"}
+    assert named(world, asked("names-and-products", 15), up=True) == {"clients 15", "products 0"}
+    assert named(world, asked("clients", 15), up=False) == {"names-and-products 15"}
+    assert named(world, asked("products", 0), up=False) == {
+        *("names-and-products 15", "names-and-products 16", "product-summary 16")
+    }
+
+
+def test_who_made_it_is_said(world: Installation) -> None:
+    found = show_lineage(world, asked("product-summary", 16))
+    data = found.as_data()
+    told = {
+        key: data["version"][key] for key in ("process", "nominal_time", "attempt", "definition", "records", "status")
+    }
+    assert told == {
+        **{"process": "two", "nominal_time": "2013-01-01T16:00Z", "attempt": 1, "definition": 1},
+        **{"records": 1, "status": "AVAILABLE"},
+    }
+    assert len(data["version"]["code"]) == 64
+    assert found.version.path == str(world.settings.home / "data/primary/product-summary/2013-01-01-16")
+    assert {one["process"] for one in data["edges"]} == {"one", "two"}
+    assert all(one["run"] and one["declared"] and one["definition"] == 1 for one in data["edges"])
+    assert {key for node in data["nodes"] for key in node} == {
+        *("id", "cluster", "feed", "instance", "version", "status", "exists")
+    }
+
+
+def test_how_one_came_from_another(world: Installation) -> None:
+    found = lineage_path(world, asked("clients", 16), asked("product-summary", 16))
+    assert [one.feed for one in (found.version, *found.derived)] == ["clients", "names-and-products", "product-summary"]
+    with pytest.raises(
+        UnknownInstanceError, match=r"product-summary/2013-01-01T16:00Z@\w+ was not made from primary/cl"
+    ):
+        lineage_path(world, asked("clients", 15), asked("product-summary", 16))
+
+
+def test_a_rerun_with_other_clients_leaves_the_version_before(
+    world: Installation, instance: dg.DagsterInstance
+) -> None:
+    before = show_lineage(world, asked("names-and-products", 15)).version
+    land(world.settings, "clients", 15, 150)
+    see(world, "clients")
+    run(definitions_of(world.entities, world.settings), instance, "one", 15)
+    found = lineage_diff(world, asked("names-and-products", 15))
+    assert (found.before.number, found.before.status.value) == (before.number, "REPLACED")
+    assert found.causes == ["1 input differs"]
+    assert [one.place[1] for one in found.inputs] == ["clients"]
+    old = lineage_impact(
+        world, VersionQuery("clients", parse_instant("2013-01-01T15:00Z"), version=found.inputs[0].before[0])
+    )
+    assert ([one.number for one in old.derived], old.recompute) == ([before.number], [])
+    new = lineage_impact(world, asked("clients", 15))
+    assert new.recompute == [("one", "primary", parse_instant("2013-01-01T15:00Z"))]
