@@ -50,3 +50,19 @@ def test_who_acts_is_the_user_of_the_system(environ: dict[str, str]) -> None:
 def test_a_user_without_a_name_is_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "getuid", lambda: 2**31 - 7)
     assert load_settings({"USER": "ann"}).user == "unknown"
+
+
+def test_who_is_told_where_an_entity_does_not_say_it(tmp_path: Path) -> None:
+    def told(**environ: str) -> tuple[list[str], list[str]] | None:
+        found = load_settings({"FALCON_HOME": str(tmp_path), **environ}).notification
+        return found and ([one.value for one in found.on], [one.url.env for one in found.to])
+
+    assert told() is None
+    assert told(FALCON_NOTIFICATION_ON="SLA") is None
+    assert told(FALCON_NOTIFICATION_TO="A, B") == (["FAILED", "TIMED_OUT", "SLA"], ["A", "B"])
+    assert told(FALCON_NOTIFICATION_TO="A", FALCON_NOTIFICATION_ON="SLA,LATE") == (["SLA", "LATE"], ["A"])
+    with pytest.raises(SettingsError, match="FALCON_NOTIFICATION_ON: there is no event 'sla'; there is: FAILED, TIMED"):
+        told(FALCON_NOTIFICATION_TO="A", FALCON_NOTIFICATION_ON="sla")
+    with pytest.raises(SettingsError, match="FALCON_NOTIFICATION_TO: name environment variables") as caught:
+        told(FALCON_NOTIFICATION_TO="slack://hunter2")
+    assert "hunter2" not in str(caught.value)

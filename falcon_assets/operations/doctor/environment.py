@@ -41,17 +41,21 @@ def check_definitions(context: CheckContext) -> Iterator[Judgement]:
 
 
 def check_secrets(context: CheckContext) -> Iterator[Judgement]:
-    """Whether the variables are set that the definitions name."""
-    store = context.entities_if_sound()
-    named = named_variables(store) if store else {}
-    yield from judge_secrets(named, context.environ)
+    """Whether the variables are set that the definitions name, and the receivers of notifications."""
+    yield from judge_secrets(_named_here(context), context.environ)
 
 
 def check_variables(context: CheckContext) -> Iterator[Judgement]:
     """Whether variables are set that nobody reads."""
-    store = context.entities_if_sound()
+    yield from judge_variables(context.environ, _named_here(context))
+
+
+def _named_here(context: CheckContext) -> dict[str, list[str]]:
+    store, default = context.entities_if_sound(), context.settings.notification
     named = named_variables(store) if store else {}
-    yield from judge_variables(context.environ, named)
+    for receiver in default.to if default else ():
+        named.setdefault(receiver.url.env, []).append("FALCON_NOTIFICATION_TO")
+    return named
 
 
 def named_variables(store: EntityStore) -> dict[str, list[str]]:

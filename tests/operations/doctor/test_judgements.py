@@ -9,10 +9,11 @@ from pathlib import Path
 import pytest
 
 from falcon_assets.operations.doctor.automation import judge_daemons, judge_sensors
+from falcon_assets.operations.doctor.context import CheckContext
 from falcon_assets.operations.doctor.dagster_facts import DagsterFacts, RunFacts, SensorFacts
 from falcon_assets.operations.doctor.database import judge_apart, judge_database, judge_setting, mend_connection
 from falcon_assets.operations.doctor.database_facts import DatabaseFacts
-from falcon_assets.operations.doctor.environment import judge_secrets, judge_variables
+from falcon_assets.operations.doctor.environment import check_secrets, check_variables, judge_secrets, judge_variables
 from falcon_assets.operations.doctor.judgement import Judgement, Severity, ok, problem, shown
 from falcon_assets.operations.doctor.machine import judge_encoding, judge_files, judge_spark_home
 from falcon_assets.operations.doctor.runs import judge_queue, judge_run
@@ -20,6 +21,7 @@ from falcon_assets.operations.doctor.space import judge_space
 from falcon_assets.operations.doctor.words import lasting
 from falcon_assets.orchestration.dagster_internals.daemons import DaemonHealth
 from falcon_assets.planning.time.clock import Clock
+from falcon_assets.settings import load_settings
 
 NOW = datetime(2026, 1, 2, 3, 4, tzinfo=timezone.utc)
 SOUND = DatabaseFacts("", 150004, False, False, False, "", "1", "1", True, ("a", "a"), timedelta(), None, "", None)
@@ -99,6 +101,14 @@ def test_an_empty_secret_is_told_with_one_of_its_places() -> None:
         {"KEY": ["cluster 'a': x", "feed 'b': y"], "SET": ["feed 'b': y"]}, {"KEY": "", "SET": "1"}
     )
     assert found.text == "the environment variable KEY is empty, and cluster 'a': x and 1 more place needs it"
+
+
+def test_the_receivers_of_the_location_have_to_be_set(tmp_path: Path) -> None:
+    folders = {"FALCON_HOME": str(tmp_path), "FALCON_ENTITY_DEFS": str(tmp_path / "none")}
+    environ = {**folders, "FALCON_NOTIFICATION_TO": "HOOK"}
+    (found,) = check_secrets(CheckContext(load_settings(environ), NOW))
+    assert found.text == "the environment variable HOOK is not set, and FALCON_NOTIFICATION_TO needs it"
+    assert [one.status for one in check_variables(CheckContext(load_settings(environ), NOW))] == [Severity.OK]
 
 
 def test_sensors_of_a_dead_daemon_are_not_late() -> None:

@@ -16,12 +16,14 @@ from sqlalchemy import event, func, select, text
 
 from falcon_assets.catalog.store import load_entities
 from falcon_assets.events.event_log import Logged, observation
-from falcon_assets.events.feed_instances import FeedInstanceEvicted
+from falcon_assets.events.feed_instances import FeedInstanceAvailable, FeedInstanceEvicted
+from falcon_assets.events.inputs import Consumption
 from falcon_assets.events.process_instances import InstanceChanged
 from falcon_assets.ledger.fold import fold
 from falcon_assets.ledger.tables import METADATA, NOTIFICATION_EVENTS, NOTIFICATION_RECEIVERS, NOTIFICATIONS
 from falcon_assets.model.instant import format_instant, parse_instant
 from falcon_assets.orchestration.code_location import definitions_of
+from falcon_assets.orchestration.coordination.late_arrival_sensor import LateArrivalHandler
 from falcon_assets.orchestration.coordination.sla_evaluation import SlaEvaluation
 from falcon_assets.orchestration.notification.delivery import Delivered, Delivery
 from falcon_assets.orchestration.notification.recording import NotificationRecording
@@ -145,12 +147,12 @@ def world(defined: Settings, instance: dg.DagsterInstance, hook: Received, mails
         one.messages.clear()
         one.refuses = False
     instance.wipe()
+    for name, declared in (("raw", FEED), ("hourly", PROCESS)):
+        (defined.entity_defs / f"{name}.yaml").write_text(declared + TELLS.format(ALL, BOTH))
     made = World(defined, instance)
     with made.ledger.engine.begin() as connection:
         names = ", ".join(str(one) for one in METADATA.sorted_tables if one.name != "clock")
         connection.execute(text(f"TRUNCATE {names}"))
-    for name in ("raw", "hourly"):
-        made.declares(name, TELLS.format(ALL, BOTH))
     assert made.tick() == []
     return made
 
@@ -226,6 +228,29 @@ def test_breaches_of_slas_and_that_they_are_met(world: World, hook: Received) ->
     assert [said.splitlines()[0] for _, said, _ in hook.messages[1:]] == [
         "SLA feed raw on primary 2013-01-01T00:00Z: met at 2013-01-01T02:00+00:00: low was over at "
         "2013-01-01T01:00+00:00"
+    ]
+
+
+def test_late_data_that_is_read_again(world: World, hook: Received) -> None:
+    """Told once, also where more changes before it runs."""
+    (world.settings.entity_defs / "raw.yaml").write_text(FEED + "late_arrival: {cut_off: hours(9)}\n")
+    reads = 'inputs: [{name: rows, feed: raw, start: "now(0,0)", end: "now(0,0)"}]\n'
+    late = "late_process: {policy: backoff, delay: hours(1), inputs: [{input: rows}]}\n"
+    world.declares("hourly", reads + late + TELLS.format("LATE", HOOK))
+    world.tick()
+    facts = [
+        FeedInstanceAvailable("primary", "raw", START, "v1", START),
+        InstanceChanged("hourly", "primary", START, S, START, inputs={"rows": (Consumption("raw", START, "v1"),)}),
+        *(FeedInstanceAvailable("primary", "raw", START, f"v{n}", START + timedelta(minutes=n)) for n in (2, 3)),
+    ]
+    handler = LateArrivalHandler(lambda: START + timedelta(hours=5), world.store.workloads)
+    for number, fact in enumerate(facts, 1):
+        fold(world.ledger.engine, history_of([Logged(number, fact)]))
+        handler.decide(world.ledger)
+    world.tick()
+    world.tick(hours=1)
+    assert [said.splitlines()[0] for _, said, _ in hook.messages] == [
+        "LATE process hourly on primary 2013-01-01T00:00Z: runs again: raw 2013-01-01T00:00Z changed"
     ]
 
 
@@ -354,12 +379,23 @@ def test_the_default_is_for_what_declares_nothing(world: World, hook: Received, 
     ]
 
 
-def test_the_code_location_has_one_sensor_where_somebody_is_told(world: World) -> None:
-    def sensors() -> list[str]:
-        names = [one.name for one in definitions_of(world.store, world.settings).sensors or ()]
-        return [name for name in names if "notification" in name]
+def test_the_code_location_has_a_sensor_where_somebody_is_told(world: World, hook: Received) -> None:
+    def sensors() -> list[dg.SensorDefinition]:
+        found = definitions_of(world.store, world.settings).sensors or ()
+        return [one for one in found if isinstance(one, dg.SensorDefinition) and "notification" in one.name]
 
-    assert sensors() == ["primary__notifications"]
+    (sensor,) = sensors()
+    assert sensor.name == "primary__notifications"
+
+    def tick() -> str | None:
+        return sensor.evaluate_tick(dg.build_sensor_context(instance=world.instance)).skip_message
+
+    world.settings = replace(world.settings, environ={**world.settings.environ, "MAIL": ""})
+    (sensor,) = sensors()
+    world.comes_to(1, F, F)
+    assert tick() == "2 events to tell; 1 message sent"
+    assert hook.titles == ["falcon: FAILED process hourly on primary 2013-01-01T01:00Z"]
+    assert tick() == "0 events to tell; 0 messages sent"
     world.declares("hourly", "")
     world.declares("raw", "")
     assert sensors() == []
