@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
+import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from itertools import count
 from pathlib import Path
@@ -17,11 +20,14 @@ from falcon_assets.errors import StorageError
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.instances.data_version import fingerprint
 from falcon_assets.storage.kinds.kind_of import kind_of
+from falcon_assets.storage.kinds.objects import ownership
+from falcon_assets.storage.kinds.objects.ownership import Ownership
 from falcon_assets.storage.local_staging import LocalStaging
 from falcon_assets.storage.output_target import OutputTarget
 from tests.builders import make_cluster, make_feed
 from tests.processes import forked
 from tests.s3_server import ENVIRON, lake, s3_server
+from tests.waiting import wait_until
 
 FLAG = "_SUCCESS"
 PATH = "/delays/2013/01/01/00"
@@ -160,6 +166,122 @@ def test_what_a_killed_process_staged_goes_with_the_next_one(staging: LocalStagi
     with staging.folder() as mine, staging.folder() as other:
         assert {path for path in left(tmp_path) if path.is_dir()} == {mine, other}
     assert left(tmp_path) == []
+
+
+def generation(number: int) -> dict[str, bytes]:
+    """Names of its own for each, as Spark's; some in sub-partitions."""
+    return {f"carrier={part % 2}/part-{part}-{number}": b"%d" % number for part in range(2 + number % 2)}
+
+
+def seen(files: dict[str, bytes]) -> int:
+    """The generation of the files, which have to be all of one."""
+    (number,) = {int(content) for name, content in files.items() if name != FLAG}
+    assert files.keys() - {FLAG} == generation(number).keys()
+    return number
+
+
+def by_flag(store: ClusterStore) -> int | None:
+    files = found(store)
+    return seen(files) if FLAG in files else None
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("old", [None, 1], ids=["for the first time", "again"])
+def test_killed_at_every_request(store: ClusterStore, tmp_path: Path, old: int | None) -> None:
+    cluster, outcomes = store.cluster, Counter[int | None]()
+    staging = LocalStaging(tmp_path / "working" / "staged")
+
+    def dying(step: int) -> None:
+        fresh, numbers = ClusterStore(cluster, tmp_path, ENVIRON), count(1)
+        call = fresh.fs._call_s3
+
+        async def counted(*args: Any, **kwargs: Any) -> Any:
+            if next(numbers) == step:
+                os.kill(os.getpid(), signal.SIGKILL)
+            return await call(*args, **kwargs)
+
+        fresh.fs._call_s3 = counted
+        publish(fresh, staging, generation(2))
+
+    for step in count(1):
+        store.files.remove(store.fs.find(store.path("")))
+        if old:
+            publish(store, staging, generation(old))
+        if not os.waitpid(forked(partial(dying, step)), 0)[1]:
+            break
+        outcomes[by_flag(store)] += 1
+        publish(store, staging, generation(3))
+        assert by_flag(store) == 3
+        assert left(tmp_path) == store.fs.find(store.staging) == []
+    assert by_flag(store) == 2
+    assert outcomes.keys() == {old, None, 2}
+    assert step > 10
+
+
+@pytest.mark.soak
+def test_who_reads_while_it_is_replaced_reads_a_whole_one(store: ClusterStore, staging: LocalStaging) -> None:
+    publish(store, staging, generation(1))
+    ended, read = threading.Event(), Counter[int]()
+
+    def reads() -> None:
+        kind = kind_of(ClusterStore(store.cluster, Path("/"), ENVIRON))
+        while not ended.is_set():
+            try:
+                with kind.reading(PATH, FLAG, staging) as instance:
+                    read[seen(files_in(instance.folders[0].url))] += 1
+            except StorageError as error:
+                assert re.search("is not complete any more|keeps changing|nothing at", str(error)), error
+
+    with ThreadPoolExecutor(3) as pool:
+        readers = [pool.submit(reads) for _ in range(2)]
+        try:
+            numbers = count(2)
+            wait_until(lambda: publish(store, staging, generation(next(numbers))) and len(read) > 5, 120, "reads")
+        finally:
+            ended.set()
+        for reader in readers:
+            reader.result()
+
+
+@pytest.mark.parametrize("conditions", [True, False], ids=["conditional writes", "without"])
+def test_a_run_that_was_overtaken_stops(
+    store: ClusterStore, staging: LocalStaging, monkeypatch: pytest.MonkeyPatch, conditions: bool
+) -> None:
+    assert ownership.has_conditional_writes(store)
+    if not conditions:
+        monkeypatch.setitem(ownership._conditional, next(reversed(ownership._conditional)), False)
+    with kind_of(store).publish("first", {"delays": TARGET}, staging) as slow:
+        Path(slow.staging("delays")).mkdir()
+        Path(slow.staging("delays"), "a").touch()
+        publish(store, staging, {"b": b""})
+        with pytest.raises(StorageError) as raised:
+            slow.commit("delays")
+    assert str(raised.value) == f"first: {PATH} is being written by another run meanwhile"
+    assert found(store) == {"b": b"", FLAG: b""}
+    assert store.fs.find(store.staging) == []
+
+
+def test_of_two_runs_at_the_same_moment_one_is_told(store: ClusterStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = f"{store.staging}/x.run"
+    first, second, third = (Ownership(store, path, name) for name in ("first", "second", "third"))
+    assert not first.take()
+    look = store.fs.info
+
+    def another_comes(asked: str) -> Any:
+        """Between the look of the second one at the object, and its writing."""
+        told = look(asked)
+        monkeypatch.undo()
+        assert third.take()
+        return told
+
+    monkeypatch.setattr(store.fs, "info", another_comes)
+    with pytest.raises(StorageError, match=r"^second is being written by another run meanwhile$"):
+        second.take()
+    with pytest.raises(StorageError, match=r"^first is being written by another run meanwhile$"):
+        first.begin()
+    third.begin()
+    third.give_back()
+    assert not store.fs.exists(path)
 
 
 def requests(store: ClusterStore, monkeypatch: pytest.MonkeyPatch, work: Callable[[], object]) -> Counter[str]:
