@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -126,10 +126,10 @@ def connect_cluster(spark_folder: Path) -> Iterator[Cluster]:
 
 
 @contextmanager
-def connect_server(folder: Path, name: str, **given: str) -> Iterator[Cluster]:
-    """The same in an environment of its own."""
+def connect_server(folder: Path, name: str, more: Mapping[str, str] | None = None, **given: str) -> Iterator[Cluster]:
+    """The same in an environment of its own, with more settings."""
     port = free_port()
-    confs = {**CONFS, "spark.connect.grpc.binding.port": str(port), "spark.master": "local[2]"}
+    confs = {**CONFS, **(more or {}), "spark.connect.grpc.binding.port": str(port), "spark.master": "local[2]"}
     confs["spark.sql.warehouse.dir"] = str(folder / f"{name}-warehouse")
     flags = [part for key, value in confs.items() for part in ("--conf", f"{key}={value}")]
     with daemon(folder, name, "sbin/start-connect-server.sh", "--wait", *flags, **given) as (child, log):

@@ -37,6 +37,12 @@ _HINTS = (
         "a disk is full: where no file is named, the one of spark.local.dir, which is /tmp unless it is set",
     ),
     (
+        re.compile(r"S3AFileSystem not found|GoogleHadoopFileSystem not found|No FileSystem for scheme \"?(s3a|gs)\b"),
+        "this Spark has no connector for the object store: give it the jars (hadoop-aws with the AWS SDK bundle, or "
+        "gcs-connector) of its version of Hadoop, by spark.jars.packages or on its machines; or a Spark that shares a "
+        "folder with this machine, which needs none",
+    ),
+    (
         re.compile(r"Relative path in absolute URI"),
         "Hadoop opens no file with a colon in its name: rename it",
     ),

@@ -13,7 +13,7 @@ from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.feed import Feed
 from falcon_assets.model.instant import format_instant
 from falcon_assets.planning.instances.process_instance import OutputPlan, ProcessInstance
-from falcon_assets.spark.endpoints.confs import without_secrets
+from falcon_assets.spark.data.connectors import connector_settings
 from falcon_assets.spark.endpoints.shared_folders import shares_folders
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.files.ability import Ability
@@ -85,19 +85,25 @@ class InstanceData:
         return found
 
     def _staging(self) -> LocalStaging | None:
-        """Where Spark finds and leaves what lies on object stores; None where nothing does."""
-        feeds = [*(one.feed for one in self.plan.inputs), *(one.feed for one in self.plan.outputs)]
-        stores = [store for store in map(self.store_of, feeds) if Ability.WITHOUT_CONNECTOR in kind_of(store).cannot]
-        if not stores:
+        """Where Spark finds and leaves what lies on object stores; None where nothing does, or it goes there itself."""
+        if not self._object_stores or not shares_folders(self.cluster):
             return None
-        if not shares_folders(self.cluster):
-            endpoint = without_secrets(self.cluster.interfaces.execute.endpoint)
-            raise StorageError(
-                f"{self._key}: Spark at {endpoint} shares no folder with this machine, and {stores[0].endpoint} is "
-                "read and written by copies in such: use local[N], the server of `falcon spark start`, or a write "
-                "endpoint that is mounted on all machines"
-            )
         return LocalStaging(Path(self.store.working) / "staged")
+
+    @property
+    def settings(self) -> dict[str, str]:
+        """What the session has to be told about object stores; nothing where Spark does not go there itself."""
+        if shares_folders(self.cluster):
+            return {}
+        found: dict[str, str] = {}
+        for store in self._object_stores:
+            found |= connector_settings(store.fs.protocol, store.path(""), store.fs.storage_options)
+        return found
+
+    @property
+    def _object_stores(self) -> list[ClusterStore]:
+        feeds = [*(one.feed for one in self.plan.inputs), *(one.feed for one in self.plan.outputs)]
+        return [store for store in map(self.store_of, feeds) if Ability.WITHOUT_CONNECTOR in kind_of(store).cannot]
 
     @property
     def _key(self) -> str:

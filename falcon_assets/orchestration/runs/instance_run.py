@@ -170,7 +170,7 @@ class InstanceRunner:
                         for output in plan.outputs
                     ),
                     properties=plan.properties,
-                    settings=spark_settings(self.process, plan.properties),
+                    settings=data.settings | spark_settings(self.process, plan.properties),
                     working=self.store.working,
                     session=session,
                     run_id=self.run_id,

@@ -119,7 +119,15 @@ class FileStorage(StorageKind):
     @contextmanager
     def _read_in_place(self, path: str, flag: str | None) -> Iterator[ReadableInstance]:
         version, files = count_files(self.store, path, flag)
-        yield ReadableInstance(version, (ReadableFolder(self.store.url(path), files),))
+        yield ReadableInstance(version, (ReadableFolder(self.url(path), files),))
+
+    def url(self, path: str) -> str:
+        """The URL of ``path`` for Spark.
+
+        Raises:
+            StorageError: Spark cannot be told, or the path leaves the store's root.
+        """
+        return self.store.url(path)
 
     def _is_there(self, place: str) -> bool:
         try:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import dagster as dg
@@ -12,15 +11,11 @@ import pytest
 from sqlalchemy import select, text
 
 from falcon_assets.catalog.store import load_entities
-from falcon_assets.errors import StorageError
 from falcon_assets.ledger.tables import CONSUMED
 from falcon_assets.orchestration.platform.open_ledger import open_ledger
-from falcon_assets.orchestration.runs.instance_data import InstanceData
-from falcon_assets.planning.instances.process_instance import plan_process_instance
 from falcon_assets.settings import Settings
 from falcon_assets.storage.cluster_store import ClusterStore
-from falcon_assets.storage.feed_store import StoresOf
-from tests.builders import VALIDITY, cluster_yaml, make_cluster, make_feed, make_process
+from tests.builders import cluster_yaml, make_cluster
 from tests.orchestration.replication_world import ReplicationWorld, feed, hour, on
 from tests.s3_server import ENVIRON, KEY, SECRET, lake, s3_server
 
@@ -140,20 +135,3 @@ def test_credentials_are_nowhere(world: ReplicationWorld) -> None:
             rows = connection.execute(text(f"SELECT count(*), string_agg({column}, '') FROM {table}")).one()
             assert rows[0] > 0
             assert KEY not in rows[1] and SECRET not in rows[1]
-
-
-@pytest.mark.parametrize("endpoint", ["spark://far:7077", "sc://far:15002/;token=hush", "yarn"])
-def test_a_spark_that_shares_no_folder_is_refused_with_the_reason(tmp_path: Path, endpoint: str) -> None:
-    cluster = make_cluster(**lake("http://127.0.0.1:1", execute=endpoint))
-    clusters = [{"name": "lake", "validity": VALIDITY}]
-    feeds = {name: make_feed(name=name, clusters=clusters) for name in ("raw-flights", "delays")}
-    process = make_process(clusters=clusters)
-    plan = plan_process_instance(process, cluster, feeds, hour(5), user="etl", available=lambda feed: pytest.fail())
-    data = InstanceData(plan, cluster, ClusterStore(cluster, tmp_path, ENVIRON), StoresOf(cluster, tmp_path, ENVIRON))
-    with pytest.raises(StorageError) as raised, data.within_reach({}):
-        pass
-    assert str(raised.value) == (
-        f"{process.name} at 2013-01-01T05:00Z: Spark at {endpoint.partition('/;')[0]} shares no folder with this "
-        "machine, and s3://lake is read and written by copies in such: use local[N], the server of `falcon spark "
-        "start`, or a write endpoint that is mounted on all machines"
-    )

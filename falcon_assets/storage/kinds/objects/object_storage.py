@@ -12,6 +12,7 @@ from falcon_assets.storage.kinds.file_storage import FileStorage
 from falcon_assets.storage.kinds.objects.copy_target import ObjectCopyTarget
 from falcon_assets.storage.kinds.objects.publication import ObjectPublication
 from falcon_assets.storage.kinds.objects.removal import ObjectRemoval
+from falcon_assets.storage.kinds.objects.spark_urls import spark_url
 from falcon_assets.storage.kinds.objects.staged_input import staged_input
 from falcon_assets.storage.kinds.publishing import InstancePublication
 from falcon_assets.storage.kinds.reading import ReadableInstance
@@ -27,9 +28,14 @@ class ObjectStorage(FileStorage):
     def reading(
         self, path: str, flag: str | None, staging: LocalStaging | None = None
     ) -> AbstractContextManager[ReadableInstance]:
-        if staging is None or Ability.WITHOUT_CONNECTOR not in self.cannot:
+        if staging is None:
             return super().reading(path, flag)
         return staged_input(self.store, path, flag, staging)
+
+    def url(self, path: str) -> str:
+        if Ability.WITHOUT_CONNECTOR not in self.cannot:
+            return super().url(path)
+        return spark_url(self.store, self.store.path(path))
 
     def publish(
         self, key: str, outputs: Mapping[str, OutputTarget], staging: LocalStaging | None = None

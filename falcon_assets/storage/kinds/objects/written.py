@@ -13,6 +13,7 @@ from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.copying.file_copy import Attributes
 from falcon_assets.storage.copying.throttle import Throttle
 from falcon_assets.storage.kinds.objects.file_copy import ObjectFileCopy
+from falcon_assets.storage.kinds.objects.spark_urls import spark_url
 
 
 class Written(ABC):
@@ -50,11 +51,11 @@ class StoreWritten(Written):
         return f"{self._folders[name]}/written"
 
     def url(self, name: str) -> str:
-        return str(self._fs.unstrip_protocol(self.place(name)))
+        return spark_url(self._store, self.place(name))
 
     def files(self, name: str) -> list[str]:
         place = self.place(name)
-        return [str(path)[len(place) + 1 :] for path in self._fs.find(place)]
+        return [str(entry["name"])[len(place) + 1 :] for entry in self._store.files.all_below(place) or ()]
 
     def bring(self, name: str, files: Iterable[str], final: str, check: Callable[[], None]) -> None:
         def one(file: str) -> None:
