@@ -20,8 +20,8 @@ from falcon_assets.operations.installation import Installation
 from falcon_assets.operations.instances.listing import all_instances
 from falcon_assets.operations.instances.query import InstanceQuery
 from falcon_assets.orchestration.coordination.landing_events import Landings
-from falcon_assets.orchestration.coordination.pushes import not_from_outside
 from falcon_assets.planning.instances.instance_paths import InstancePaths
+from falcon_assets.planning.landing.writers import not_from_outside
 from falcon_assets.planning.time.timeline import feed_timeline
 from falcon_assets.storage.feed_store import store_of
 from falcon_assets.storage.kinds.kind_of import kind_of

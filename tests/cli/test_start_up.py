@@ -54,6 +54,7 @@ def environ(settings: Settings, write_entities: Callable[[dict[str, str]], Path]
         "instance summary",
         "instance search read",
         "metrics",
+        "notification list",
         "lineage show raw 2013-01-01T00:00Z",
     ],
 )

@@ -18,9 +18,10 @@ from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.feed import Feed
 from falcon_assets.orchestration.coordination.circuit_breakers import Breakers
 from falcon_assets.orchestration.coordination.landing_events import Landings
-from falcon_assets.orchestration.coordination.pushes import Pushes, not_from_outside
+from falcon_assets.orchestration.coordination.pushes import Pushes
 from falcon_assets.orchestration.platform.open_ledger import Ledger
 from falcon_assets.planning.landing.watch_windows import horizon_of, missing_windows, watch_window
+from falcon_assets.planning.landing.writers import not_from_outside
 from falcon_assets.planning.rules.retries import timeout_of
 from falcon_assets.planning.time.timeline import feed_timeline
 from falcon_assets.settings import Settings

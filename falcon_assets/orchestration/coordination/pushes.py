@@ -19,6 +19,7 @@ from falcon_assets.orchestration.coordination.landing_events import Landings, re
 from falcon_assets.orchestration.mapping.partitions import instant_of_key, key_of
 from falcon_assets.orchestration.platform.open_ledger import Ledger
 from falcon_assets.planning.instances.instance_paths import InstancePaths
+from falcon_assets.planning.landing.writers import not_from_outside
 from falcon_assets.planning.time.timeline import feed_timeline
 from falcon_assets.planning.workloads.workload import Workload
 from falcon_assets.storage.cluster_store import ClusterStore
@@ -126,14 +127,3 @@ class Pushes:
         if instance > now:
             return None, f"its time has not come, it is {format_instant(now)}; it is looked for from then on"
         return instance, ""
-
-
-def not_from_outside(feed: Feed, cluster: str, producers: Sequence[Workload]) -> str | None:
-    """Why nothing of a feed lands on one of its clusters from outside, given who writes it there; None: it does."""
-    writers = ", ".join(repr(process.name) for process in producers)
-    if writers:
-        return f"process {writers} writes it on cluster {cluster!r}: materialize the partition to have it written anew"
-    entry = feed.on(cluster)
-    if entry and entry.type == "target" and not feed.table_on(cluster):
-        return f"feed {feed.name!r} is replicated to cluster {cluster!r}: look at its sources"
-    return None

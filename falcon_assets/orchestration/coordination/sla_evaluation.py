@@ -20,8 +20,8 @@ from falcon_assets.ledger.sla_progress import DeadlineKey, Evaluation, JudgedSpa
 from falcon_assets.ledger.status import EntityStatus, Status, statuses
 from falcon_assets.model.feed import Feed
 from falcon_assets.model.process import Process
-from falcon_assets.orchestration.coordination.pushes import not_from_outside
 from falcon_assets.orchestration.platform.open_ledger import Ledger
+from falcon_assets.planning.landing.writers import not_from_outside
 from falcon_assets.planning.replication.targets import replicated_timeline
 from falcon_assets.planning.sla.breaches import Scheduled, ToJudge, breaches, seen_until, to_judge
 from falcon_assets.planning.sla.deadlines import Deadline, feed_deadlines, process_deadlines
