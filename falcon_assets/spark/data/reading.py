@@ -10,6 +10,7 @@ from pyspark.sql.types import StructType
 
 from falcon_assets.errors import WorkflowError
 from falcon_assets.model.feed import Feed
+from falcon_assets.model.table_uri import TableUri
 from falcon_assets.spark.data.availability_flag import flag_options
 from falcon_assets.spark.data.dataset import InputData
 from falcon_assets.spark.data.input_files import listed_by_spark, relative_names, require_counted
@@ -95,7 +96,8 @@ def _empty(spark: SparkSession, data: InputData) -> DataFrame:
         )
     schema = parse_schema(text)
     present = {field.name.lower() for field in schema}
-    for name in feed.partitions:
+    keys = TableUri.parse(feed.table.uri).keys if feed.table else ()
+    for name in (*feed.partitions, *(key for key, _ in keys)):
         if name.lower() not in present:
             schema = schema.add(name, "string")
     return spark.createDataFrame([], schema)
