@@ -116,17 +116,19 @@ def records(
     )
     table = PROCESS_INSTANCES.c
     own = and_(table.cluster == cluster, table.process == asked.c.process)
-    not_over = or_(
-        table.queued_run.is_not(None),
-        table.state.in_([state.value for state in _OPEN_STATES]),
-        and_(table.state == InstanceState.FAILED.value, table.failures <= asked.c.attempts),
-    )
+    is_open_state = table.state.in_([state.value for state in _OPEN_STATES])
+    is_queued = table.queued_run.is_not(None)
+    is_failed = and_(table.state == InstanceState.FAILED.value, table.failures <= asked.c.attempts)
     # Process by process (OFFSET 0: PostgreSQL is not to join the tables as a whole instead), each part by its index:
     # what is settled is not read, however much it is.
     is_open = select(PROCESS_INSTANCES).where(own, table.nominal >= asked.c.first).offset(0).lateral("open")
-    earlier = select(PROCESS_INSTANCES).where(own, table.nominal < asked.c.first, not_over, text(f"({OPEN})")).offset(0)
-    before = earlier.lateral("before")
-    statement = union_all(*(select(part).select_from(asked).join(part, true()) for part in (is_open, before)))
+    before = select(PROCESS_INSTANCES).where(own, table.nominal < asked.c.first)
+    if any(tried):
+        earlier = [before.where(or_(is_queued, is_open_state, is_failed), text(f"({OPEN})"))]
+    else:  # those that failed are not read at all: by the state, and by the run
+        earlier = [before.where(is_open_state), before.where(is_queued, ~is_open_state)]
+    parts = [is_open, *(one.offset(0).lateral(f"before_{number}") for number, one in enumerate(earlier))]
+    statement = union_all(*(select(part).select_from(asked).join(part, true()) for part in parts))
     found: dict[str, dict[datetime, InstanceRecord]] = {name: {} for name in open_from}
     for row in connection.execute(statement):
         found[row.process][row.nominal] = record_of(row)

@@ -3,7 +3,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 import pytest
-from sqlalchemy import Engine, event
+from sqlalchemy import Engine, event, text
 
 from falcon_assets.events.event_log import Logged
 from falcon_assets.events.feed_instances import FeedInstanceAvailable, FeedInstanceEvicted
@@ -152,6 +152,26 @@ def test_records_from_an_instance_on_and_what_is_in_flight(engine: Engine) -> No
         assert records(connection, "elsewhere", {"p": hour(0)}) == {"p": {}}
         assert list(records(connection, "primary", {"r": hour(9)})["r"]) == [hour(0)]
         assert sorted(records(connection, "primary", {"r": hour(9)}, {"r": 1})["r"]) == [hour(0), hour(1)]
+    again = Logged(14, RunQueued("r", "primary", (hour(1),)), "run-14")
+    fold(engine, history_of([*facts, again]))
+    with engine.begin() as connection:  # it failed, and a run has it in hand again
+        assert sorted(records(connection, "primary", {"r": hour(9)})["r"]) == [hour(0), hour(1)]
+
+
+def test_what_failed_long_ago_is_not_read(engine: Engine) -> None:
+    """Nobody who tries nothing again pays for it: neither metrics, nor lists of what waits."""
+    many = 2_000
+    fold(engine, history_of([changed(number + 1, "p", number, S.FAILED) for number in range(many)]))
+    with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+        connection.execute(text("VACUUM ANALYZE falcon.process_instances"))
+    counted = text(
+        "SELECT idx_tup_fetch + seq_tup_read FROM pg_stat_xact_user_tables WHERE relname = 'process_instances'"
+    )
+    with engine.begin() as connection:
+        connection.execute(text("SET LOCAL enable_seqscan = off"))  # as where it would be long
+        before = connection.execute(counted).scalar_one()
+        assert records(connection, "primary", {"p": hour(many)}) == {"p": {}}
+        assert connection.execute(counted).scalar_one() - before < 10
 
 
 def test_progress_is_remembered_by_process_and_timeline(engine: Engine) -> None:

@@ -74,7 +74,8 @@ class ClusterSnapshot:
         self._first = {one.name: (since or {}).get(one.name) or self._first_open(one) for one in workloads}
         self._workloads = {one.name: one for one in workloads}
         self._reruns = reruns
-        attempts = {one.name: one.retry.attempts for one in workloads if one.retry.policy != "final"}
+        tried = [one for one in workloads if since is None and one.retry.policy != "final"]
+        attempts = {one.name: one.retry.attempts for one in tried}
         found = queries.records(connection, cluster, self._first, attempts)
         self._records = {name: {**reruns.records.get(name, {}), **records} for name, records in found.items()}
         found_there: dict[queries.Name, set[datetime]] = {}
