@@ -22,9 +22,11 @@ from falcon_assets.operations.entities.versions import entity_diff, entity_histo
 from falcon_assets.operations.installation import Installation, open_installation
 from falcon_assets.operations.instances.commands import InstanceRequest
 from falcon_assets.operations.instances.details import instance_details
+from falcon_assets.operations.instances.feed_versions import instance_versions
 from falcon_assets.operations.instances.listing import instance_status, list_instances, summarize_instances
 from falcon_assets.operations.instances.query import InstanceQuery
 from falcon_assets.operations.instances.rerunning import RerunOptions, rerun_instances
+from falcon_assets.operations.instances.restoring import restore_instance
 from falcon_assets.operations.instances.stopping import kill_instances, resume_instances, suspend_instances
 from falcon_assets.operations.instances.triage import triage
 from falcon_assets.operations.instances.waiting import wait_for_instance
@@ -48,6 +50,7 @@ __all__ = [
     "installed_versions",
     "instance_details",
     "instance_status",
+    "instance_versions",
     "kill_instances",
     "list_audit",
     "list_entities",
@@ -57,6 +60,7 @@ __all__ = [
     "parse_instant",
     "rerun_instances",
     "restore_entity",
+    "restore_instance",
     "resume_entities",
     "resume_instances",
     "schedule_entities",

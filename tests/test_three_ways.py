@@ -11,10 +11,24 @@ import dagster as dg
 import pytest
 from sqlalchemy import Engine, create_engine
 
-from falcon_assets.ledger.tables import AUDIT, DEFINITION_VERSIONS, ENTITY_STATUS, PROCESS_INSTANCES, RERUNS
+from falcon_assets.ledger.tables import (
+    AUDIT,
+    DEFINITION_VERSIONS,
+    ENTITY_STATUS,
+    FEED_INSTANCES,
+    KEPT_VERSIONS,
+    PROCESS_INSTANCES,
+    RERUNS,
+)
 from falcon_assets.ledger.upgrade import upgrade
 from falcon_assets.ledger.upsert import upsert
+from falcon_assets.model.instant import parse_instant
+from falcon_assets.operations.installation import open_installation
+from falcon_assets.operations.instances.feed_versions import find_feed_instance
 from falcon_assets.settings import Settings
+from falcon_assets.storage.files.checksum import checksum_of
+from falcon_assets.storage.instances.data_version import version_of
+from falcon_assets.storage.output_target import output_target
 from tests.ledger.histories import empty
 from tests.operations.ledger_rows import process_row
 from tests.operations.trees import BACKUP, DELAYS, HOURLY, PRIMARY, RAW, content, written
@@ -27,6 +41,17 @@ PRIVATE = HOURLY.replace("name: hourly", "name: private").partition("outputs:")[
 SHORTER = RAW.replace("days(90)", "days(80)")
 
 
+KEPT = """kind: feed
+name: kept
+frequency: hours(1)
+versions: {keep: 1}
+locations: {data: "/kept/${YEAR}-${MONTH}-${DAY}-${HOUR}"}
+clusters: [{name: primary, validity: {start: 2013-01-01T00:00Z, end: 2014-01-01T00:00Z}}]
+"""
+FIRST, SECOND = (
+    version_of([(b"part-0", len(text), bytes.fromhex(checksum_of(text)))]).version for text in (b"one", b"second")
+)
+"""The versions of its first instance; that which replaced the other one is there."""
 NEW = {"new.yaml": RAW.replace("name: raw", "name: tides").replace("/raw/", "/tides/")}
 CHANGED = {"raw.yaml": SHORTER}
 WHY = {"reason": "it's\ntime"}
@@ -101,6 +126,22 @@ CASES = {
     "resume, only said": Case(
         "resume", ("hourly",), None, options={"status": ["SUSPENDED"], "dry_run": True}, noun="instance"
     ),
+    "restore an instance": Case("restore", ("kept",), options={"start": DAY, "version": FIRST, **WHY}, noun="instance"),
+    "restore what is there": Case(
+        "restore", ("kept",), "done", options={"start": DAY, "version": SECOND}, noun="instance"
+    ),
+    "restore an instance, only said": Case(
+        "restore", ("kept",), None, options={"start": DAY, "version": FIRST, "dry_run": True}, noun="instance"
+    ),
+    "restore what is not kept": Case(
+        "restore", ("kept",), "failed", "there is no version", {"start": LATER, "version": FIRST}, noun="instance"
+    ),
+    "restore of a feed that keeps none": Case(
+        "restore", ("raw",), "failed", "on several clusters", {"start": DAY, "version": FIRST}, noun="instance"
+    ),
+    "restore for others": Case(
+        "restore", ("delays",), "denied", "may not restore", {"start": DAY, "version": FIRST}, noun="instance"
+    ),
 }
 INSTANCES = [
     *(process_row("hourly", number, state, failures=9) for number, state in enumerate(STATES)),
@@ -127,12 +168,21 @@ def outcome(
     def done(case: Case, way: str) -> Outcome:
         root = settings.entity_defs
         shutil.rmtree(root, ignore_errors=True)
-        written(root, a=PRIMARY, b=BACKUP, c=RAW, d=DELAYS + OTHERS, e=HOURLY, f=PRIVATE)
+        written(root, a=PRIMARY, b=BACKUP, c=RAW, d=DELAYS + OTHERS, e=HOURLY, f=PRIVATE, g=KEPT)
         (root / "hourly.sql").write_text("SELECT 1")
         instance.wipe()
         empty(engine)
         with engine.begin() as connection:
             upsert(connection, PROCESS_INSTANCES, INSTANCES)
+        shutil.rmtree(settings.home / "data", ignore_errors=True)
+        with open_installation() as installation:
+            kept = find_feed_instance(installation.entities, settings, "kept", parse_instant(DAY), None)
+            for text in (b"one", b"second"):
+                target = output_target(kept.feed, kept.instance, kept.path)
+                with kept.storage.publish("test", {"out": target}) as publication:
+                    Path(publication.staging("out")).mkdir(parents=True)
+                    Path(publication.staging("out"), "part-0").write_bytes(text)
+                    publication.commit("out")
         given = tmp_path / "given"
         given.mkdir(exist_ok=True)
         for name, text in case.files.items():
@@ -146,6 +196,7 @@ def outcome(
         audit = rows(engine, AUDIT, "id", "recorded", "way")
         ledger = [rows(engine, table) for table in (ENTITY_STATUS, DEFINITION_VERSIONS, RERUNS)]
         ledger.append(rows(engine, PROCESS_INSTANCES, "event_id"))
+        ledger += [rows(engine, FEED_INSTANCES, "event_id", "version_event"), rows(engine, KEPT_VERSIONS)]
         return Outcome(said, audit, ledger, content(root))
 
     return done

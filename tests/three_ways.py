@@ -25,6 +25,7 @@ from falcon_assets.operations.installation import Installation, open_installatio
 from falcon_assets.operations.instances.commands import CommandResult, InstanceRequest
 from falcon_assets.operations.instances.query import InstanceQuery
 from falcon_assets.operations.instances.rerunning import RerunOptions, rerun_instances
+from falcon_assets.operations.instances.restoring import RestoreResult, restore_instance
 from falcon_assets.operations.instances.stopping import kill_instances, resume_instances, suspend_instances
 
 JOBS = {"entity": falcon_entity_operation, "instance": falcon_instance_operation}
@@ -82,7 +83,7 @@ class Outcome:
 
 def by_command(case: Case) -> Any:
     options = dict(case.options)
-    version = options.pop("version", None)
+    version = options.pop("version", None) if case.noun == "entity" else None
     flags = [part for name, value in options.items() for part in _flags(name.replace("_", "-"), value)]
     arguments = [*case.given, *([] if version is None else [str(version)]), *flags, "--json"]
     result = CliRunner().invoke(falcon, [case.noun, case.operation, *arguments])
@@ -117,12 +118,14 @@ def _of_entities(installation: Installation, case: Case) -> OperationResult:
     return OF_ENTITIES[case.operation](installation, request)
 
 
-def _of_instances(installation: Installation, case: Case) -> CommandResult:
+def _of_instances(installation: Installation, case: Case) -> CommandResult | RestoreResult:
     options = dict(case.options)
     times = {name: parse_instant(options.pop(name)) for name in ("start", "end") if name in options}
     states = tuple(("state", state) for state in options.pop("status", ()))
     told = {name: options.pop(name) for name in ("reason", "dry_run") if name in options}
     request = InstanceRequest(InstanceQuery(case.given[0], filters=states, **times), **told)
+    if case.operation == "restore":
+        return restore_instance(installation, options["version"], request)
     if case.operation == "rerun":
         return rerun_instances(installation, request, RerunOptions(**options))
     return OF_INSTANCES[case.operation](installation, request)

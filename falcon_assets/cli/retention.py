@@ -20,7 +20,8 @@ from falcon_assets.operations.installation import open_installation
 from falcon_assets.operations.retention import retention_plan
 from falcon_assets.orchestration.retention.copies import CopyVerdict
 from falcon_assets.orchestration.retention.plan import FeedPlan
-from falcon_assets.planning.retention.eviction import Verdict
+from falcon_assets.planning.retention.eviction import StoredInstance, Verdict
+from falcon_assets.planning.retention.versions import VersionVerdict
 
 _COLORS = {"keep": "green", "delete": "red", "archive": "yellow"}
 
@@ -61,6 +62,7 @@ def _as_dict(one: FeedPlan) -> dict[str, Any]:
         "status": one.status.status.value,
         "instances": [_verdict(verdict, one) for verdict in one.verdicts],
         **({"unfinished_copies": list(map(_copy, one.copies))} if one.copies else {}),
+        **({"versions": list(map(_version, one.versions))} if one.versions else {}),
         **({"problem": one.problem} if one.problem else {}),
     }
 
@@ -72,6 +74,17 @@ def _copy(one: CopyVerdict) -> dict[str, Any]:
         "reason": one.verdict.reason,
         "path": one.copy.path,
         "sources": list(one.copy.sources),
+    }
+
+
+def _version(one: VersionVerdict) -> dict[str, Any]:
+    return {
+        "instance": format_instant(one.kept.nominal),
+        "version": one.kept.version,
+        "action": "delete" if one.goes else "keep",
+        "reason": one.reason,
+        "replaced_at": format_instant(one.replaced_at) if one.replaced_at else None,
+        "path": one.kept.path,
     }
 
 
@@ -91,14 +104,15 @@ def _verdict(one: Verdict, of: FeedPlan) -> dict[str, Any]:
 
 def _show(one: FeedPlan, console: Console) -> None:
     """A table of neighbours with the same fate, for people: a hundred thousand lines help nobody."""
-    if not (one.verdicts or one.copies):
+    if not (one.verdicts or one.copies or one.versions):
         console.print(_title(one))
         return
     table = Table(title=_title(one), title_justify="left")
     for column in ("action", "instances", "from", "to"):
         table.add_column(column, no_wrap=True)
     table.add_column("reason", overflow="fold")
-    for verdicts, what in ((one.verdicts, ""), ([copy.verdict for copy in one.copies], " copy")):
+    copies, versions = [copy.verdict for copy in one.copies], list(map(_as_verdict, one.versions))
+    for verdicts, what in ((one.verdicts, ""), (copies, " copy"), (versions, " version")):
         for alike in _runs(verdicts):
             first, last = alike[0], alike[-1]
             action = f"[{_COLORS[first.action]}]{first.action}[/]{what}"
@@ -107,11 +121,17 @@ def _show(one: FeedPlan, console: Console) -> None:
     console.print(table)
 
 
+def _as_verdict(one: VersionVerdict) -> Verdict:
+    return Verdict(StoredInstance(one.kept.nominal, ()), "delete" if one.goes else "keep", one.reason)
+
+
 def _title(one: FeedPlan) -> str:
     going = sum(verdict.action != "keep" for verdict in one.verdicts)
     status = one.status.status.value
     said = "" if status == "RUNNING" else f"; the feed is {status}, so nothing goes by itself"
-    what = f"{going} of {len(one.verdicts)} would go" if one.verdicts or one.copies else "nothing is there"
+    what = (
+        f"{going} of {len(one.verdicts)} would go" if one.verdicts or one.copies or one.versions else "nothing is there"
+    )
     return f"{one.feed.name} on {one.cluster.name}: {what}{said}"
 
 

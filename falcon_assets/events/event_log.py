@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from falcon_assets.events.feed_instances import FeedInstanceAvailable, FeedInstanceEvicted
+from falcon_assets.events.feed_instances import FeedInstanceAvailable, FeedInstanceEvicted, FeedVersionEvicted
 from falcon_assets.events.process_instances import CameTooLate, InstanceChanged
 from falcon_assets.events.pushes import PartitionPushed, PushRefused
 from falcon_assets.events.record import AT, DATA_VERSION_TAG, VERSION, AssetEvent, Record, said_by
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 Fact: TypeAlias = (
     FeedInstanceAvailable
     | FeedInstanceEvicted
+    | FeedVersionEvicted
     | PartitionPushed
     | PushRefused
     | InstanceChanged
@@ -29,7 +30,7 @@ Fact: TypeAlias = (
 """What the ledger is made from."""
 
 _MATERIALIZED = (FeedInstanceAvailable, InstanceChanged)
-_OBSERVED = (FeedInstanceEvicted, CameTooLate, PushRefused, InstanceChanged)
+_OBSERVED = (FeedInstanceEvicted, FeedVersionEvicted, CameTooLate, PushRefused, InstanceChanged)
 
 
 @dataclass(frozen=True)

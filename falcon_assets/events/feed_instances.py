@@ -1,4 +1,4 @@
-"""Instances of feeds: they are available, or retention took them away."""
+"""Instances of feeds: they are available, were replaced by another version, or retention took them away."""
 
 from __future__ import annotations
 
@@ -10,6 +10,14 @@ from falcon_assets.events import record as keys
 from falcon_assets.events.inputs import Changes, Inputs
 from falcon_assets.events.record import Data, Record, Size, Text, Time, VersionNumber, Words
 from falcon_assets.model.instant import Instant
+
+
+@dataclass(frozen=True)
+class KeptVersion:
+    """A version that was replaced and is kept, and where it lies."""
+
+    version: Text
+    path: Text
 
 
 @dataclass(frozen=True)
@@ -32,6 +40,8 @@ class FeedInstanceAvailable(Record):
         path: Where it lies.
         definition: The version of the definition that it was made with; None: nobody made it, or nobody knows.
         source_versions: Of a copy, by cluster, what all its sources had come to.
+        kept_versions: The versions that are kept beside it; None: its feed keeps none.
+        restored_by: Who had it restored from a version that was kept; None: it was made.
     """
 
     key = keys.INSTANCE.alias
@@ -56,6 +66,8 @@ class FeedInstanceAvailable(Record):
     path: Text | None = None
     definition: VersionNumber = None
     source_versions: Mapping[Text, Text | None] | None = None
+    kept_versions: tuple[KeptVersion, ...] | None = None
+    restored_by: Text | None = None
 
     def metadata(self) -> dict[str, Any]:
         """See :class:`Record`; with what Dagster knows how to show."""
@@ -92,6 +104,26 @@ class FeedInstanceEvicted(Record):
     reason: Annotated[Words, keys.REASON] = ""
     archived_to: Text | None = None
     archive_cluster: Text | None = None
+
+
+@dataclass(frozen=True)
+class FeedVersionEvicted(Record):
+    """A version of a feed instance that was replaced is kept no longer.
+
+    Attributes:
+        version_evicted: The version.
+        at: When, on the falcon clock.
+        reason: Why it went.
+    """
+
+    key = "version_evicted"
+
+    cluster: Annotated[Text, keys.CLUSTER]
+    feed: Annotated[Text, keys.ASSET]
+    instance: Annotated[Instant, keys.INSTANCE]
+    version_evicted: Text
+    at: Annotated[Time, keys.AT]
+    reason: Annotated[Words, keys.REASON] = ""
 
 
 @dataclass(frozen=True)

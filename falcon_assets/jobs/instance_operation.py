@@ -1,4 +1,4 @@
-"""The job ``falcon_instance_operation``: what ``falcon instance`` does to instances of processes and replications."""
+"""The job ``falcon_instance_operation``: what ``falcon instance`` does to instances."""
 
 from collections.abc import Callable, Mapping
 from typing import Literal, TypeAlias
@@ -13,9 +13,10 @@ from falcon_assets.operations.installation import Installation
 from falcon_assets.operations.instances.commands import CommandResult, InstanceRequest
 from falcon_assets.operations.instances.query import InstanceQuery
 from falcon_assets.operations.instances.rerunning import RerunOptions, rerun_instances
+from falcon_assets.operations.instances.restoring import RestoreResult, restore_instance
 from falcon_assets.operations.instances.stopping import kill_instances, resume_instances, suspend_instances
 
-InstanceOperation: TypeAlias = Literal["rerun", "kill", "suspend", "resume"]
+InstanceOperation: TypeAlias = Literal["rerun", "kill", "suspend", "resume", "restore"]
 """The commands of ``falcon instance`` that change something."""
 
 
@@ -23,7 +24,7 @@ class InstanceOperationConfig(dg.Config):
     """What ``falcon_instance_operation`` is told."""
 
     operation: InstanceOperation = Field(description="As the command of falcon instance.")
-    name: str = Field(description="A process, or a feed: then its replications.")
+    name: str = Field(description="A process, or a feed: then its replications; of restore a feed.")
     start: str | None = Field(None, description="The first instance (YYYY-MM-DDTHH:MMZ); alone it is the only one.")
     end: str | None = Field(None, description="The last instance; it is included.")
     cluster: str | None = Field(None, description="Only there.")
@@ -34,6 +35,7 @@ class InstanceOperationConfig(dg.Config):
     from_failed: bool = Field(False, description="Of rerun: only what failed, timed out or was killed.")
     use_latest: bool = Field(False, description="Of rerun: with the present definition.")
     downstream: bool = Field(False, description="Of rerun: what reads their outputs, directly or not, too.")
+    version: str | None = Field(None, description="Of restore: the data version that is to be there again.")
     reason: str = Field("", description="Why; it is recorded.")
     principal: str | None = Field(
         None, description="Who asks; believed only where FALCON_PROXY_USERS names the user that executes the run."
@@ -41,14 +43,14 @@ class InstanceOperationConfig(dg.Config):
     dry_run: bool = Field(False, description="Only say what would change.")
 
 
-_OPERATIONS: Mapping[InstanceOperation, Callable[[Installation, InstanceRequest], CommandResult]] = {
+_OPERATIONS: Mapping[str, Callable[[Installation, InstanceRequest], CommandResult]] = {
     "kill": kill_instances,
     "suspend": suspend_instances,
     "resume": resume_instances,
 }
 
 
-def _operate(installation: Installation, config: InstanceOperationConfig) -> CommandResult:
+def _operate(installation: Installation, config: InstanceOperationConfig) -> CommandResult | RestoreResult:
     query = InstanceQuery(
         name=config.name,
         start=parse_instant(config.start) if config.start else None,
@@ -59,10 +61,14 @@ def _operate(installation: Installation, config: InstanceOperationConfig) -> Com
     )
     request = InstanceRequest(query, config.principal, config.reason, config.dry_run)
     options = RerunOptions(config.force, config.late, config.from_failed, config.use_latest, config.downstream)
+    if (config.version is not None) != (config.operation == "restore"):
+        raise UsageError("restore takes a version, and nothing else does")
     if config.operation == "rerun":
         return rerun_instances(installation, request, options)
     if options != RerunOptions():
         raise UsageError(f"{config.operation} takes none of force, late, from_failed, use_latest, downstream")
+    if config.version is not None:
+        return restore_instance(installation, config.version, request)
     return _OPERATIONS[config.operation](installation, request)
 
 
@@ -74,7 +80,8 @@ def instance_operation(context: dg.OpExecutionContext, config: InstanceOperation
 
 @dg.job(
     executor_def=dg.in_process_executor,
-    description="Reruns, kills, suspends or resumes instances of processes and replications, as falcon instance does.",
+    description="Reruns, kills, suspends or resumes instances of processes and replications, or restores a version of "
+    "one of a feed, as falcon instance does.",
 )
 def falcon_instance_operation() -> None:
     """An operation on instances, from the launchpad or by GraphQL."""

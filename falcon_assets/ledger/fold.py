@@ -13,6 +13,7 @@ from falcon_assets.events.feed_instances import FeedInstanceAvailable, FeedInsta
 from falcon_assets.events.process_instances import CameTooLate, InstanceChanged
 from falcon_assets.events.pushes import PartitionPushed, PushRefused
 from falcon_assets.events.runs import RunEnded, RunQueued
+from falcon_assets.ledger.kept_versions import load_kept, store_kept
 from falcon_assets.ledger.locks import LEDGER_LOCK, lock_in_transaction
 from falcon_assets.ledger.notification_events import note
 from falcon_assets.ledger.reduce import Consumed, FeedInstanceRow, FeedKey, First, ProcessKey, PushKey, Rows
@@ -110,6 +111,7 @@ def _load(connection: Connection, logged: Sequence[Logged]) -> Rows:
                 rows.started[process] = row.started_event
     _load_consumed(connection, rows, {(one.process, one.cluster, one.nominal) for one in too_late})
     _load_pushed(connection, rows, {push for one in facts if (push := _push_of(one))})
+    rows.kept = load_kept(connection, facts)
     rows.versions = load_versions(connection, facts, {key: row.version for key, row in rows.feeds.items()})
     return rows
 
@@ -179,6 +181,7 @@ def _store(connection: Connection, rows: Rows) -> None:
     upsert(connection, CONSUMED, values)
     mark_stale(connection, rows.feeds, rows.consumed)
     store_versions(connection, rows.versions)
+    store_kept(connection, rows.kept)
     waiting = [(key, event) for key, event in rows.pushed.items() if event is not None]
     names = [column.name for column in _PUSH]
     upsert(connection, PUSHED, [{**dict(zip(names, key, strict=True)), "event_id": event} for key, event in waiting])

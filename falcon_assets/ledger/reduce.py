@@ -10,10 +10,11 @@ from itertools import zip_longest
 from typing import TypeAlias
 
 from falcon_assets.events.event_log import Logged
-from falcon_assets.events.feed_instances import FeedInstanceAvailable, FeedInstanceEvicted
+from falcon_assets.events.feed_instances import FeedInstanceAvailable, FeedInstanceEvicted, FeedVersionEvicted
 from falcon_assets.events.process_instances import CameTooLate, InstanceChanged
 from falcon_assets.events.pushes import PartitionPushed, PushRefused
 from falcon_assets.events.runs import RunEnded, RunEnding, RunQueued
+from falcon_assets.ledger.kept_versions import KeptRows, after_publication
 from falcon_assets.ledger.version_rows import VersionRows
 from falcon_assets.model.notification import Told
 from falcon_assets.planning.instances.instance_record import FeedState, InstanceRecord, InstanceState
@@ -100,6 +101,7 @@ class Rows:
         versions: Versions of feed instances, and what they were made from.
         moved: How many bytes were copied and evicted in these facts.
         happened: What became of instances, and may be told.
+        kept: What is kept beside feed instances, of those that have or had any.
     """
 
     feeds: dict[FeedKey, FeedInstanceRow] = field(default_factory=dict)
@@ -112,6 +114,7 @@ class Rows:
     versions: VersionRows = field(default_factory=VersionRows)
     moved: Counter[TotalKey] = field(default_factory=Counter)
     happened: list[Happening] = field(default_factory=list)
+    kept: dict[FeedKey, KeptRows] = field(default_factory=dict)
 
     def apply(self, facts: Iterable[Logged]) -> None:
         """Changes the rows by the facts, which come in the order of history."""
@@ -127,6 +130,11 @@ class Rows:
                 self._answered((fact.cluster, fact.feed, fact.partition), fact.push_event)
             elif isinstance(fact, FeedInstanceEvicted):
                 self._evicted(fact, event_id, run_id)
+            elif isinstance(fact, FeedVersionEvicted):
+                key = (fact.cluster, fact.feed, fact.instance)
+                if key in self.kept:
+                    rest = self.kept[key].items()
+                    self.kept[key] = {version: row for version, row in rest if version != fact.version_evicted}
             elif isinstance(fact, InstanceChanged):
                 self._changed(fact, event_id, run_id)
             elif isinstance(fact, CameTooLate):
@@ -142,6 +150,8 @@ class Rows:
         is_evicted = row is not None and row.state is FeedState.EVICTED
         if row is not None and is_evicted and run_id is None and _was_seen_before(row, fact):
             return
+        if key in self.kept or fact.kept_versions:
+            self.kept[key] = after_publication(self.kept.get(key, {}), fact)
         before = row.version if row is not None else None
         self.versions.available(fact, event_id, run_id, self._attempt(fact, run_id), before)
         if row is not None and not row.version:

@@ -44,11 +44,15 @@ def load_versions(connection: Connection, facts: Iterable[Fact], present: Mappin
     asked = rows_of(DATA_VERSIONS, dict(zip(_KEY, zip(*keys, strict=True), strict=True)))
     own = and_(*(table[name] == asked.c[name] for name in _KEY))
     for row in connection.execute(select(DATA_VERSIONS).join_from(asked, DATA_VERSIONS, own)):
-        values = {name: row._mapping[name] for name in _ROW}
-        key = (row.cluster, row.feed, row.instance, row.version)
-        rows.known[key] = VersionRow(**{**values, "status": VersionStatus(row.status)})
+        rows.known[row.cluster, row.feed, row.instance, row.version] = version_row_of(row)
     rows.last_id = connection.execute(select(func.max(table.id))).scalar() or 0
     return rows
+
+
+def version_row_of(row: Any) -> VersionRow:
+    """A row of ``data_versions``, without its key."""
+    values = {name: row._mapping[name] for name in _ROW}
+    return VersionRow(**{**values, "status": VersionStatus(values["status"])})
 
 
 def store_versions(connection: Connection, rows: VersionRows) -> None:

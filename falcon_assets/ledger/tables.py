@@ -148,6 +148,18 @@ DATA_VERSIONS = Table(
 Index("ix_data_versions_id", DATA_VERSIONS.c.id, unique=True)
 Index("ix_data_versions_feed", DATA_VERSIONS.c.feed, DATA_VERSIONS.c.instance)
 
+KEPT_VERSIONS = Table(
+    "kept_versions",
+    METADATA,
+    Column("cluster", Text, primary_key=True),
+    Column("feed", Text, primary_key=True),
+    Column("instance", _INSTANT, primary_key=True),
+    Column("version", Text, primary_key=True),
+    Column("path", Text, nullable=False, comment="where it lies"),
+    Column("replaced_at", _INSTANT, nullable=False, comment="when it was, on the falcon clock"),
+)
+"""The versions of feed instances that were replaced and can be restored."""
+
 VERSION_EDGES = Table(
     "version_edges",
     METADATA,
@@ -495,5 +507,16 @@ NOTIFICATION_RECEIVERS = Table(
 )
 """How the receivers of notifications are."""
 
-PROJECTION = (FEED_INSTANCES, PROCESS_INSTANCES, CONSUMED, DATA_VERSIONS, VERSION_EDGES, PUSHED, FOLD, PROGRESS, TOTALS)
+PROJECTION = (
+    FEED_INSTANCES,
+    PROCESS_INSTANCES,
+    CONSUMED,
+    DATA_VERSIONS,
+    KEPT_VERSIONS,
+    VERSION_EDGES,
+    PUSHED,
+    FOLD,
+    PROGRESS,
+    TOTALS,
+)
 """What a rebuild makes anew."""

@@ -98,6 +98,15 @@ class Retention(Declaration):
         return self
 
 
+class VersionRetention(Declaration):
+    """Which versions of an instance stay beside the one that replaced them."""
+
+    keep: Annotated[int, Field(ge=1, strict=True)]
+    """So many of each instance stay, those that were replaced last."""
+    for_: Annotated[Frequency | None, Field(alias="for")] = None
+    """How long they stay after they were replaced; omitted: until more than ``keep`` are there."""
+
+
 class RetentionStage(Declaration):
     """When retention looks for instances that are too old."""
 
@@ -175,6 +184,8 @@ class Feed(Declaration):
     """Storage in a catalog."""
     lifecycle: Lifecycle | None = None
     """When retention runs; omitted: as its limits ask for."""
+    versions: VersionRetention | None = None
+    """What publications replace stays for a while, to be restored; omitted: it goes."""
     clusters: Annotated[tuple[FeedCluster, ...], Field(min_length=1)]
     """The clusters that the feed is on, one at least."""
     notification: Notification | None = None

@@ -55,7 +55,7 @@ def _wanted(entities: EntityStore, feed: str | None, cluster: str | None) -> lis
     found = []
     for there in clusters:
         entries = [(one, one.on(there.name)) for one in feeds]
-        own = [one for one, entry in entries if entry is not None and (feed or entry.retention)]
+        own = [one for one, entry in entries if entry is not None and (feed or entry.retention or one.versions)]
         found.append((there, own))
     if feed and not any(own for _, own in found):
         where = f"cluster {cluster!r}" if cluster else "any cluster of this code location"

@@ -3,6 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime
+
+from falcon_assets.model.feed import Feed
+
+
+@dataclass(frozen=True)
+class KeptAs:
+    """Of which instance of which feed it is a version that is kept."""
+
+    feed: str
+    """The name of the feed."""
+    instance: datetime
+    """The nominal time."""
 
 
 @dataclass(frozen=True)
@@ -19,3 +32,12 @@ class OutputTarget:
     """What the files of an output in a table are written as."""
     makes_table: bool = False
     """Whether a table that is not there is made."""
+    keeps: KeptAs | None = None
+    """What it replaces is kept as a version of this; None: it goes."""
+
+
+def output_target(feed: Feed, instance: datetime, path: str) -> OutputTarget:
+    """Where an instance of ``feed`` goes, as the feed declares it."""
+    permission = feed.acl.permission if feed.acl else None
+    keeps = KeptAs(feed.name, instance) if feed.versions else None
+    return OutputTarget(path, feed.availability_flag, permission, keeps=keeps)

@@ -10,9 +10,11 @@ from falcon_assets.events.event_log import Fact
 from falcon_assets.events.feed_instances import (
     FeedInstanceAvailable,
     FeedInstanceEvicted,
+    FeedVersionEvicted,
     InstancesKept,
     InstancesLanded,
     KeptInstance,
+    KeptVersion,
 )
 from falcon_assets.events.inputs import Consumption
 from falcon_assets.events.process_instances import CameTooLate, InstanceChanged
@@ -57,6 +59,8 @@ AVAILABLE = st.builds(
     path=MAYBE_TEXT,
     definition=st.none() | st.integers(1, 2**31 - 1),
     source_versions=st.none() | st.dictionaries(TEXT, MAYBE_TEXT, max_size=2),
+    kept_versions=st.none() | st.lists(st.builds(KeptVersion, TEXT, TEXT), max_size=2).map(tuple),
+    restored_by=MAYBE_TEXT,
 )
 FACTS: st.SearchStrategy[Fact] = st.one_of(
     AVAILABLE,
@@ -73,6 +77,7 @@ FACTS: st.SearchStrategy[Fact] = st.one_of(
         archived_to=MAYBE_TEXT,
         archive_cluster=MAYBE_TEXT,
     ),
+    st.builds(FeedVersionEvicted, NAME, NAME, INSTANT, TEXT, TIME, TEXT),
     st.builds(PushRefused, NAME, NAME, TEXT, COUNT, TEXT),
     st.builds(
         InstanceChanged,

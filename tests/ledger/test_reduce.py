@@ -12,7 +12,12 @@ from hypothesis import strategies as st
 from sqlalchemy import Engine
 
 from falcon_assets.events.event_log import Fact, Logged
-from falcon_assets.events.feed_instances import FeedInstanceAvailable, FeedInstanceEvicted
+from falcon_assets.events.feed_instances import (
+    FeedInstanceAvailable,
+    FeedInstanceEvicted,
+    FeedVersionEvicted,
+    KeptVersion,
+)
 from falcon_assets.events.inputs import Consumption, Inputs
 from falcon_assets.events.process_instances import CameTooLate, InstanceChanged
 from falcon_assets.events.pushes import PartitionPushed, PushRefused
@@ -442,9 +447,10 @@ def test_what_was_pushed_waits_for_its_answer(facts: list[Logged], waiting: dict
 NOMINALS = st.integers(0, 3).map(hour)
 RUNS = st.sampled_from(["a", "b", "c"])
 CLUSTERS = st.sampled_from(["primary", "backup"])
-VERSIONS = st.sampled_from(["v1", "v2"])
+VERSIONS = st.sampled_from(["v1", "v2", "v3"])
 PARTITIONS = st.sampled_from(["", "p0", "p1"])
 READ = st.lists(st.builds(Consumption, st.just("raw"), NOMINALS, st.none() | VERSIONS), max_size=3).map(tuple)
+KEPT = st.lists(st.builds(KeptVersion, VERSIONS, st.just("/kept")), max_size=2).map(tuple)
 BYTES = st.none() | st.integers(0, 2**63 - 1)
 FACT: st.SearchStrategy[Fact] = st.one_of(
     st.builds(
@@ -464,7 +470,9 @@ FACT: st.SearchStrategy[Fact] = st.one_of(
         late=st.sampled_from([(), LATE]),
         pushed=st.none() | PARTITIONS,
         push_event=st.none() | st.integers(0, 60),
+        kept_versions=st.none() | KEPT,
     ),
+    st.builds(FeedVersionEvicted, CLUSTERS, st.just("raw"), NOMINALS, VERSIONS, at=NOMINALS),
     st.builds(PartitionPushed, CLUSTERS, st.just("raw"), PARTITIONS),
     st.builds(PushRefused, CLUSTERS, st.just("raw"), PARTITIONS, st.integers(0, 60)),
     st.builds(FeedInstanceEvicted, CLUSTERS, st.just("raw"), NOMINALS, st.just("delete"), at=NOMINALS, bytes=BYTES),
@@ -509,6 +517,7 @@ def test_any_chunking_gives_the_same_rows(facts: list[Logged], sizes: list[int])
             pushed=in_chunks.pushed,
             versions=in_chunks.versions,
             moved=in_chunks.moved,
+            kept=in_chunks.kept,
         )
         part.apply(chunk)
         in_chunks.events.update(part.events)
@@ -592,6 +601,11 @@ def expected_content(rows: Rows, cursor: int | None) -> dict[str, list[tuple[obj
             for key, row in rows.versions.known.items()
         ],
         "version_edges": [{"output": key[0], "input": key[1], **vars(row)} for key, row in rows.versions.edges.items()],
+        "kept_versions": [
+            {"cluster": key[0], "feed": key[1], "instance": key[2], "version": version, **row._asdict()}
+            for key, own in rows.kept.items()
+            for version, row in own.items()
+        ],
         "fold": [] if cursor is None else [{"only": True, "event_id": cursor}],
         "progress": [],
         "totals": expected_totals(rows),

@@ -20,6 +20,7 @@ from falcon_assets.catalog.checks.storage.files_or_table import check_files_or_t
 from falcon_assets.catalog.checks.storage.partitions import check_partitions
 from falcon_assets.catalog.checks.storage.paths import check_paths
 from falcon_assets.catalog.checks.storage.storage_options import check_storage_options
+from falcon_assets.catalog.checks.storage.versions import check_versions
 from falcon_assets.catalog.checks.time.calendars import check_calendars
 from falcon_assets.catalog.checks.time.output_validity import check_output_validity
 from falcon_assets.catalog.checks.time.windows import check_windows
@@ -32,6 +33,7 @@ CHECKS = (
     check_references,
     check_files_or_table,
     check_storage_options,
+    check_versions,
     check_paths,
     check_partitions,
     check_replication,

@@ -18,6 +18,8 @@ MODULES = {
     "collect": "collecting",
     "wait": "waiting",
     "triage": "triage",
+    "versions": "versions",
+    "restore": "versions",
     "rerun": "operating",
     "kill": "operating",
     "suspend": "operating",

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import contextmanager
 from datetime import datetime
 from typing import NamedTuple
 
 from falcon_assets.errors import FalconError, StorageError
-from falcon_assets.ledger.locks import try_lock, unlock
 from falcon_assets.model.feed import Feed
 from falcon_assets.orchestration.platform.open_ledger import Ledger
-from falcon_assets.orchestration.runs.run_locks import instance_lock
+from falcon_assets.orchestration.runs.run_locks import all_taken, instance_lock
 from falcon_assets.planning.instances.instance_paths import InstancePaths
 from falcon_assets.planning.retention.eviction import StoredInstance, Verdict, plan_eviction
 from falcon_assets.planning.retention.reasons_to_keep import Need
@@ -74,7 +72,7 @@ def remove_copies(
         names = {replication_name(feed.name, source) for source in one.copy.sources}
         names |= {replication.name for replication in replications}
         error: FalconError | None = None
-        with _all_taken(ledger, sorted(instance_lock(name, cluster, nominal) for name in names)) as is_ours:
+        with all_taken(ledger.engine, sorted(instance_lock(name, cluster, nominal) for name in names)) as is_ours:
             try:
                 if not is_ours:
                     raise StorageError(
@@ -86,21 +84,6 @@ def remove_copies(
             except FalconError as refusal:
                 error = refusal
         yield one, error
-
-
-@contextmanager
-def _all_taken(ledger: Ledger, names: Sequence[str]) -> Iterator[bool]:
-    """Holds all those locks, and gives True; gives False where somebody else has one of them."""
-    with ledger.engine.connect() as connection:
-        taken = list[str]()
-        try:
-            while len(taken) < len(names) and try_lock(connection, names[len(taken)]):
-                taken.append(names[len(taken)])
-            connection.commit()
-            yield len(taken) == len(names)
-        finally:
-            for name in taken:
-                unlock(connection, name)
 
 
 def _deleting(verdict: Verdict) -> Verdict:

@@ -8,14 +8,14 @@ from datetime import datetime
 import dagster as dg
 
 from falcon_assets.events.event_log import observation
-from falcon_assets.events.feed_instances import FeedInstanceEvicted, InstancesKept, KeptInstance
+from falcon_assets.events.feed_instances import FeedInstanceEvicted, FeedVersionEvicted, InstancesKept, KeptInstance
 from falcon_assets.ledger.evictions import Eviction
 from falcon_assets.model.feed import Feed
 from falcon_assets.model.instant import format_instant
 from falcon_assets.orchestration.mapping import asset_keys as names
 from falcon_assets.orchestration.mapping.asset_partitions import AssetPartitions
-from falcon_assets.orchestration.mapping.partitions import key_of
 from falcon_assets.planning.retention.eviction import Verdict
+from falcon_assets.planning.retention.versions import VersionVerdict
 
 _SHOWN = 1000
 """So many kept instances are named in one event."""
@@ -49,7 +49,22 @@ class EvictionEvents:
             one.archive_cluster,
         )
         said = f"{one.feed} {format_instant(one.instance)} was evicted ({done}): {verdict.reason}"
-        return observation(names.asset_key(one.cluster, one.feed), self._partition(one), gone, description=said)
+        partition = self._partition(one.feed, one.cluster, one.instance)
+        return observation(names.asset_key(one.cluster, one.feed), partition, gone, description=said)
+
+    def version(self, feed: str, one: VersionVerdict, at: datetime) -> dg.AssetObservation:
+        """An observation on the asset's partition: a version that was kept went.
+
+        Args:
+            feed: The feed.
+            one: What went, and why.
+            at: When, on the falcon clock.
+        """
+        kept = one.kept
+        gone = FeedVersionEvicted(self._cluster, feed, kept.nominal, kept.version, at, one.reason)
+        said = f"version {kept.version} of {feed} {format_instant(kept.nominal)} went: {one.reason}"
+        partition = self._partition(feed, self._cluster, kept.nominal)
+        return observation(names.asset_key(self._cluster, feed), partition, gone, description=said)
 
     def kept(self, feed: str, verdicts: Sequence[Verdict], at: datetime) -> dg.AssetObservation:
         """An observation on the asset: which instances have outlived their limit and stay nevertheless, and why.
@@ -67,10 +82,8 @@ class EvictionEvents:
         said = f"{feed}: {len(verdicts)} outlived their limit and are kept"
         return observation(names.asset_key(self._cluster, feed), None, kept, description=said)
 
-    def _partition(self, one: Eviction) -> str:
-        """Where several process instances write the instance: the last of them."""
-        feed = self._feeds.get(one.feed)
-        if feed is None or feed.on(one.cluster) is None:
-            return format_instant(one.instance)  # the asset is no more, and nobody can say how it was partitioned
-        asset = self._partitions.of_feed(feed, self._cluster)
-        return key_of(asset.partitions, max(asset.partitions_of(one.instance), default=one.instance))
+    def _partition(self, name: str, cluster: str, instance: datetime) -> str:
+        feed = self._feeds.get(name)
+        if feed is None or feed.on(cluster) is None:
+            return format_instant(instance)  # the asset is no more, and nobody can say how it was partitioned
+        return self._partitions.partition_of(feed, self._cluster, instance)

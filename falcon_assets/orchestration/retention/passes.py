@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
@@ -29,9 +30,11 @@ from falcon_assets.orchestration.retention.plan import FeedPlan, RetentionPlanne
 from falcon_assets.planning.instances.instance_paths import InstancePaths
 from falcon_assets.planning.retention.eviction import Verdict
 from falcon_assets.planning.retention.limits import cadence
+from falcon_assets.planning.retention.versions import VersionVerdict
 from falcon_assets.settings import Settings
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.eviction.evicting import evict, is_untouched, measure
+from falcon_assets.storage.eviction.versions import evict_versions
 from falcon_assets.storage.feed_store import StoresOf
 from falcon_assets.storage.kinds.kind_of import kind_of
 from falcon_assets.storage.kinds.storage_kind import READERS_SECONDS
@@ -50,12 +53,14 @@ class Passed:
         bytes: How much that was when it was decided.
         problems: What could not be read or removed, and why; the next pass tries again.
         copies: Of how many instances that never came it removed what replications had staged.
+        versions: How many versions that were replaced went.
     """
 
     instances: int
     bytes: int
     problems: tuple[str, ...]
     copies: int = 0
+    versions: int = 0
 
 
 @dataclass(frozen=True)
@@ -88,7 +93,7 @@ class RetentionPass:
             run_id: The run of this pass.
             record: Takes an event for each instance that went.
         """
-        instances, size, copies, problems = 0, 0, 0, list[str]()
+        instances, size, others, problems = 0, 0, Counter[str](), list[str]()
         planner = RetentionPlanner(ledger, self.store, self._stores, self.feeds, self.settings.now)
         ours = {feed.name for feed in self.feeds}
         with self._alone(ledger):
@@ -102,18 +107,18 @@ class RetentionPass:
                             instances, size = instances + 1, size + one.bytes
                         else:
                             problems.append(f"{name} {format_instant(one.instance)}: {error}")
-                    for copy, error in self._copies(ledger, plan) if plan else ():
+                    for kind, what, error in self._others(ledger, plan, record) if plan else ():
                         if error is None:
-                            copies += 1
+                            others[kind] += 1
                         else:
-                            problems.append(f"{name} {format_instant(copy.verdict.instance.nominal)}: {error}")
+                            problems.append(f"{name} {what}: {error}")
                     if plan and plan.problem:
                         problems.append(f"{name}: {plan.problem}")
                 except FalconError as refusal:
                     problems.append(f"{name}: {refusal}")
         for files in self._areas():
             kind_of(files).purge(self.patience)
-        return Passed(instances, size, tuple(problems), copies)
+        return Passed(instances, size, tuple(problems), others["copy"], others["version"])
 
     def has_leftovers(self, ledger: Ledger) -> bool:
         """Whether a pass was killed before it had removed or withdrawn all that it decided on, or freed its space."""
@@ -157,9 +162,31 @@ class RetentionPass:
         for part in parts([*begun, *new], _AT_ONCE):
             yield from self._done(ledger, feed, part, record)
 
+    def _others(self, ledger: Ledger, plan: FeedPlan, record: Record) -> Iterator[tuple[str, str, FalconError | None]]:
+        """What goes beside instances: copies and versions, of which instance, and why not where one is still there."""
+        for copy, error in self._copies(ledger, plan):
+            yield "copy", format_instant(copy.verdict.instance.nominal), error
+        for version, error in self._versions(plan, record):
+            kept = version.kept
+            yield "version", f"{format_instant(kept.nominal)} version {kept.version}", error
+
     def _copies(self, ledger: Ledger, plan: FeedPlan) -> Iterator[tuple[CopyVerdict, FalconError | None]]:
         replications = self.store.replications_to(plan.feed.name, self.cluster.name)
         return remove_copies(ledger, replications, plan.feed, self._files_of(plan.feed.name), plan.copies)
+
+    def _versions(self, plan: FeedPlan, record: Record) -> Iterator[tuple[VersionVerdict, FalconError | None]]:
+        """Removes versions, and records that they went.
+
+        One that a killed pass had removed and not recorded is planned again, as one that is not there any more.
+        """
+        going = [one for one in plan.versions if one.goes]
+        paths = InstancePaths(plan.feed, self.cluster)
+        for part in parts(going, _AT_ONCE):
+            outcomes = list(evict_versions(self._files_of(plan.feed.name), paths, part))
+            at = self.settings.now()
+            if gone := [self._events.version(plan.feed.name, one, at) for one, error in outcomes if error is None]:
+                record(gone)
+            yield from outcomes
 
     def _decided(
         self, name: str, verdicts: Sequence[Verdict], run_id: str

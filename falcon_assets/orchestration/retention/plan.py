@@ -14,6 +14,7 @@ from sqlalchemy import Connection
 from falcon_assets.catalog.store import EntityStore
 from falcon_assets.errors import FalconError, StorageError
 from falcon_assets.ledger import queries
+from falcon_assets.ledger.kept_versions import KnownVersions, known_versions
 from falcon_assets.ledger.status import EntityStatus, statuses
 from falcon_assets.ledger.upsert import parts
 from falcon_assets.model.cluster import Cluster
@@ -25,6 +26,7 @@ from falcon_assets.orchestration.runs.unfinished_runs import unfinished_runs
 from falcon_assets.planning.instances.instance_paths import InstancePaths
 from falcon_assets.planning.retention.eviction import Verdict, plan_eviction
 from falcon_assets.planning.retention.limits import before
+from falcon_assets.planning.retention.versions import VersionVerdict, plan_versions
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.eviction.unfinished_copies import UnfinishedCopy, unfinished_copies
 from falcon_assets.storage.feed_store import StoresOf
@@ -47,6 +49,7 @@ class FeedPlan:
         verdicts: For each instance.
         problem: Why there are none; "" where there are.
         copies: The verdicts on what replications staged of instances that never came.
+        versions: The verdicts on what was replaced and is kept.
     """
 
     feed: Feed
@@ -55,6 +58,7 @@ class FeedPlan:
     verdicts: tuple[Verdict, ...]
     problem: str = ""
     copies: tuple[CopyVerdict, ...] = ()
+    versions: tuple[VersionVerdict, ...] = ()
 
 
 class RetentionSnapshot:
@@ -107,6 +111,7 @@ class RetentionSnapshot:
             if retention.minimum_age
         }
         self._landed = queries.seen(connection, cluster.name, young)
+        self._versions = known_versions(connection, cluster.name, self.feeds)
 
     def plan(self, feed: Feed) -> FeedPlan:
         """The plan for one of the feeds."""
@@ -116,16 +121,27 @@ class RetentionSnapshot:
         if files is None or problem:
             return FeedPlan(feed, self._cluster, status, (), problem or "")
         try:
-            found = kind_of(files).stored(feed)
+            entry = feed.on(self._cluster.name)
+            only_versions = feed.versions is not None and not (entry and entry.retention)
+            found = [] if only_versions else kind_of(files).stored(feed)
             paths, landed = InstancePaths(feed, self._cluster), self._landed.get(feed.name, {})
             needs = self._needs.of(feed, [one.nominal for one in found])
             verdicts = plan_eviction(paths, found, self._now, needs, landed.get)
             copies = plan_copies(
                 self._unfinished[files.root], paths, found, self._now, partial(self._needs.of_copies, feed)
             )
+            versions = self._plan_versions(feed, files)
         except FalconError as error:
             return FeedPlan(feed, self._cluster, status, (), str(error))
-        return FeedPlan(feed, self._cluster, status, tuple(verdicts), copies=tuple(copies))
+        return FeedPlan(feed, self._cluster, status, tuple(verdicts), "", tuple(copies), tuple(versions))
+
+    def _plan_versions(self, feed: Feed, files: ClusterStore) -> list[VersionVerdict]:
+        known = self._versions.get(feed.name, KnownVersions())
+        if feed.versions is None and not known.replaced:
+            return []
+        kind_of(files).require_there()
+        found = kind_of(files).kept_versions(feed.name)
+        return plan_versions(found, feed.versions, self._now, feed.timezone, known.replaced, known.evicted)
 
 
 def plan_retention(

@@ -90,6 +90,9 @@ def retention_job(retention: RetentionPass, every: Frequency | None) -> dg.JobDe
         if passed.copies:
             never_came = count_of(passed.copies, "instance")
             context.log.info(f"what was staged of {never_came} that never came was removed")
+        if passed.versions:
+            went = count_of(passed.versions, "version was", "versions were")
+            context.log.info(f"{went} evicted that had been replaced")
         if passed.problems:
             raise dg.Failure("\n".join([f"{len(passed.problems)} could not be evicted:", *passed.problems]))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeAlias
 
@@ -21,7 +21,7 @@ from falcon_assets.storage.kinds.kind_of import kind_of
 from falcon_assets.storage.kinds.publishing import InstancePublication
 from falcon_assets.storage.kinds.reading import ReadableInstance
 from falcon_assets.storage.local_staging import LocalStaging
-from falcon_assets.storage.output_target import OutputTarget
+from falcon_assets.storage.output_target import OutputTarget, output_target
 
 Readings: TypeAlias = Mapping[str, list[ReadableInstance]]
 """By the name of the input: its available instances as they are read."""
@@ -117,6 +117,7 @@ def _place_of(store: ClusterStore) -> tuple[str, str]:
 
 def _target(output: OutputPlan, cluster: Cluster) -> OutputTarget:
     feed = output.feed
-    permission, table = feed.acl.permission if feed.acl else None, feed.table_on(cluster.name)
+    table = feed.table_on(cluster.name)
     makes_table = table is not None and table.create
-    return OutputTarget(output.path, feed.availability_flag, permission, feed.format, makes_table)
+    target = output_target(feed, output.instance, output.path)
+    return replace(target, format=feed.format, makes_table=makes_table)

@@ -15,6 +15,7 @@ from falcon_assets.cancellation import current_cancellation
 from falcon_assets.engines.computing.run import run_workflow
 from falcon_assets.engines.computing.task import WorkflowTask
 from falcon_assets.errors import MissingInputsError
+from falcon_assets.events.feed_instances import KeptVersion
 from falcon_assets.events.inputs import Consumption
 from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.feed import Feed
@@ -22,6 +23,7 @@ from falcon_assets.model.instant import format_instant
 from falcon_assets.model.process import Process
 from falcon_assets.model.spark_settings import spark_settings
 from falcon_assets.orchestration.runs.instance_data import InstanceData
+from falcon_assets.orchestration.runs.kept_versions import kept_versions
 from falcon_assets.planning.instances.instance_record import LateChange
 from falcon_assets.planning.instances.process_instance import (
     InputPlan,
@@ -49,12 +51,13 @@ def _nothing_evicted(feed: str, instances: Sequence[datetime]) -> Mapping[dateti
 
 @dataclass(frozen=True)
 class PublishedOutput:
-    """An output instance as it was published, and its absolute path or URL."""
+    """An output instance as it was published, its absolute path or URL, and the versions that are kept beside it."""
 
     plan: OutputPlan
     place: str
     version: DataVersion
     records: int
+    kept: tuple[KeptVersion, ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -183,6 +186,7 @@ class InstanceRunner:
                     self.store_of(output.feed).shown(output.path),
                     publications[output.name].commit(output.name),
                     result.records[output.name],
+                    kept_versions(self.store_of(output.feed), output.feed, output.instance),
                 )
                 for output in plan.outputs
             )

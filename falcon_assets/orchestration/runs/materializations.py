@@ -43,6 +43,7 @@ def materializations(
             late=late,
             path=output.place,
             definition=definition,
+            kept_versions=output.kept,
         )
         for output in result.outputs
     ]

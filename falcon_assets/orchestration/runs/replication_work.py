@@ -12,7 +12,7 @@ from typing import TypeAlias
 from falcon_assets.cancellation import current_cancellation
 from falcon_assets.errors import MissingInputsError
 from falcon_assets.events.event_log import materialization, observation
-from falcon_assets.events.feed_instances import FeedInstanceAvailable
+from falcon_assets.events.feed_instances import FeedInstanceAvailable, KeptVersion
 from falcon_assets.events.inputs import Consumption
 from falcon_assets.events.process_instances import InstanceChanged
 from falcon_assets.events.work_done import FilesCopied, WorkDone
@@ -23,6 +23,7 @@ from falcon_assets.orchestration.mapping import asset_keys as names
 from falcon_assets.orchestration.runs.instance_claims import InstanceClaims
 from falcon_assets.orchestration.runs.instance_run import Evicted
 from falcon_assets.orchestration.runs.instance_work import Done, Event, Prepared, Session
+from falcon_assets.orchestration.runs.kept_versions import kept_versions
 from falcon_assets.planning.instances.instance_paths import InstancePaths
 from falcon_assets.planning.instances.instance_record import InstanceState, LateChange
 from falcon_assets.planning.replication.options import replication_options
@@ -36,7 +37,7 @@ from falcon_assets.storage.copying.instance_copy import CopyResult, InstanceCopy
 from falcon_assets.storage.files.ability import Ability
 from falcon_assets.storage.instances.data_version import DataVersion
 from falcon_assets.storage.kinds.kind_of import kind_of
-from falcon_assets.storage.output_target import OutputTarget
+from falcon_assets.storage.output_target import OutputTarget, output_target
 
 Copying: TypeAlias = Callable[[str, CopyProgress], object]
 """Told about once a second how far the copy of an instance is."""
@@ -73,9 +74,7 @@ class Route:
 
     def output(self, instance: datetime) -> OutputTarget:
         """Where the instance goes."""
-        permission = self.feed.acl.permission if self.feed.acl else None
-        path = InstancePaths(self.feed, self.target.cluster).data(instance)
-        return OutputTarget(path, self.feed.availability_flag, permission)
+        return output_target(self.feed, instance, InstancePaths(self.feed, self.target.cluster).data(instance))
 
 
 @dataclass(frozen=True)
@@ -139,7 +138,8 @@ class _Copy:
             version = publish_if_complete(key, parts)
         late = tuple(replace(one, after=read.version) for one in self.late)
         versions = {**self._others(sources), own: read.version}
-        return _Copied(route, self.nominal, read, versions, result, version, late)
+        kept = kept_versions(route.target, route.feed, self.nominal)
+        return _Copied(route, self.nominal, read, versions, result, version, late, kept)
 
     def _others(self, sources: Sequence[str]) -> dict[str, str | None]:
         """Which versions of the other sources have come, by source."""
@@ -192,6 +192,7 @@ class _Copied:
     result: CopyResult
     version: DataVersion | None
     late: tuple[LateChange, ...]
+    kept: tuple[KeptVersion, ...] | None
 
     def events(self, partition: str, at: datetime, definition: int | None) -> Iterator[Event]:
         replication, feed = self.route.replication, self.route.feed.name
@@ -219,6 +220,7 @@ class _Copied:
             path=self.route.target.shown(self.route.output(self.nominal).path),
             definition=definition,
             source_versions=self.versions,
+            kept_versions=self.kept,
         )
         yield materialization(key, partition, succeeded, available, copied, work, description=f"{what} is copied")
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from datetime import datetime
 from types import TracebackType
 from typing import TypeVar
 
 import sqlalchemy
-from sqlalchemy import Connection
+from sqlalchemy import Connection, Engine
 from typing_extensions import Self
 
 from falcon_assets.errors import FalconError
@@ -35,6 +35,21 @@ def run_lock(run_id: str, workload: str, cluster: str) -> str:
 def instance_lock(workload: str, cluster: str, nominal: datetime) -> str:
     """The name of the lock that a run has from before it computes an instance until that is recorded."""
     return f"falcon instance {workload} {cluster} {format_instant(nominal)}"
+
+
+@contextmanager
+def all_taken(engine: Engine, names: Sequence[str]) -> Iterator[bool]:
+    """Holds all those locks, and gives True; gives False where somebody else has one of them."""
+    with engine.connect() as connection:
+        taken = list[str]()
+        try:
+            while len(taken) < len(names) and try_lock(connection, names[len(taken)]):
+                taken.append(names[len(taken)])
+            connection.commit()
+            yield len(taken) == len(names)
+        finally:
+            for name in taken:
+                unlock(connection, name)
 
 
 class LockWaitError(FalconError):

@@ -18,8 +18,8 @@ from falcon_assets.planning.retention.reasons_to_keep import KEEPS, Keeping, Nee
 class StoredLocation(NamedTuple):
     """A place where an instance lies; paths are below the root of its store."""
 
-    kind: LocationKind
-    """The location of the feed that it belongs to."""
+    kind: LocationKind | Literal["version"]
+    """The location of the feed that it belongs to; ``version``: of an instance that was replaced."""
     path: str
     """Matches the location's template exactly."""
     prefix: str

@@ -22,16 +22,17 @@ _EVER = datetime.min.replace(tzinfo=timezone.utc)
 def cadence(feed: Feed, cluster: str) -> Frequency | None:
     """Time from one pass of retention over ``feed`` on ``cluster`` to the next; None: nothing is evicted, nor tables.
 
-    ``lifecycle.retention.frequency``, that of the cluster before that of the feed; else 6 hours for limits under
-    24 hours and 24 hours for the others. Source: Falcon's defaults.
+    ``lifecycle.retention.frequency``, that of the cluster before that of the feed; else 6 hours where anything may stay
+    for less than 24 hours, and 24 hours for the others. Source: Falcon's defaults.
     """
     entry = feed.on(cluster)
-    if entry is None or entry.retention is None or feed.table_on(cluster) is not None:
+    if entry is None or not (entry.retention or feed.versions) or feed.table_on(cluster) is not None:
         return None
     lifecycle = entry.lifecycle or feed.lifecycle
     if lifecycle is not None:
         return lifecycle.retention.frequency
-    return OFTEN if entry.retention.limit.length < _DAY else _DAILY
+    ages = [entry.retention.limit if entry.retention else None, feed.versions.for_ if feed.versions else None]
+    return OFTEN if any(age is not None and age.length < _DAY for age in ages) else _DAILY
 
 
 def pass_times(every: Frequency) -> Timeline:

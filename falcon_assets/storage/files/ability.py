@@ -20,3 +20,5 @@ class Ability(Enum):
     """To be read by any Spark: without it, Spark needs jars, or copies on a file system."""
     SPARK_OUTPUT = "outputs of workflows"
     """To be written to by Spark."""
+    VERSIONS = "versions"
+    """To keep what is replaced beside its successor."""

@@ -10,6 +10,7 @@ from datetime import datetime
 from falcon_assets.model.feed import Feed
 from falcon_assets.planning.landing.old_folders import FolderPass
 from falcon_assets.planning.retention.eviction import StoredInstance, StoredLocation
+from falcon_assets.planning.retention.versions import StoredVersion
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.copying.copy_target import REPLICATING, CopyRules, CopyTarget
 from falcon_assets.storage.files.ability import Ability
@@ -181,6 +182,33 @@ class StorageKind(ABC):
     @abstractmethod
     def copy_target(self, output: OutputTarget, source: str, rules: CopyRules = REPLICATING) -> CopyTarget:
         """Where the part of an instance that a source brings is copied to; the source's name is unique among them."""
+
+    @abstractmethod
+    def kept_versions(self, feed: str, instance: datetime | None = None) -> list[StoredVersion]:
+        """The versions of the instances of a feed, or of one of them, that were replaced and are kept.
+
+        Raises:
+            StorageError: the store cannot be read.
+        """
+
+    @abstractmethod
+    def restore(
+        self, key: str, output: OutputTarget, version: str, *, dry_run: bool = False
+    ) -> tuple[DataVersion, bool]:
+        """Publishes a version that is kept, in place of the present one; gives the present one, and whether it is new.
+
+        Nothing is done where it is the present one already.
+
+        Args:
+            key: The instance, for messages.
+            output: The instance, which keeps what is replaced.
+            version: The version.
+            dry_run: Whether to make sure only that it can be done.
+
+        Raises:
+            StorageError: it is not kept, is not any more what it was, a run is writing the instance, or the store
+                refuses; the present version is then where it was.
+        """
 
     @abstractmethod
     def move(self, path: str, target: StorageKind, target_path: str) -> bool:

@@ -40,6 +40,7 @@ tags: {owner: analytics}
 groups: [delay-stats]
 frequency: hours(1)
 availability_flag: _DONE
+versions: {keep: 1}
 locations: {data: "/hourly/${YEAR}-${MONTH}-${DAY}/${HOUR}"}
 clusters: [{name: primary, validity: {start: 2013-01-01T00:00Z, end: 2013-01-08T00:00Z}}]
 acl: {owner: etl, permission: "0750"}
@@ -201,6 +202,22 @@ def test_one_partition_is_computed_published_and_recorded(
     assert len(consumed.version or "") == len(there.version) == 32
     assert sorted(path.name for path in folder.iterdir()) == ["_DONE", files[0].name]
     assert folder.stat().st_mode & 0o777 == 0o750
+
+
+def test_what_is_replaced_is_kept_and_said(
+    materialize: Materialize, land: Callable[..., None], instance: dg.DagsterInstance, settings: Settings
+) -> None:
+    for delay in (20, 30):
+        land("2013-01-06T05", {"carrier": "AA", "delay": delay})
+        assert materialize("sum-up", "2013-01-06T05:00Z").success
+    asked = dg.AssetRecordsFilter(asset_key=dg.AssetKey(["primary", "hourly"]), asset_partitions=["2013-01-06T05:00Z"])
+    found = instance.fetch_materializations(asked, 2, ascending=True).records
+    first, second = (read_record(FeedInstanceAvailable, record) for record in found)
+    assert first.kept_versions == ()
+    (kept,) = second.kept_versions or ()
+    assert kept.version == first.version != second.version
+    assert (Path(kept.path) / "_DONE").is_file()
+    assert Path(kept.path).is_relative_to(settings.home / "data/primary/.falcon/staging/versions/primary/hourly")
 
 
 def test_a_range_fails_instance_by_instance(

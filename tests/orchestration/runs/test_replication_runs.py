@@ -26,6 +26,7 @@ ENTITIES = "".join(
             on("east", "source", "00", "06", ", delay: minutes(20)"),
             on("backup", "target", "02", "08"),
             on("archive", "target", "05", "06"),
+            more="versions: {keep: 2}\n",
         ),
         feed(
             "parts",
@@ -122,6 +123,7 @@ def test_late_changes_move_only_what_changed_and_the_cascade_follows(world: Repl
     published = world.published("backup", "plain", 5)
     (cause,) = published[1].late
     assert [cause.before, cause.after] == [(one.source_versions or {})["east"] for one in published]
+    assert [one.version for one in published[1].kept_versions or ()] == [published[0].version]
     assert world.step("09:00", "plain", "backup") == []
 
 

@@ -21,7 +21,7 @@ from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.files.ability import Ability
 from falcon_assets.storage.kinds.kind_of import kind_of
 from falcon_assets.storage.kinds.storage_kind import StorageKind
-from falcon_assets.storage.output_target import OutputTarget
+from falcon_assets.storage.output_target import KeptAs, OutputTarget
 from falcon_assets.storage.staging import copies_folder
 from tests.builders import make_cluster, make_feed
 from tests.s3_server import ENVIRON, lake, s3_server
@@ -277,6 +277,27 @@ def test_what_is_moved_is_whole_and_moved_once(kind: StorageKind) -> None:
     write(kind, kind.store.path("/old/2"), FILES)
     assert not kind.move(PATH, kind, "/old/2")
     assert found(kind) == {**FILES, FLAG: b""}
+
+
+def test_what_is_replaced_is_kept_and_restored_or_that_is_refused(kind: StorageKind) -> None:
+    target = OutputTarget(PATH, FLAG, keeps=KeptAs(FEED.name, DAY))
+    if Ability.VERSIONS in kind.cannot:
+        rule = f"{kind.store.shown(PATH)} lies on no file:// store, and versions are kept on such stores only"
+        for refused in (
+            lambda: kind.publish("daily", {"out": target}),
+            lambda: kind.copy_target(target, "east"),
+            lambda: kind.restore("daily", target, "v"),
+        ):
+            with pytest.raises(StorageError, match=re.escape(rule)):
+                refused()
+        assert kind.kept_versions(FEED.name) == []
+        return
+    first, second = publish(kind, FILES, target), publish(kind, {"part-2": b"f"}, target)
+    assert [one[:2] for one in kind.kept_versions(FEED.name, DAY)] == [(DAY, first)]
+    done, is_new = kind.restore("daily", target, first)
+    assert (done.version, is_new, found(kind)) == (first, True, {**FILES, FLAG: b""})
+    assert [one.version for one in kind.kept_versions(FEED.name)] == [second]
+    assert [one.nominal for one in kind.stored(FEED)] == [DAY]
 
 
 def test_every_operation_is_in_this_contract() -> None:

@@ -58,6 +58,8 @@ def _archives_within(definitions: Definitions, feed: Declared[Feed]) -> Iterator
 
 def _nothing_to_retain(feed: Declared[Feed]) -> Iterator[Problem]:
     entity = feed.entity
+    if entity.versions:
+        return
     if entity.lifecycle and not any(entry.retention for entry in entity.clusters):
         message = "no cluster of the feed declares retention, so there is nothing to look for"
         yield feed.problem(("lifecycle", "retention"), message, at_key=True)

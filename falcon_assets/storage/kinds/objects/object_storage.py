@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
+from datetime import datetime
 
+from falcon_assets.errors import StorageError
 from falcon_assets.planning.retention.eviction import StoredLocation
+from falcon_assets.planning.retention.versions import StoredVersion
 from falcon_assets.storage.copying.copy_target import REPLICATING, CopyRules
 from falcon_assets.storage.files.ability import Ability
+from falcon_assets.storage.instances.data_version import DataVersion
 from falcon_assets.storage.kinds.file_storage import FileStorage
 from falcon_assets.storage.kinds.objects.copy_target import ObjectCopyTarget
 from falcon_assets.storage.kinds.objects.publication import ObjectPublication
@@ -40,10 +44,21 @@ class ObjectStorage(FileStorage):
     def publish(
         self, key: str, outputs: Mapping[str, OutputTarget], staging: LocalStaging | None = None
     ) -> AbstractContextManager[InstancePublication]:
+        for one in outputs.values():
+            self._require_no_versions(key, one)
         return ObjectPublication(self.store, key, outputs, staging)
 
     def copy_target(self, output: OutputTarget, source: str, rules: CopyRules = REPLICATING) -> ObjectCopyTarget:
+        self._require_no_versions(f"cluster {self.store.cluster.name!r}", output)
         return ObjectCopyTarget(self.store, output, source, rules)
+
+    def kept_versions(self, feed: str, instance: datetime | None = None) -> list[StoredVersion]:
+        return []
+
+    def restore(
+        self, key: str, output: OutputTarget, version: str, *, dry_run: bool = False
+    ) -> tuple[DataVersion, bool]:
+        raise StorageError(f"{key}: {self._elsewhere(output)}")
 
     def move(self, path: str, target: StorageKind, target_path: str) -> bool:
         return False
@@ -65,3 +80,10 @@ class ObjectStorage(FileStorage):
 
     def is_purged(self) -> bool:
         return True
+
+    def _require_no_versions(self, where: str, output: OutputTarget) -> None:
+        if output.keeps is not None:
+            raise StorageError(f"{where}: {self._elsewhere(output)}")
+
+    def _elsewhere(self, output: OutputTarget) -> str:
+        return f"{self.store.shown(output.path)} lies on no file:// store, and versions are kept on such stores only"

@@ -22,6 +22,7 @@ from falcon_assets.storage.files.path_lock import path_lock
 from falcon_assets.storage.instances.data_version import DataVersion, version_of
 from falcon_assets.storage.kinds.renaming.bulk_sync import sync_all
 from falcon_assets.storage.kinds.renaming.file_copy import MountedFileCopy
+from falcon_assets.storage.kinds.renaming.moving import link_or_copy
 from falcon_assets.storage.kinds.renaming.publication import RenamePublication
 from falcon_assets.storage.kinds.renaming.record_log import AppendedLog
 
@@ -124,7 +125,4 @@ def _link(source: str, target: str, names: Iterable[str]) -> None:
             Path(folder).mkdir(parents=True, exist_ok=True)
             folders.add(folder)
         Path(there).unlink(missing_ok=True)
-        try:
-            os.link(here, there)
-        except OSError:
-            shutil.copy2(here, there)
+        link_or_copy(here, there)

@@ -1,9 +1,10 @@
-"""Moving an instance to another place of its file system, in one step."""
+"""Moving an instance to another place of its file system, in one step, and having its files at a second place."""
 
 from __future__ import annotations
 
 import errno
 import os
+import shutil
 from pathlib import Path
 
 
@@ -23,6 +24,18 @@ def moved(original: Path, place: Path) -> bool:
             return False  # another disk is mounted between them
         raise
     return True
+
+
+def link_or_copy(here: str, there: str) -> None:
+    """Makes ``there`` the same file, which costs nothing, or a copy of it where there are no links.
+
+    Raises:
+        OSError: as the operating system says.
+    """
+    try:
+        os.link(here, there)
+    except OSError:
+        shutil.copy2(here, there)
 
 
 def _has_links(original: Path) -> bool:

@@ -5,10 +5,11 @@ Each final path has a folder of its own in the staging location, and each attemp
     STAGING/KEY/ATTEMPT/written    what the workflow writes
     STAGING/KEY/ATTEMPT/ready      the same, sealed: nobody but the publisher knows this path
     STAGING/KEY/ATTEMPT/old        the old instance, moved out of its place
+    STAGING/KEY/ATTEMPT/kept-as    the name of the version that the old instance is kept as, if it is
 
 ``ready`` leaves by the rename into the final path. So ``ready`` beside ``old`` means: the crash came between the
-two renames, and the old instance is to go back. ``old`` alone has its successor: its attempt is set aside, as a whole
-because that needs no space on a full disk.
+two renames, and the old instance is to go back. ``old`` alone has its successor: it becomes a version
+that is kept, or its attempt is set aside, as a whole because that needs no space on a full disk.
 Attempts have unique names because the Spark tasks of a killed run may go on writing for a while.
 """
 
@@ -27,6 +28,7 @@ from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.files.permissions import apply_permission
 from falcon_assets.storage.instances.data_files import remove_side_files
 from falcon_assets.storage.instances.data_version import DataVersion, fingerprint
+from falcon_assets.storage.kinds.renaming.kept_versions import KeptVersions
 from falcon_assets.storage.kinds.renaming.set_aside import replaced
 from falcon_assets.storage.output_target import OutputTarget
 from falcon_assets.storage.staging import place_key
@@ -53,6 +55,7 @@ class OutputSwap:
         self.key = place_key(os.path.relpath(self.place, store.path("")))
         self._store = store
         self._replaced = replaced(store)
+        self._versions = KeptVersions(store)
         self._folder = Path(store.staging) / self.key
         self._attempt = self._folder / uuid.uuid4().hex
         self._ready = self._attempt / "ready"
@@ -85,6 +88,7 @@ class OutputSwap:
             raise self._error(f"nothing was written to {self.written}")
         self.written.rename(self._ready)
         version = self._complete(version)
+        self._note_version(version)
         make_folders(self.final.parent)
         try:
             if os.path.lexists(self.final):
@@ -95,6 +99,10 @@ class OutputSwap:
             raise
         sync(self.final.parent)
         self._drop(self._attempt)
+        if self.target.keeps:
+            again = self._versions.place(self._versions.name(self.target.keeps, version.version))
+            if os.path.lexists(again):
+                self._replaced.take(again)  # it is the present one now
         return version
 
     def recover(self) -> None:
@@ -113,12 +121,38 @@ class OutputSwap:
             old.rename(self.final)
             sync(self.final.parent)
 
+    def _note_version(self, new: DataVersion) -> None:
+        """Says what the old instance is kept as, before anything moves: whoever comes after a crash does the rest."""
+        keeps, flag = self.target.keeps, self.target.flag
+        if keeps is None or not (self.final / flag if flag else self.final).exists():
+            return  # what is no whole instance is no version
+        old = fingerprint(self._store, os.path.relpath(self.final, self._store.path("")), flag)
+        if old.version != new.version:
+            name = self._versions.name(keeps, old.version)
+            make_folders(self._versions.place(name).parent)
+            note = self._attempt / "kept-as"
+            note.write_text(name)
+            sync(note)
+
     def _drop(self, attempt: Path) -> None:
+        if os.path.lexists(attempt / "old"):
+            self._keep(attempt)
         if os.path.lexists(attempt / "old"):
             self._replaced.make()
             self._replaced.take(attempt)
         else:
             _remove(attempt)
+
+    def _keep(self, attempt: Path) -> None:
+        """Moves the old instance to where its version is kept, if it is to be, and it is not there already."""
+        note = attempt / "kept-as"
+        if not note.exists():
+            return
+        place = self._versions.place(note.read_text())
+        if not os.path.lexists(place):
+            make_folders(place.parent)
+            (attempt / "old").rename(place)
+            sync(place.parent)
 
     def _complete(self, version: DataVersion | None) -> DataVersion:
         """Everything that makes the sealed output an instance, on disk before anybody can see it."""

@@ -5,17 +5,23 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
+from datetime import datetime
 from pathlib import Path
 
 from falcon_assets.planning.retention.eviction import StoredLocation
+from falcon_assets.planning.retention.versions import StoredVersion
 from falcon_assets.storage.copying.copy_target import REPLICATING, CopyRules
+from falcon_assets.storage.errors import explained
+from falcon_assets.storage.instances.data_version import DataVersion
 from falcon_assets.storage.kinds.file_storage import FileStorage
 from falcon_assets.storage.kinds.publishing import InstancePublication
 from falcon_assets.storage.kinds.removing import Removal
 from falcon_assets.storage.kinds.renaming.copy_target import RenamingCopyTarget
+from falcon_assets.storage.kinds.renaming.kept_versions import KeptVersions
 from falcon_assets.storage.kinds.renaming.moving import moved
 from falcon_assets.storage.kinds.renaming.publication import RenamePublication
 from falcon_assets.storage.kinds.renaming.removal import RenameRemoval
+from falcon_assets.storage.kinds.renaming.restoring import restored
 from falcon_assets.storage.kinds.renaming.set_aside import evicted
 from falcon_assets.storage.kinds.storage_kind import READERS_SECONDS, StorageKind
 from falcon_assets.storage.local_staging import LocalStaging
@@ -35,6 +41,15 @@ class RenamingStorage(FileStorage):
 
     def copy_target(self, output: OutputTarget, source: str, rules: CopyRules = REPLICATING) -> RenamingCopyTarget:
         return RenamingCopyTarget(self.store, output, source, rules)
+
+    def kept_versions(self, feed: str, instance: datetime | None = None) -> list[StoredVersion]:
+        with explained(self.store.cluster.name, f"list the versions of {feed}"):
+            return list(KeptVersions(self.store).of_feed(feed, instance))
+
+    def restore(
+        self, key: str, output: OutputTarget, version: str, *, dry_run: bool = False
+    ) -> tuple[DataVersion, bool]:
+        return restored(self.store, key, output, version, dry_run=dry_run)
 
     def move(self, path: str, target: StorageKind, target_path: str) -> bool:
         is_near = isinstance(target, RenamingStorage) and target.store.cluster.name == self.store.cluster.name

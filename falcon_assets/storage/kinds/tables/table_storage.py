@@ -15,6 +15,7 @@ from falcon_assets.model.table_uri import ANY, TableUri
 from falcon_assets.planning.instances.instance_paths import InstancePaths
 from falcon_assets.planning.landing.old_folders import FolderPass
 from falcon_assets.planning.retention.eviction import StoredInstance, StoredLocation
+from falcon_assets.planning.retention.versions import StoredVersion
 from falcon_assets.storage.copying.copy_target import REPLICATING, CopyRules, CopyTarget
 from falcon_assets.storage.files.ability import Ability
 from falcon_assets.storage.instances.data_version import DataVersion
@@ -130,6 +131,14 @@ class TableStorage(StorageKind):
 
     def copy_target(self, output: OutputTarget, source: str, rules: CopyRules = REPLICATING) -> CopyTarget:
         self._refuse(output.path, "be copied")
+
+    def kept_versions(self, feed: str, instance: datetime | None = None) -> list[StoredVersion]:
+        return []
+
+    def restore(
+        self, key: str, output: OutputTarget, version: str, *, dry_run: bool = False
+    ) -> tuple[DataVersion, bool]:
+        self._refuse(output.path, "keep versions")
 
     def move(self, path: str, target: StorageKind, target_path: str) -> bool:
         return False

@@ -1,0 +1,149 @@
+"""Brings a version of a feed instance back that was replaced, because a person asks for it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from typing import Any
+
+from falcon_assets.errors import QueryError, StorageError
+from falcon_assets.events.event_log import materialization
+from falcon_assets.events.feed_instances import FeedInstanceAvailable
+from falcon_assets.ledger.kept_versions import versions_of
+from falcon_assets.model.instant import format_instant
+from falcon_assets.operations.acting import require_change
+from falcon_assets.operations.auditing import audited
+from falcon_assets.operations.installation import Installation
+from falcon_assets.operations.instances.commands import InstanceRequest
+from falcon_assets.operations.instances.feed_versions import FeedInstance, find_feed_instance
+from falcon_assets.operations.instances.feed_writers import writers_of
+from falcon_assets.operations.instances.query import InstanceQuery
+from falcon_assets.orchestration.mapping import asset_keys as names
+from falcon_assets.orchestration.mapping.asset_partitions import AssetPartitions
+from falcon_assets.orchestration.runs.kept_versions import kept_versions
+from falcon_assets.orchestration.runs.run_locks import all_taken, instance_lock
+from falcon_assets.planning.lineage.version_status import VersionStatus
+from falcon_assets.storage.instances.data_version import DataVersion
+from falcon_assets.storage.output_target import output_target
+
+
+@dataclass(frozen=True)
+class RestoreResult:
+    """What came of restoring a version of an instance.
+
+    Attributes:
+        actor: Who asked.
+        reason: Why.
+        at: When, on the falcon clock.
+        dry_run: Whether nothing was done.
+        changed: Whether another version was there before, or is until it is done.
+        feed: The feed.
+        cluster: The cluster.
+        instance: The nominal time.
+        version: What was asked for.
+        before: What was there before, as far as the ledger knows; None: nothing.
+        path: Where the instance lies.
+    """
+
+    actor: str
+    reason: str
+    at: datetime
+    dry_run: bool
+    changed: bool
+    feed: str
+    cluster: str
+    instance: datetime
+    version: str
+    before: str | None
+    path: str
+
+    def as_data(self) -> dict[str, Any]:
+        """What ``--json`` prints."""
+        times = {"at": self.at.isoformat(), "instance": format_instant(self.instance)}
+        return {"operation": "restore", **asdict(self), **times}
+
+
+def restore_instance(installation: Installation, version: str, request: InstanceRequest) -> RestoreResult:
+    """Makes a version of an instance that was replaced the present one again, by an ordinary publication.
+
+    What it replaces is kept in its turn. Who has read the instance finds late data, as after any publication. Asked for
+    twice, it is done once; where it was killed, the same again completes it.
+
+    Args:
+        installation: Where.
+        version: The data version.
+        request: Whose query names the feed, the instance (``start``) and, where there are several, the cluster.
+
+    Raises:
+        QueryError: the query names more than one instance.
+        UnknownEntityError: there is no such feed, or it is not there, or on several and none is named.
+        UnknownInstanceError: the feed has no such instance there.
+        StorageError: the version is not kept, a run is writing the instance, or the store refuses.
+        DeniedError: who asks may not change the feed.
+    """
+    ledger, now = installation.ledger, installation.settings.now()
+    with audited(installation, "instance restore", request) as audit:
+        found = _asked_for(installation, request.query)
+        feed, cluster, instance = found.feed, found.cluster, found.instance
+        audit.about([("feed", feed.name)], [instance])
+        require_change(audit.principal, "restore instances of", [feed])
+        ledger.catch_up()
+        with ledger.engine.connect() as connection:
+            known = versions_of(connection, (cluster, feed.name, instance))
+        before = next((one for one, row in known.items() if row.status is VersionStatus.AVAILABLE), None)
+        output = output_target(feed, instance, found.path)
+        with _alone(installation, found):
+            done, is_new = found.storage.restore(str(found), output, version, dry_run=request.dry_run)
+            changed = is_new or before != version
+            if changed and not request.dry_run:
+                _record(installation, found, done, audit.principal.name)
+        audit.result(changed)
+    shown = found.storage.store.shown(found.path)
+    who = (audit.principal.name, request.reason, now, request.dry_run)
+    return RestoreResult(*who, changed, feed.name, cluster, instance, version, before, shown)
+
+
+def _asked_for(installation: Installation, query: InstanceQuery) -> FeedInstance:
+    if query.name is None or query.start is None or query.end not in (None, query.start) or query.colo or query.filters:
+        raise QueryError(
+            "say which instance is to be restored: the feed, the start, and the cluster where it has several"
+        )
+    return find_feed_instance(installation.entities, installation.settings, query.name, query.start, query.cluster)
+
+
+@contextmanager
+def _alone(installation: Installation, found: FeedInstance) -> Iterator[None]:
+    """Keeps runs away that would write the instance.
+
+    Raises:
+        StorageError: one does.
+    """
+    writers = writers_of(installation.entities, found.feed, found.cluster, found.instance)
+    locks = sorted(instance_lock(workload.name, found.cluster, nominal) for workload, nominal in writers)
+    with all_taken(installation.ledger.engine, locks) as is_ours:
+        if not is_ours:
+            raise StorageError(f"{found} is being written by a run: let it end, or kill it, and restore it then")
+        yield
+
+
+def _record(installation: Installation, found: FeedInstance, done: DataVersion, principal: str) -> None:
+    feed, cluster, ledger = found.feed, found.cluster, installation.ledger
+    available = FeedInstanceAvailable(
+        cluster,
+        feed.name,
+        found.instance,
+        done.version,
+        installation.settings.now(),
+        done.bytes,
+        files=done.files,
+        path=found.storage.store.shown(found.path),
+        kept_versions=kept_versions(found.storage.store, feed, found.instance),
+        restored_by=principal,
+    )
+    partition = AssetPartitions(installation.entities).partition_of(feed, cluster, found.instance)
+    said = f"{feed.name} {format_instant(found.instance)} was restored to version {done.version} by {principal}"
+    event = materialization(names.asset_key(cluster, feed.name), partition, available, description=said)
+    ledger.instance.report_runless_asset_event(event)
+    ledger.catch_up()

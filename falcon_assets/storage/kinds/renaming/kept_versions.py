@@ -1,0 +1,69 @@
+"""Versions that publications replaced: they lie in the staging location, where nobody looks for instances.
+
+Each is the instance as it was, a folder or a file named after its data version::
+
+    STAGING/versions/CLUSTER/FEED/INSTANCE/VERSION
+
+It comes there by one rename, after its successor is in place, and leaves by one.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from datetime import datetime, timezone
+from pathlib import Path
+
+from falcon_assets.planning.retention.versions import StoredVersion
+from falcon_assets.storage.cluster_store import ClusterStore
+from falcon_assets.storage.output_target import KeptAs
+
+_INSTANCE = "%Y-%m-%dT%H-%MZ"
+"""Without a colon: Hadoop takes no path that has one."""
+
+
+class KeptVersions:
+    """Those in one store.
+
+    Args:
+        store: A local store.
+    """
+
+    def __init__(self, store: ClusterStore) -> None:
+        self._folder = Path(store.staging) / "versions" / store.cluster.name
+        self._below = f"/{os.path.relpath(self._folder, store.path(''))}"
+
+    def name(self, of: KeptAs, version: str) -> str:
+        """The name of a version in here."""
+        return f"{of.feed}/{of.instance.strftime(_INSTANCE)}/{version}"
+
+    def place(self, name: str) -> Path:
+        """Where the version of that name lies, or would."""
+        return self._folder / name
+
+    def of_feed(self, feed: str, instance: datetime | None = None) -> Iterator[StoredVersion]:
+        """Those of a feed, or of one of its instances, in the order of their names.
+
+        Raises:
+            OSError: as the operating system says.
+        """
+        own = self._folder / feed
+        for folder in [own / instance.strftime(_INSTANCE)] if instance else _entries(own):
+            if nominal := _instance(folder.name):
+                below = f"{self._below}/{feed}"
+                for version in _entries(folder):
+                    yield StoredVersion(nominal, version.name, f"{below}/{folder.name}/{version.name}", below)
+
+
+def _entries(folder: Path) -> list[Path]:
+    try:
+        return sorted(folder.iterdir())
+    except FileNotFoundError:
+        return []
+
+
+def _instance(name: str) -> datetime | None:
+    try:
+        return datetime.strptime(name, _INSTANCE).replace(tzinfo=timezone.utc)
+    except ValueError:
+        return None
