@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.files.path_lock import path_lock
 
 
@@ -23,6 +24,14 @@ class LocalStaging:
 
     def __init__(self, area: Path) -> None:
         self._area = area
+
+    @classmethod
+    def of(cls, store: ClusterStore) -> LocalStaging:
+        """That of the cluster whose store it is: in its working location."""
+        return cls(Path(store.at(None).working) / "staged")
+
+    def __str__(self) -> str:
+        return str(self._area)
 
     @contextmanager
     def folder(self) -> Iterator[Path]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TypeAlias
 
 from falcon_assets.errors import StorageError
@@ -88,7 +87,7 @@ class InstanceData:
         """Where Spark finds and leaves what lies on object stores; None where nothing does, or it goes there itself."""
         if not self._object_stores or not shares_folders(self.cluster):
             return None
-        return LocalStaging(Path(self.store.working) / "staged")
+        return LocalStaging.of(self.store)
 
     @property
     def settings(self) -> dict[str, str]:

@@ -70,10 +70,10 @@ class Installed:
         _, _, others = ENTITIES.partition("---\n")
         self.define(f"{cluster_yaml(**declared)}---\n{others}")  # type: ignore[arg-type]
 
-    def lake(self, url: str) -> None:
+    def lake(self, url: str, **how: str) -> None:
         """Entities on an S3 server at that URL only; retention deletes there."""
         feed = make_feed(clusters=[{"name": "lake", "validity": VALIDITY, "retention": {"limit": "days(90)"}}])
-        documents = [cluster_yaml(**lake(url)), yaml.safe_dump(feed.model_dump(mode="json", exclude_unset=True))]
+        documents = [cluster_yaml(**lake(url, **how)), yaml.safe_dump(feed.model_dump(mode="json", exclude_unset=True))]
         self.define("---\n".join(documents))
 
     def execute(self, statement: str, **values: object) -> None:

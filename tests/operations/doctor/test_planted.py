@@ -412,5 +412,11 @@ def test_an_s3_store_that_answers(installed: Installed, tmp_path: Path) -> None:
         assert (status, text) == ("problem", "cluster 'lake': s3://lake/data is not there")
         fs = ClusterStore(make_cluster(**lake(url)), tmp_path, ENVIRON).fs
         fs.mkdir("lake")
-        assert installed.ill("stores") == []
+        staged = installed.settings.home / "working/lake/staged"
+        said = "cluster 'lake': its write endpoint, lake/data, can be read and written; Spark"
+        copies = f"{said} has copies of what it reads and writes, in {staged}"
+        assert installed.found("stores") == [("stores", "ok", copies, "")]
         assert fs.find("lake") == []
+        installed.lake(url, execute="sc://far:15002")
+        itself = f"{said} goes there itself, by a connector that has to be among its jars"
+        assert installed.found("stores") == [("stores", "ok", itself, "")]
