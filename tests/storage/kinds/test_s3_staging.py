@@ -116,17 +116,18 @@ def test_what_is_not_whole_is_not_read(store: ClusterStore, staging: LocalStagin
     assert left(tmp_path) == []
 
 
-@pytest.mark.parametrize("changes", ["once", "always"])
+@pytest.mark.parametrize("changes", ["part-0", "part-1", "always"])
 def test_what_changes_while_it_is_copied_is_copied_again(
     store: ClusterStore, staging: LocalStaging, monkeypatch: pytest.MonkeyPatch, changes: str
 ) -> None:
-    """Another writer replaces an object at the moment in which the first one is read."""
+    """Another writer makes part-0 smaller at the moment in which that or another one is read."""
     land(store, {**DATA, FLAG: b""})
-    read, numbers = store.fs.cat_file, count(1)
+    read, changed = store.fs.cat_file, list[str]()
 
     def reading(path: str, **part: int) -> Any:
-        if (number := next(numbers)) == 1 or changes == "always":
-            land(store, {"part-0": b"x" * number})
+        if changes == "always" or (path.endswith(changes) and not changed):
+            changed.append(path)
+            land(store, {"part-0": b"x" * len(changed)})
         return read(path, **part)
 
     monkeypatch.setattr(store.fs, "cat_file", reading)

@@ -15,7 +15,7 @@ from falcon_assets.cancellation import current_cancellation
 from falcon_assets.errors import StorageError
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.copying.copy_task import join
-from falcon_assets.storage.copying.file_copy import SOURCE_CHANGED, Attributes, CopiedFile
+from falcon_assets.storage.copying.file_copy import Attributes, CopiedFile
 from falcon_assets.storage.copying.throttle import Throttle
 from falcon_assets.storage.errors import driver_explained
 from falcon_assets.storage.files.remote_files import entry_version
@@ -61,8 +61,14 @@ def _staged(store: ClusterStore, path: str, flag: str | None, folder: Path) -> R
         if flag and not store.fs.exists(f"{store.path(path)}/{flag}"):
             raise StorageError(f"cluster {store.cluster.name!r}: {path} is not complete any more: {flag} went")
         place = str(folder / str(attempt) / path.rstrip("/").rpartition("/")[2])  # its ending may say how it is packed
-        copied = _copied(store, path, listed, place)
-        if copied is not None and _versions(_listed(store, path, flag)) == _versions(listed):
+        failed, copied = None, list[CopiedFile]()
+        try:
+            copied = _copied(store, path, listed, place)
+        except (OSError, StorageError) as error:  # of an object that became smaller it asks for what is not there
+            failed = error
+        if _versions(_listed(store, path, flag)) == _versions(listed):
+            if failed:
+                raise failed
             sizes = {name: int(entry["size"]) for name, entry in listed.items()}
             files = _StagedFiles(store, path, flag, sizes)
             return ReadableInstance(_version(listed, copied), (ReadableFolder(f"file://{place}", files),))
@@ -84,8 +90,8 @@ def _versions(listed: Listed) -> dict[str, tuple[int, str]]:
     return {name: (entry["size"], entry_version(entry)) for name, entry in listed.items()}
 
 
-def _copied(store: ClusterStore, path: str, listed: Listed, place: str) -> list[CopiedFile] | None:
-    """Copies the files, in the order in which they are listed; None where one of them changed meanwhile."""
+def _copied(store: ClusterStore, path: str, listed: Listed, place: str) -> list[CopiedFile]:
+    """Copies the files, in the order in which they are listed."""
     base, cancellation = store.path(path), current_cancellation()
     copy = MountedFileCopy(store.fs, LocalFileSystem(), Throttle(None), Attributes(), False)
     Path(place).parent.mkdir(parents=True)
@@ -97,12 +103,7 @@ def _copied(store: ClusterStore, path: str, listed: Listed, place: str) -> list[
     if "" not in listed:
         Path(place).mkdir()
     with ThreadPoolExecutor(store.files.requests) as pool:
-        try:
-            return list(pool.map(one, listed))
-        except (FileNotFoundError, StorageError) as error:
-            if isinstance(error, StorageError) and str(error) != SOURCE_CHANGED:
-                raise
-            return None
+        return list(pool.map(one, listed))
 
 
 def _version(listed: Listed, copied: Iterable[CopiedFile]) -> DataVersion:
