@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import signal
+import socket
 import sys
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,12 @@ def serve(folder: Path, port: int) -> None:
         folder: Where the tables' definitions are kept, and the data of tables without a location.
         port: Of 127.0.0.1; 0: a free one.
     """
+    with socket.socket() as other:
+        other.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            other.bind(("127.0.0.1", port))
+        except OSError:
+            sys.exit(f"port {port} is taken: choose another one, `make metastore PORT=19083`")
     folder.mkdir(parents=True, exist_ok=True)
     jars = f"{_find_spark_home()}/jars/*"
     options = ["-Xmx512m", f"-Dderby.stream.error.file={folder}/derby.log", "-XX:TieredStopAtLevel=1"]
@@ -58,12 +65,13 @@ def serve(folder: Path, port: int) -> None:
     proxy = java.org.apache.hadoop.hive.metastore.RetryingHMSHandler.getProxy(conf, handler, True)
     address = java.java.net.InetSocketAddress("127.0.0.1", port)
     thrift = java.org.apache.thrift
-    socket = thrift.transport.TServerSocket(address)
+    listener = thrift.transport.TServerSocket(address)
     processor = java.org.apache.hadoop.hive.metastore.TSetIpAddressProcessor(proxy)
-    pool = getattr(thrift.server, "TThreadPoolServer$Args")(socket).processor(processor)
+    pool = getattr(thrift.server, "TThreadPoolServer$Args")(listener).processor(processor)
     server = thrift.server.TThreadPoolServer(pool)
-    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(0))
-    sys.stdout.write(f"thrift://127.0.0.1:{socket.getServerSocket().getLocalPort()} is ready\n")
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda number, frame: sys.exit(0))
+    sys.stdout.write(f"thrift://127.0.0.1:{listener.getServerSocket().getLocalPort()} is ready\n")
     sys.stdout.flush()
     server.serve()
 

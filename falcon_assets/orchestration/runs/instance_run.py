@@ -199,11 +199,9 @@ class InstanceRunner:
         return AvailableInstances(kind_of(self.store_of(feed)), feed)
 
     def _available(self, one: InputPlan) -> list[tuple[datetime, str]]:
-        return [
-            (instance, path)
-            for instance, path in zip(one.instances, one.paths, strict=True)
-            if kind_of(self.store_of(one.feed)).is_available(one.feed, path)
-        ]
+        kind = kind_of(self.store_of(one.feed))
+        asked = kind.asked_together(zip(one.instances, one.paths, strict=True))
+        return [(instance, path) for instance, path in asked if kind.is_available(one.feed, path)]
 
     def _missing(self, one: InputPlan, available: tuple[tuple[datetime, str], ...]) -> dict[datetime, str]:
         there = {instance for instance, _ in available}
