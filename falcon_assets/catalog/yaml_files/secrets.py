@@ -47,11 +47,16 @@ def secret_values(root: Node, *, names: bool = True) -> Iterator[ScalarNode]:
                     yield from (leaf for leaf in found if id(leaf) not in shown)
 
 
+def _names_receivers(key: str) -> bool:
+    """Whether the key is ``notification``, or was meant to be; ``locations`` has most of its letters."""
+    return key.startswith("notif") or bool(get_close_matches(key, [NOTIFICATION_KEY], cutoff=0.8))
+
+
 def _secret_nodes(key: Node, value: Node) -> Iterator[Node]:
     """The values below a key in which everything is secret."""
     if isinstance(key, ScalarNode) and is_secret_key(key.value):
         yield value
-    elif isinstance(key, ScalarNode) and get_close_matches(key.value.lower(), [NOTIFICATION_KEY], cutoff=0.6):
+    elif isinstance(key, ScalarNode) and _names_receivers(key.value.lower()):
         if isinstance(value, MappingNode):  # which events are told is none
             yield from (inner for name, inner in value.value if name.value != _EVENTS_KEY)
         else:

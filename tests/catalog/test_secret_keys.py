@@ -1,0 +1,31 @@
+"""Which values of a document are hidden where it is shown."""
+
+from __future__ import annotations
+
+import pytest
+import yaml
+
+from falcon_assets.catalog.yaml_files.secrets import secret_values
+from falcon_assets.model.cluster import Cluster
+from falcon_assets.model.feed import Feed
+from falcon_assets.model.process import Process
+
+SECRET = {"storage_options", "notification", "options"}
+"""The last one may have been meant to be the first."""
+LEGAL = {name for model in (Cluster, Feed, Process) for name in model.model_fields}
+
+
+def hidden(key: str) -> bool:
+    root = yaml.compose(f"{key}: {{to: hunter2}}")
+    assert root is not None
+    return [node.value for node in secret_values(root)] == ["hunter2"]
+
+
+@pytest.mark.parametrize("key", sorted(LEGAL | {"location", "configuration"}))
+def test_keys_of_entities(key: str) -> None:
+    assert hidden(key) is (key in SECRET)
+
+
+@pytest.mark.parametrize("key", ["notifications", "notificaton", "Notify", "notify_on", "storage_option"])
+def test_keys_that_were_meant(key: str) -> None:
+    assert hidden(key)
