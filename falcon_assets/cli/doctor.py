@@ -33,8 +33,6 @@ def doctor(names: tuple[str, ...], as_json: bool) -> None:
     Machine, settings, definitions, secrets, disks, database, clocks, stores, Dagster's daemon, sensors and runs. It
     takes a few seconds, also where nothing answers, and changes nothing: a small file is written to each store that
     has to be writable, and removed. The exit code is 1 where there is a problem; warnings are not counted.
-
-    For example before a start: falcon doctor --only java --only space
     """
     found = examine(datetime.now(timezone.utc), names)
     if as_json:

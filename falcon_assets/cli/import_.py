@@ -9,12 +9,13 @@ from pathlib import Path
 import click
 
 from falcon_assets.catalog.yaml_files.documents import shown_path
+from falcon_assets.cli.help import FullHelpGroup
 from falcon_assets.errors import count_of, printable
 from falcon_assets.operations.installation import open_installation
 from falcon_assets.operations.xml_import import ImportResult, InvalidImportError, as_warning, import_here
 
 
-@click.group(name="import")
+@click.group(name="import", cls=FullHelpGroup)
 def import_() -> None:
     """Turn definitions of Apache Falcon into entities in YAML."""
 

@@ -8,13 +8,14 @@ import click
 from rich.table import Table
 
 from falcon_assets.cli.console import console
+from falcon_assets.cli.help import FullHelpGroup
 from falcon_assets.errors import count_of
 from falcon_assets.operations.installation import open_installation
 from falcon_assets.operations.ledger import ledger_status, rebuild_ledger
 from falcon_assets.planning.instances.instance_record import InstanceState
 
 
-@click.group()
+@click.group(cls=FullHelpGroup)
 def ledger() -> None:
     """Show how far the ledger is; make it anew.
 
@@ -24,7 +25,7 @@ def ledger() -> None:
 
 @ledger.command()
 def rebuild() -> None:
-    """Make it anew from all of Dagster's history; what commands said to entities is kept."""
+    """Make the ledger anew from all of Dagster's history; what commands said to entities is kept."""
     with open_installation() as installation:
         done = rebuild_ledger(installation)
     click.echo(f"the ledger is rebuilt: {done.facts} facts in {done.seconds:.1f} s")
@@ -32,7 +33,7 @@ def rebuild() -> None:
 
 @ledger.command()
 def status() -> None:
-    """Show how far it is, how many rows its tables have, and the process instances by state."""
+    """Show how far the ledger is, how many rows its tables have, and the process instances by state."""
     with open_installation() as installation:
         found = ledger_status(installation)
     late = f"{count_of(found.behind, 'event')} behind" if found.behind else "up to date"

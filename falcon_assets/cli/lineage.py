@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from falcon_assets.cli.help import FullHelpGroup
 from falcon_assets.cli.listing import print_json
 from falcon_assets.cli.parameters import one_instance
 from falcon_assets.errors import ExpressionError, UsageError, count_of, printable
@@ -36,7 +37,7 @@ class _VersionType(click.ParamType):  # type: ignore[type-arg]  # newer versions
             self.fail(str(error), param, ctx)
 
 
-@click.group()
+@click.group(cls=FullHelpGroup)
 def lineage() -> None:
     """Show which versions of data came from which, by which run, and what was made from them.
 

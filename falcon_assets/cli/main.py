@@ -10,6 +10,7 @@ from typing import Any
 
 import click
 
+from falcon_assets.cli.help import FullHelpGroup
 from falcon_assets.errors import FalconError, QueryError
 from falcon_assets.garbage_collection import imports_without_gc
 from falcon_assets.operations.ways import coming_by
@@ -35,7 +36,7 @@ COMMANDS = {
 """Command -> its one line in ``falcon --help``."""
 
 
-class LazyGroup(click.Group):
+class LazyGroup(FullHelpGroup):
     """A group whose commands are imported one at a time: most of them need Dagster or Spark, and those take seconds."""
 
     def __init__(
@@ -67,9 +68,12 @@ class LazyGroup(click.Group):
         """The command, imported now; None where there is none of that name."""
         if cmd_name not in self.modules:
             return None
-        with imports_without_gc():
-            module = import_module(f"{self.package}.{self.modules[cmd_name]}")
-        return next(one for one in vars(module).values() if isinstance(one, click.Command) and one.name == cmd_name)
+        if cmd_name not in self.commands:
+            with imports_without_gc():
+                module = import_module(f"{self.package}.{self.modules[cmd_name]}")
+            found = (one for one in vars(module).values() if isinstance(one, click.Command) and one.name == cmd_name)
+            self.add_command(next(found))
+        return super().get_command(ctx, cmd_name)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """The list in the help text, from the table alone where there is one."""
@@ -85,6 +89,7 @@ class LazyGroup(click.Group):
     package="falcon_assets.cli",
     table=COMMANDS,
     context_settings={"help_option_names": ["-h", "--help"]},
+    epilog="falcon COMMAND --help says more. Where something does not work: falcon doctor.",
 )
 @click.version_option(package_name="falcon-assets", prog_name="falcon")
 @click.pass_context

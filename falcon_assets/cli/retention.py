@@ -14,6 +14,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from falcon_assets.cli.console import console
+from falcon_assets.cli.help import FullHelpGroup
 from falcon_assets.cli.parameters import INSTANT
 from falcon_assets.model.instant import format_instant
 from falcon_assets.operations.installation import open_installation
@@ -26,7 +27,7 @@ from falcon_assets.planning.retention.versions import VersionVerdict
 _COLORS = {"keep": "green", "delete": "red", "archive": "yellow"}
 
 
-@click.group()
+@click.group(cls=FullHelpGroup)
 def retention() -> None:
     """See what goes from the clusters, what stays, and why."""
 

@@ -10,6 +10,7 @@ from rich.table import Table
 
 from falcon_assets.cli.console import print_table
 from falcon_assets.cli.entity.words import moment
+from falcon_assets.cli.help import FullHelpGroup
 from falcon_assets.cli.listing import list_options, print_json, query_of, say_rest
 from falcon_assets.model.instant import format_instant
 from falcon_assets.operations.installation import open_installation
@@ -19,7 +20,7 @@ from falcon_assets.operations.sla.pending import PendingBreach, sla_pending
 from falcon_assets.planning.sla.deadlines import SlaLevel
 
 
-@click.group()
+@click.group(cls=FullHelpGroup)
 def sla() -> None:
     """List the instances that breach their SLA, and those that soon will."""
 

@@ -6,6 +6,7 @@ import sys
 
 import click
 
+from falcon_assets.cli.help import FullHelpGroup
 from falcon_assets.settings import load_settings
 from falcon_assets.spark.connect_server import server
 from falcon_assets.spark.connect_server.server_state import ServerFiles
@@ -15,7 +16,7 @@ _NOT_RUNNING = 3
 """What init scripts answer for a service that does not run (source: Linux Standard Base)."""
 
 
-@click.group()
+@click.group(cls=FullHelpGroup)
 def spark() -> None:
     """Keep a local Spark Connect server warm, for clusters with an execute endpoint like sc://127.0.0.1:15002."""
 
@@ -29,7 +30,7 @@ def spark() -> None:
     help="Where it listens, on 127.0.0.1.",
 )
 def start(port: int) -> None:
-    """Start it, unless it runs, and wait until it listens."""
+    """Start the server, unless it runs, and wait until it listens."""
     settings = load_settings()
     started = server.start(settings.home, port, settings.environ)
     ran = "runs already" if started.already else "runs"
@@ -38,14 +39,14 @@ def start(port: int) -> None:
 
 @spark.command()
 def stop() -> None:
-    """Stop it; jobs of its clients fail."""
+    """Stop the server; jobs of its clients fail."""
     stopped = server.stop(load_settings().home)
     click.echo("the Spark Connect server does not run" if stopped is None else "the Spark Connect server is stopped")
 
 
 @spark.command()
 def status() -> None:
-    """Say whether it runs and listens; the exit code is 0 if so, else 3."""
+    """Say whether the server runs and listens; the exit code is 0 if so, else 3."""
     home = load_settings().home
     running = server.status(home)
     if running is None:

@@ -6,9 +6,10 @@ import click
 
 from falcon_assets.cli.admin.audit import audit
 from falcon_assets.cli.admin.health import status, version
+from falcon_assets.cli.help import FullHelpGroup
 
 
-@click.group()
+@click.group(cls=FullHelpGroup)
 def admin() -> None:
     """Show who did what, what is installed, and whether it works."""
 

@@ -9,9 +9,10 @@ from falcon_assets.cli.entity.reading import dependency, list_, lookup, show, st
 from falcon_assets.cli.entity.scheduling import STATUS_COMMANDS
 from falcon_assets.cli.entity.summarizing import summary
 from falcon_assets.cli.entity.versions import diff, history, restore
+from falcon_assets.cli.help import FullHelpGroup
 
 
-@click.group()
+@click.group(cls=FullHelpGroup)
 def entity() -> None:
     """List, submit, update and delete clusters, feeds and processes; schedule, suspend and resume them.
 
