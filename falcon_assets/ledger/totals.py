@@ -4,9 +4,22 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, Table, delete, func, select, text, tuple_
+from sqlalchemy import (
+    ARRAY,
+    ColumnElement,
+    Connection,
+    Numeric,
+    Table,
+    Text,
+    delete,
+    func,
+    literal,
+    select,
+    text,
+    tuple_,
+)
 from sqlalchemy.dialects.postgresql import insert
 
 from falcon_assets.ledger.reduce import Rows, TotalKey
@@ -57,11 +70,18 @@ def add_breaches(connection: Connection, added: Mapping[TotalKey, int]) -> None:
 
 def _add(connection: Connection, table: Table, added: Mapping[TotalKey, int]) -> None:
     *names, number = (column.name for column in table.c)
-    rows = [{**dict(zip(names, key, strict=True)), number: added[key]} for key in sorted(added) if added[key]]
-    statement = insert(table)
+    keys = sorted(key for key in added if added[key])
+    if not keys:
+        return
+    # Rows of arrays: VALUES would be compiled anew for each number of them.
+    columns: dict[str, ColumnElement[Any]] = {
+        name: literal(list(values), ARRAY(Text)) for name, values in zip(names, zip(*keys, strict=True), strict=True)
+    }
+    columns[number] = literal([added[key] for key in keys], ARRAY(Numeric))
+    given = func.unnest(*columns.values()).table_valued(*columns).render_derived(name="given")
+    statement = insert(table).from_select([*columns], select(given))
     total = table.c[number] + statement.excluded[number]
-    if rows:
-        connection.execute(statement.on_conflict_do_update(index_elements=names, set_={number: total}), rows)
+    connection.execute(statement.on_conflict_do_update(index_elements=names, set_={number: total}))
 
 
 def totals(connection: Connection) -> Iterator[Total]:
