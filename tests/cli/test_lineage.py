@@ -108,6 +108,8 @@ def test_graphviz(environ: dict[str, str]) -> None:
     ("words", "code", "said"),
     [
         (("show", "nothing", AT), 1, "there is no feed 'nothing'"),
+        (("show", "no\udcff", AT), 1, r"there is no feed 'no\udcff'"),
+        (("show", "raw", AT, "--version", "\udcff"), 1, r"no version \udcff... of feed 'raw'"),
         (("show", "raw", "2013-01-01T01:00Z"), 1, "no version of feed 'raw' 2013-01-01T01:00Z is recorded"),
         (("show", "raw", AT, "--version", "z"), 1, "no version z... of feed 'raw' 2013-01-01T00:00Z is recorded"),
         (("show", "raw", AT, "--version", "a"), 1, "several versions begin with a: a1, a2"),

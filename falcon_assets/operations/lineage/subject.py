@@ -7,7 +7,7 @@ from datetime import datetime
 
 from sqlalchemy import Connection
 
-from falcon_assets.errors import UnknownEntityError, UnknownInstanceError, UsageError
+from falcon_assets.errors import UnknownEntityError, UnknownInstanceError, UsageError, printable
 from falcon_assets.ledger.lineage import versions_of_instance
 from falcon_assets.model.instant import format_instant, parse_instant
 from falcon_assets.operations.auditing import require_readable
@@ -71,14 +71,14 @@ def find_versions(installation: Installation, connection: Connection, query: Ver
         DeniedError: the user may not read the feed.
     """
     feeds = installation.all_entities.feeds
-    found = versions_of_instance(connection, query.feed, query.instance)
+    found = versions_of_instance(connection, printable(query.feed), query.instance)  # PostgreSQL takes UTF-8 only
     if not found or query.feed in feeds:
         require_readable(installation, "lineage", [installation.all_entities.feed(query.feed)])
     own = _on_cluster(found, query)
     if query.version is not None:
         own = [one for one in own if one.version.startswith(query.version)]
     if not own:
-        which = "version" if query.version is None else f"version {query.version}..."
+        which = "version" if query.version is None else f"version {printable(query.version)}..."
         where = f" on cluster {query.cluster!r}" if query.cluster else ""
         raise UnknownInstanceError(
             f"no {which} of feed {query.feed!r} {format_instant(query.instance)}{where} is recorded; "
