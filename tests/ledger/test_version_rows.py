@@ -145,3 +145,13 @@ def test_what_is_made_again_comes_from_all_that_it_was_ever_made_from() -> None:
     runs = {read: row.run_id for (output, read), row in edges(rows).items() if output == "out o1 on primary"}
     assert runs == {"raw v1 on primary": "a", "raw v3 on primary": "c"}
     assert rows.versions.known[key("o1", "out")].run_id == "c"
+
+
+def test_a_version_that_is_restored_is_there_again_as_it_was_made() -> None:
+    restored = FeedInstanceAvailable("primary", "out", T, "o1", at(3), restored_by="ann")
+    rows = rows_after(
+        made("o1", 1, Consumption("raw", T, "v1")), made("o2", 2, Consumption("raw", T, "v2"), run="b"), restored
+    )
+    status = {name[3]: (row.status, row.run_id) for name, row in rows.versions.known.items() if name[1] == "out"}
+    assert status == {"o1": (S.AVAILABLE, "a"), "o2": (S.REPLACED, "b")}
+    assert ("out o1 on primary", "raw v1 on primary") in edges(rows)
