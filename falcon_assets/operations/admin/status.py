@@ -28,7 +28,7 @@ class InstallationStatus:
         findings: What has to work.
         now: The time on the falcon clock, and which clock that is.
         colo: The colo that it serves; None: all.
-        entities: Severity -> how many feeds and processes are in it; None: that cannot be said.
+        entities: Status -> how many feeds and processes are in it; None: that cannot be said.
         behind: How many events of Dagster's are not in the ledger yet; None: that cannot be said.
     """
 

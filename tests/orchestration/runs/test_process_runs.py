@@ -204,22 +204,6 @@ def test_one_partition_is_computed_published_and_recorded(
     assert folder.stat().st_mode & 0o777 == 0o750
 
 
-def test_what_is_replaced_is_kept_and_said(
-    materialize: Materialize, land: Callable[..., None], instance: dg.DagsterInstance, settings: Settings
-) -> None:
-    for delay in (20, 30):
-        land("2013-01-06T05", {"carrier": "AA", "delay": delay})
-        assert materialize("sum-up", "2013-01-06T05:00Z").success
-    asked = dg.AssetRecordsFilter(asset_key=dg.AssetKey(["primary", "hourly"]), asset_partitions=["2013-01-06T05:00Z"])
-    found = instance.fetch_materializations(asked, 2, ascending=True).records
-    first, second = (read_record(FeedInstanceAvailable, record) for record in found)
-    assert first.kept_versions == ()
-    (kept,) = second.kept_versions or ()
-    assert kept.version == first.version != second.version
-    assert (Path(kept.path) / "_DONE").is_file()
-    assert Path(kept.path).is_relative_to(settings.home / "data/primary/.falcon/staging/versions/primary/hourly")
-
-
 def test_a_range_fails_instance_by_instance(
     materialize: Materialize, land: Callable[..., None], instance: dg.DagsterInstance, settings: Settings
 ) -> None:
@@ -326,6 +310,22 @@ def test_feeds_that_nobody_produces_are_external(definitions: dg.Definitions) ->
     assert external == {"primary/raw"}
 
 
+def test_what_is_replaced_is_kept_and_said(
+    materialize: Materialize, land: Callable[..., None], instance: dg.DagsterInstance, settings: Settings
+) -> None:
+    for delay in (20, 30):
+        land("2013-01-06T05", {"carrier": "AA", "delay": delay})
+        assert materialize("sum-up", "2013-01-06T05:00Z").success
+    asked = dg.AssetRecordsFilter(asset_key=dg.AssetKey(["primary", "hourly"]), asset_partitions=["2013-01-06T05:00Z"])
+    found = instance.fetch_materializations(asked, 2, ascending=True).records
+    first, second = (read_record(FeedInstanceAvailable, record) for record in found)
+    assert first.kept_versions == ()
+    (kept,) = second.kept_versions or ()
+    assert kept.version == first.version != second.version
+    assert (Path(kept.path) / "_DONE").is_file()
+    assert Path(kept.path).is_relative_to(settings.home / "data/primary/.falcon/staging/versions/primary/hourly")
+
+
 def test_jobs_and_schedules_say_what_they_are_for(definitions: dg.Definitions) -> None:
     repository = definitions.get_repository_def()
     assert repository.get_job("primary__sum_up_job").description == (
@@ -341,9 +341,13 @@ def test_everything_that_exists_is_listed(definitions: dg.Definitions) -> None:
     assert keys == ["primary/day-so-far", "primary/five-hourly", "primary/hourly", "primary/raw"]
     assert sorted(name for name in repository.job_names if not name.startswith("__")) == [
         "primary__every_five_job",
-        "primary__retention_leftovers",
+        "primary__retention_hours_24",
         "primary__so_far_job",
         "primary__sum_up_job",
     ]
-    assert sorted(sensor.name for sensor in repository.sensor_defs) == ["default__coordinator", "primary__collector"]
-    assert [schedule.name for schedule in repository.schedule_defs] == ["primary__retention_leftovers_schedule"]
+    assert sorted(sensor.name for sensor in repository.sensor_defs) == [
+        "default__coordinator",
+        "primary__collector",
+        "primary__retention_at_once",
+    ]
+    assert [schedule.name for schedule in repository.schedule_defs] == ["primary__retention_hours_24_schedule"]
