@@ -144,10 +144,6 @@ class UsageError(FalconError):
     """What is asked for does not say all that it needs, or says what it does not take."""
 
 
-class NotRunningError(FalconError):
-    """A process that has to run does not."""
-
-
 class DeniedError(FalconError):
     """Who asks may not do that."""
 

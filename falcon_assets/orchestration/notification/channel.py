@@ -52,7 +52,7 @@ def send(receiver: str, environ: Mapping[str, str], message: Message) -> str:
     token = _CODES.set(codes)
     try:
         is_sent = _send(url, message)
-    except Exception as error:
+    except Exception as error:  # services raise anything, and may quote the URL
         return f"it cannot be sent: {type(error).__name__}"
     finally:
         _CODES.reset(token)

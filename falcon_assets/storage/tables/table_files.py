@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -13,7 +13,7 @@ import pyarrow.parquet
 
 from falcon_assets.errors import StorageError
 from falcon_assets.storage.instances.data_files import is_hidden
-from falcon_assets.storage.tables.catalog import Column, TableLayout
+from falcon_assets.storage.tables.catalog import TableLayout
 from falcon_assets.storage.tables.column_types import columns_of
 
 _TEXTS = re.compile(r"(var)?char\(\d+\)")
@@ -86,11 +86,6 @@ def require_fit(columns: pa.Schema, layout: TableLayout) -> None:
     ]
     if wrong:
         raise StorageError(f"the output does not fit table {layout.name}: {'; '.join(wrong)}")
-
-
-def shown_columns(columns: Sequence[Column]) -> str:
-    """The columns as Spark's DDL has them."""
-    return ", ".join(f"`{one.name.replace('`', '``')}` {one.type}" for one in columns)
 
 
 def _plain(text: str) -> str:
