@@ -1,0 +1,95 @@
+"""The tables of the ledger, in the PostgreSQL schema ``falcon``; the migrations create them.
+
+Everything but ``entity_status``, ``reruns``, ``evictions``, ``collected``, ``passes``, ``incomplete``, ``clock``,
+``audit``, SLAs, notifications and the versions of definitions is a projection of Dagster's history: ``falcon ledger
+rebuild`` makes it anew.
+"""
+
+from __future__ import annotations
+
+from falcon_assets.ledger.tables.definitions import (
+    AUDIT,
+    DEFINITION_TREES,
+    DEFINITION_VERSIONS,
+    FILE_CONTENTS,
+    WORKFLOW_FILES,
+)
+from falcon_assets.ledger.tables.instances import (
+    CONSUMED,
+    FEED_INSTANCES,
+    FOLD,
+    OPEN,
+    PROCESS_INSTANCES,
+    PUSHED,
+    TOTALS,
+)
+from falcon_assets.ledger.tables.metadata import METADATA, SCHEMA
+from falcon_assets.ledger.tables.notifications import (
+    NOTIFICATION_EVENTS,
+    NOTIFICATION_RECEIVERS,
+    NOTIFICATIONS,
+    NOTIFIED,
+)
+from falcon_assets.ledger.tables.scheduling import (
+    CLOCK,
+    COLLECTED,
+    ENTITY_STATUS,
+    EVICTIONS,
+    INCOMPLETE,
+    PASSES,
+    PROGRESS,
+    RERUNS,
+)
+from falcon_assets.ledger.tables.sla import SLA_BREACHES, SLA_EVALUATIONS, SLA_PROGRESS, SLA_TOTALS
+from falcon_assets.ledger.tables.versions import DATA_VERSIONS, KEPT_VERSIONS, VERSION_EDGES
+
+__all__ = [
+    "AUDIT",
+    "CLOCK",
+    "COLLECTED",
+    "CONSUMED",
+    "DATA_VERSIONS",
+    "DEFINITION_TREES",
+    "DEFINITION_VERSIONS",
+    "ENTITY_STATUS",
+    "EVICTIONS",
+    "FEED_INSTANCES",
+    "FILE_CONTENTS",
+    "FOLD",
+    "INCOMPLETE",
+    "KEPT_VERSIONS",
+    "METADATA",
+    "NOTIFICATIONS",
+    "NOTIFICATION_EVENTS",
+    "NOTIFICATION_RECEIVERS",
+    "NOTIFIED",
+    "OPEN",
+    "PASSES",
+    "PROCESS_INSTANCES",
+    "PROGRESS",
+    "PROJECTION",
+    "PUSHED",
+    "RERUNS",
+    "SCHEMA",
+    "SLA_BREACHES",
+    "SLA_EVALUATIONS",
+    "SLA_PROGRESS",
+    "SLA_TOTALS",
+    "TOTALS",
+    "VERSION_EDGES",
+    "WORKFLOW_FILES",
+]
+
+PROJECTION = (
+    FEED_INSTANCES,
+    PROCESS_INSTANCES,
+    CONSUMED,
+    DATA_VERSIONS,
+    KEPT_VERSIONS,
+    VERSION_EDGES,
+    PUSHED,
+    FOLD,
+    PROGRESS,
+    TOTALS,
+)
+"""What a rebuild makes anew."""

@@ -1,0 +1,61 @@
+"""The tables of the versions of feed instances, and of which were made from which."""
+
+from __future__ import annotations
+
+from sqlalchemy import BigInteger, Boolean, Column, Index, Integer, Table, Text
+
+from falcon_assets.ledger.tables.metadata import INSTANT, METADATA
+
+DATA_VERSIONS = Table(
+    "data_versions",
+    METADATA,
+    Column("cluster", Text, primary_key=True),
+    Column("feed", Text, primary_key=True),
+    Column("instance", INSTANT, primary_key=True),
+    Column("version", Text, primary_key=True),
+    Column("id", BigInteger, nullable=False, comment="numbered as history mentions them"),
+    Column("event_id", BigInteger, nullable=False, comment="of Dagster's event that brought it last"),
+    Column("status", Text, nullable=False, comment="AVAILABLE, REPLACED, EVICTED or READ"),
+    Column("seen_at", INSTANT, comment="since when it was there, on the falcon clock; null: it was only read"),
+    Column("ended_at", INSTANT, comment="when it was replaced or evicted, on the falcon clock"),
+    Column("ended_by", Text, comment="the run that replaced or evicted it"),
+    Column("archived_to", Text, comment="EVICTED: where it was archived; null: it was deleted"),
+    Column("path", Text),
+    Column("bytes", BigInteger),
+    Column("records", BigInteger),
+    Column("files", BigInteger),
+    Column("process", Text, comment="which made it; null: it landed from outside"),
+    Column("nominal", INSTANT, comment="the instance of the process"),
+    Column("run_id", Text, comment="the run that made it last"),
+    Column("attempt", Integer, comment="of the instance of the process"),
+    Column("definition", Integer, comment="the version that it was made with; null: not recorded"),
+    Column("late", Boolean, nullable=False, comment="whether a late rerun made it"),
+)
+"""Every version that a feed instance had on a cluster, also when it was replaced or evicted."""
+Index("ix_data_versions_id", DATA_VERSIONS.c.id, unique=True)
+Index("ix_data_versions_feed", DATA_VERSIONS.c.feed, DATA_VERSIONS.c.instance)
+
+KEPT_VERSIONS = Table(
+    "kept_versions",
+    METADATA,
+    Column("cluster", Text, primary_key=True),
+    Column("feed", Text, primary_key=True),
+    Column("instance", INSTANT, primary_key=True),
+    Column("version", Text, primary_key=True),
+    Column("path", Text, nullable=False, comment="where it lies"),
+    Column("replaced_at", INSTANT, nullable=False, comment="when it was, on the falcon clock"),
+)
+"""The versions of feed instances that were replaced and can be restored."""
+
+VERSION_EDGES = Table(
+    "version_edges",
+    METADATA,
+    Column("output", BigInteger, primary_key=True, autoincrement=False, comment="the version that was made"),
+    Column("input", BigInteger, primary_key=True, autoincrement=False, comment="a version it was made from"),
+    Column("process", Text, nullable=False),
+    Column("run_id", Text, comment="the run that did so last"),
+    Column("definition", Integer, comment="the version that it ran with; null: not recorded"),
+    Column("declared", Boolean, nullable=False, comment="whether it is an input of the definition"),
+)
+"""Which versions were made from which; of one that was made more than once, everything it was ever made from."""
+Index("ix_version_edges_input", VERSION_EDGES.c.input, VERSION_EDGES.c.output)
