@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import sys
 from collections.abc import Mapping
 from importlib import import_module
@@ -34,6 +36,7 @@ COMMANDS = {
     "doctor": "Say what is wrong with this installation, and what to do.",
 }
 """Command -> its one line in ``falcon --help``."""
+_FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
 class LazyGroup(FullHelpGroup):
@@ -108,3 +111,9 @@ def main(command: click.Command = falcon) -> None:
     except FalconError as error:
         click.echo(f"Error: {error}", err=True)
         sys.exit(2 if isinstance(error, QueryError) else 1)
+    except OSError as error:
+        if error.errno not in _FULL:
+            raise
+        click.echo(f"Error: {error.filename or 'what is printed cannot be written'}: {error.strerror}", err=True)
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # else Python tries to write the rest at its exit, and complains
+        sys.exit(1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from subprocess import CompletedProcess
@@ -13,7 +14,7 @@ from falcon_assets.cli.main import falcon
 from falcon_assets.cli.parameters import INSTANT
 from tests.operations.entities import RETAINED
 from tests.operations.trees import AWAY
-from tests.processes import environ_with, falcon_here
+from tests.processes import FALCON, environ_with, falcon_here
 
 WRONG = {"filter": "colour=red", "sort": "colour", "timeout": "soon"}
 """Of parameters whose type says nothing."""
@@ -138,3 +139,13 @@ IMPOSSIBLE = {
 @pytest.mark.parametrize("words", IMPOSSIBLE.values(), ids=IMPOSSIBLE)
 def test_what_cannot_be_done(run: Callable[..., CompletedProcess[str]], words: str) -> None:
     assert_refused(run(*words.split()), 1)
+
+
+def test_output_to_a_full_disk_is_one_sentence(tmp_path: Path) -> None:
+    """Also what Python writes at its exit of what was left in a buffer."""
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run([FALCON, "schema"], stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert (done.returncode, done.stderr) == (
+        1,
+        "Error: what is printed cannot be written: No space left on device\n",
+    )
