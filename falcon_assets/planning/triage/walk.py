@@ -8,16 +8,12 @@ from datetime import datetime, timedelta
 
 from falcon_assets.errors import FalconError
 from falcon_assets.model.feed import Feed
-from falcon_assets.model.process import Input
 from falcon_assets.planning.instances.instance_record import FeedState, InstanceRecord, InstanceState
 from falcon_assets.planning.instances.reason import Reason
-from falcon_assets.planning.rules.readiness import MissingInput
 from falcon_assets.planning.rules.retries import later, opens_at, reopened
 from falcon_assets.planning.rules.unlaunched import NotScheduled, TimePending, Undecidable
 from falcon_assets.planning.rules.waiting import InputsMissing, InstanceSuspended, ProcessSuspended
-from falcon_assets.planning.time.timeline import Timeline, feed_timeline
 from falcon_assets.planning.triage import fixes
-from falcon_assets.planning.triage.chain import beginnings, own_output
 from falcon_assets.planning.triage.fixes import Fix
 from falcon_assets.planning.triage.known import (
     Answers,
@@ -29,6 +25,7 @@ from falcon_assets.planning.triage.known import (
     Obstacle,
     Work,
 )
+from falcon_assets.planning.triage.needs import Needs, needs_of
 from falcon_assets.planning.triage.reasons import (
     DataEvicted,
     Failed,
@@ -42,7 +39,6 @@ from falcon_assets.planning.triage.reasons import (
     TimedOut,
     TriedAgain,
 )
-from falcon_assets.planning.windows.input_windows import input_instances, latest_instances
 from falcon_assets.planning.workloads.makers import makers
 from falcon_assets.planning.workloads.workload import Workload
 
@@ -266,89 +262,6 @@ class Search:
             return Finding(MISSING, Incomplete(landing.said, late, by), fix)
         problem = landing.said if landing.is_there is None else ""
         return Finding(MISSING, NotArrived(landing.path, late, by, problem), fix, obstacles=obstacles)
-
-
-@dataclass(frozen=True)
-class Needs:
-    """What an instance reads, there or not.
-
-    Attributes:
-        inputs: Feed instances, and as what they are missing where they are.
-        works: Instances of its own process that it waits for: where its chain begins.
-        own: What those are to write.
-        between: How many are between it and those.
-    """
-
-    inputs: tuple[tuple[Data, MissingInput], ...]
-    works: tuple[Work, ...] = ()
-    own: tuple[MissingInput, ...] = ()
-    between: int = 0
-
-
-def needs_of(work: Work, workload: Workload, answers: Answers) -> Needs:
-    """What an instance reads of required inputs.
-
-    Raises:
-        UnknownEntityError: a feed is not on the cluster.
-        ExpressionError: a window lies beyond the years 1 to 9999.
-    """
-    inputs: list[tuple[Data, MissingInput]] = []
-    chain, own = None, own_output(workload)
-    if own is not None:
-        feed = own.feed
-        writes = own.written
-        chain = beginnings(
-            own,
-            work.nominal,
-            lambda first, last: answers.stretch(work, feed, (first, last), (writes(first), writes(last))),
-        )
-    for declared in workload.inputs:
-        if declared.optional or (own is not None and declared.feed == own.feed):
-            continue
-        line = feed_timeline(workload.feeds[declared.feed], workload.cluster)
-        window: list[datetime] | None
-        if declared.is_of_times:
-            window = input_instances(declared, line, work.nominal, workload.timezone)
-        else:
-            window = _of_available(work, workload, declared, line, answers)
-        for instance in window:
-            key = Data(declared.feed, workload.reads_on, instance)
-            inputs.append((key, MissingInput(declared.name, declared.feed, instance)))
-    works, written = list[Work](), list[MissingInput]()
-    if chain is not None and own is not None:
-        name = next(one.name for one in workload.inputs if one.feed == own.feed and not one.optional)
-        for nominal in chain.begins:
-            missing = MissingInput(name, own.feed, own.written(nominal))
-            if workload.timeline.contains(nominal):
-                works.append(Work(work.workload, work.cluster, nominal))
-                written.append(missing)
-            else:
-                inputs.append((Data(own.feed, work.cluster, own.written(nominal)), missing))
-        for instance in chain.evicted:
-            inputs.append((Data(own.feed, work.cluster, instance), MissingInput(name, own.feed, instance)))
-    return Needs(tuple(inputs), tuple(works), tuple(written), chain.between if chain else 0)
-
-
-def _of_available(work: Work, workload: Workload, declared: Input, line: Timeline, answers: Answers) -> list[datetime]:
-    """The window of ``latest`` or ``future``; where there is not enough for it the nearest instance that is missing."""
-    nominal, cluster = work.nominal, workload.reads_on
-    if declared.start.call.name == "future":
-        limits = [number for call in (declared.start.call, declared.end.call) for number in call.args[1:]]
-        ahead = line.indexes(nominal, line.end)[: max(int(str(one)) for one in limits)]
-        first, last = (line.instance(ahead[0]), line.instance(ahead[-1])) if ahead else (nominal, nominal)
-        there = answers.available(cluster, declared.feed, first, last)
-        nearest = [line.instance(k) for k in ahead]
-    else:
-        back = -min(
-            int(str(call.args[0])) for call in (declared.start.call, declared.end.call) if call.name == "latest"
-        )
-        there = answers.newest(cluster, declared.feed, nominal, back + 1)
-        before = line.indexes(line.start, nominal)[::-1][: back + 2]
-        nearest = [line.instance(k) for k in before]
-    window = latest_instances(declared, line, nominal, there, workload.timezone)
-    if window is not None:
-        return window
-    return [one for one in nearest if one not in there][:1]
 
 
 def overdue(feed: Feed, cluster: str, instance: datetime, now: datetime) -> tuple[timedelta | None, str]:
