@@ -1,4 +1,4 @@
-"""``falcon lineage``: which versions came from which, by which run, and what was made from them."""
+"""``falcon lineage show|impact|path|diff``: which versions came from which."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from falcon_assets.cli.help import FullHelpGroup
+from falcon_assets.cli.lineage.words import SHOWN, made, named, status
 from falcon_assets.cli.listing import print_json
 from falcon_assets.cli.parameters import one_instance
 from falcon_assets.errors import ExpressionError, UsageError, count_of, printable
@@ -16,10 +16,8 @@ from falcon_assets.model.instant import format_instant
 from falcon_assets.operations.installation import open_installation
 from falcon_assets.operations.lineage.asking import Lineage, lineage_diff, lineage_impact, lineage_path, show_lineage
 from falcon_assets.operations.lineage.subject import VersionQuery
-from falcon_assets.planning.lineage.graph import Line, Version, dot, tree
+from falcon_assets.planning.lineage.graph import Line, dot, tree
 
-_SHOWN = 12
-"""So much of a version is printed; commands take its beginning."""
 _JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON: nodes, and edges from input to output.")
 _DOT = click.option("--dot", "as_dot", is_flag=True, help="Print the graph in the language of Graphviz.")
 
@@ -37,15 +35,6 @@ class _VersionType(click.ParamType):  # type: ignore[type-arg]  # newer versions
             self.fail(str(error), param, ctx)
 
 
-@click.group(cls=FullHelpGroup)
-def lineage() -> None:
-    """Show which versions of data came from which, by which run, and what was made from them.
-
-    A version is what a feed instance held on a cluster at a time. It stays known after it was replaced or evicted. Of a
-    version its beginning is enough.
-    """
-
-
 def _about_a_version(command: Callable[..., Any]) -> Callable[..., Any]:
     options = (
         click.argument("feed"),
@@ -60,7 +49,7 @@ def _about_a_version(command: Callable[..., Any]) -> Callable[..., Any]:
     return command
 
 
-@lineage.command()
+@click.command()
 @_about_a_version
 @click.option(
     "--direction",
@@ -101,7 +90,7 @@ def show(
     _hidden(found)
 
 
-@lineage.command()
+@click.command()
 @_about_a_version
 def impact(
     feed: str, instance: datetime, cluster: str | None, version: str | None, as_json: bool, as_dot: bool
@@ -116,9 +105,9 @@ def impact(
     if _printed(found, as_json=as_json, as_dot=as_dot):
         return
     derived, again = found.derived, found.recompute
-    click.echo(f"{_named(found.version)}: {count_of(len(derived), 'version')} were made from it")
+    click.echo(f"{named(found.version)}: {count_of(len(derived), 'version')} were made from it")
     for one in derived:
-        click.echo(f"  {_named(one)}  {_status(one)}")
+        click.echo(f"  {named(one)}  {status(one)}")
     if again:
         click.echo("to be run again for what is there:")
     for entity, where, nominal in again:
@@ -126,7 +115,7 @@ def impact(
     _hidden(found)
 
 
-@lineage.command()
+@click.command()
 @click.argument("origin", metavar="FROM", type=_VersionType())
 @click.argument("result", metavar="TO", type=_VersionType())
 @_JSON
@@ -141,11 +130,11 @@ def path(origin: VersionQuery, result: VersionQuery, as_json: bool, as_dot: bool
     if _printed(found, as_json=as_json, as_dot=as_dot):
         return
     for one in (found.version, *found.derived):
-        click.echo(f"{_named(one)}  {_status(one)}{_made(one)}")
+        click.echo(f"{named(one)}  {status(one)}{made(one)}")
     _hidden(found)
 
 
-@lineage.command()
+@click.command()
 @click.argument("feed")
 @one_instance
 @click.option("--cluster", help="Where it is, if versions of it are on several clusters.")
@@ -165,12 +154,12 @@ def diff(
         print_json(found.as_data())
         return
     for sign, one in (("-", found.before), ("+", found.after)):
-        click.echo(f"{sign} {_named(one)}  {_status(one)}{_made(one)}")
+        click.echo(f"{sign} {named(one)}  {status(one)}{made(one)}")
     for cause in found.causes or ["nothing that is recorded differs, but the run"]:
         click.echo(f"  {printable(cause)}")
     for changed in found.inputs:
         where, name, at = changed.place
-        sides = (", ".join(one[:_SHOWN] for one in side) or "nothing" for side in (changed.before, changed.after))
+        sides = (", ".join(one[:SHOWN] for one in side) or "nothing" for side in (changed.before, changed.after))
         click.echo(f"    {name} {format_instant(at)} on {where}: {' -> '.join(map(printable, sides))}")
 
 
@@ -185,7 +174,7 @@ def _printed(found: Lineage, *, as_json: bool, as_dot: bool) -> bool:
 
 def _details(found: Lineage) -> None:
     one = found.version
-    click.echo(f"{_named(one)}  {_status(one)}{_made(one)}")
+    click.echo(f"{named(one)}  {status(one)}{made(one)}")
     told = {
         "version": one.version,
         "code": found.code.code if found.code else None,
@@ -217,24 +206,7 @@ def _line(line: Line) -> str:
     undeclared = "" if line.edge is None or line.edge.declared else "  (undeclared)"
     above = "  (see above)" if line.is_repeated else ""
     one = line.version
-    return f"{'  ' * line.depth}{_named(one)}  {_status(one)}{_made(one)}{undeclared}{above}"
-
-
-def _named(one: Version) -> str:
-    return printable(f"{one.feed} {format_instant(one.instance)} on {one.cluster} @{one.version[:_SHOWN]}")
-
-
-def _status(one: Version) -> str:
-    archived = " (archived)" if one.archived_to else ""
-    return f"{one.status.value}{archived}"
-
-
-def _made(one: Version) -> str:
-    if one.process is None:
-        return ""
-    run = f" in run {one.run_id[:8]}" if one.run_id else ""
-    definition = f", definition {one.definition}" if one.definition else ""
-    return printable(f"  by {one.process}{run}{definition}{', for late data' if one.late else ''}")
+    return f"{'  ' * line.depth}{named(one)}  {status(one)}{made(one)}{undeclared}{above}"
 
 
 def _hidden(found: Lineage) -> None:

@@ -1,0 +1,30 @@
+"""How versions are printed."""
+
+from __future__ import annotations
+
+from falcon_assets.errors import printable
+from falcon_assets.model.instant import format_instant
+from falcon_assets.planning.lineage.graph import Version
+
+SHOWN = 12
+"""So much of a version is printed; commands take its beginning."""
+
+
+def named(one: Version) -> str:
+    """Which version of which instance, where."""
+    return printable(f"{one.feed} {format_instant(one.instance)} on {one.cluster} @{one.version[:SHOWN]}")
+
+
+def status(one: Version) -> str:
+    """What has become of it."""
+    archived = " (archived)" if one.archived_to else ""
+    return f"{one.status.value}{archived}"
+
+
+def made(one: Version) -> str:
+    """By whom it was made; nothing where it landed from outside."""
+    if one.process is None:
+        return ""
+    run = f" in run {one.run_id[:8]}" if one.run_id else ""
+    definition = f", definition {one.definition}" if one.definition else ""
+    return printable(f"  by {one.process}{run}{definition}{', for late data' if one.late else ''}")
