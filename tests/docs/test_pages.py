@@ -94,6 +94,7 @@ def test_old_data(project: Path, then: dict[str, str]) -> None:
     assert "4 " in run_blocks(blocks, project, then)
 
 
+@pytest.mark.soak
 def test_a_code_location_per_colo(project: Path, then: dict[str, str], tmp_path: Path) -> None:
     """As the page says it, on free ports: its servers, then what checks them."""
     ports = {shown: str(free_port()) for shown in ("4266", "4267")}

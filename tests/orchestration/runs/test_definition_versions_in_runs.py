@@ -163,7 +163,9 @@ def test_each_instance_runs_with_the_definition_of_its_time(world: World, proces
     assert said == {f"2013-01-01T0{hour}:00Z": version for hour, (_, version) in done.items()}
 
 
-@pytest.mark.parametrize("process", ENGINES)
+@pytest.mark.parametrize(
+    "process", ["by-sql", *(pytest.param(name, marks=pytest.mark.soak) for name in ENGINES if name != "by-sql")]
+)
 def test_a_rerun_has_the_old_definition_unless_the_latest_is_asked_for(world: World, process: str) -> None:
     assert world.materialize("03:00", process, 0).success
     assert (world.written(process, 0), world.recorded(process)[0]) == (1, ("SUCCEEDED", 1))
