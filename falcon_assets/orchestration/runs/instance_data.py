@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
@@ -58,16 +58,32 @@ class InstanceData:
         """
         with ExitStack() as held:
             staging = self._staging()
-            readings = {
-                one.name: [
-                    held.enter_context(
-                        kind_of(self.store_of(one.feed)).reading(path, one.feed.availability_flag, staging)
-                    )
-                    for _, path in available[one.name]
-                ]
-                for one in self.plan.inputs
-            }
-            yield readings, self._publications(held, staging)
+            yield self._readings(held, available, staging), self._publications(held, staging)
+
+    @contextmanager
+    def readable(self, available: Mapping[str, tuple[tuple[object, str], ...]]) -> Iterator[Readings]:
+        """As :meth:`within_reach`, but that Spark reads only."""
+        with ExitStack() as held:
+            yield self._readings(held, available, self._staging())
+
+    def reading(self, feed: Feed, path: str) -> AbstractContextManager[ReadableInstance]:
+        """What lies there of a feed; Spark reads it in the context.
+
+        Raises:
+            StorageError: on entering: Spark cannot get at it, or it cannot be read.
+        """
+        return self._reading(feed, path, self._staging())
+
+    def _readings(
+        self, held: ExitStack, available: Mapping[str, tuple[tuple[object, str], ...]], staging: LocalStaging | None
+    ) -> Readings:
+        return {
+            one.name: [held.enter_context(self._reading(one.feed, path, staging)) for _, path in available[one.name]]
+            for one in self.plan.inputs
+        }
+
+    def _reading(self, feed: Feed, path: str, staging: LocalStaging | None) -> AbstractContextManager[ReadableInstance]:
+        return kind_of(self.store_of(feed)).reading(path, feed.availability_flag, staging)
 
     def _publications(self, held: ExitStack, staging: LocalStaging | None) -> Publications:
         found: dict[str, InstancePublication] = {}

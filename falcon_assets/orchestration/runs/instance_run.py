@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 
 from falcon_assets.cancellation import current_cancellation
 from falcon_assets.engines.computing.run import run_workflow
-from falcon_assets.engines.computing.task import WorkflowTask
+from falcon_assets.engines.computing.task import WorkflowResult, WorkflowTask
 from falcon_assets.errors import MissingInputsError
 from falcon_assets.events.feed_instances import KeptVersion
 from falcon_assets.events.inputs import Consumption
@@ -22,7 +22,7 @@ from falcon_assets.model.feed import Feed
 from falcon_assets.model.instant import format_instant
 from falcon_assets.model.process import Process
 from falcon_assets.model.spark_settings import spark_settings
-from falcon_assets.orchestration.runs.instance_data import InstanceData
+from falcon_assets.orchestration.runs.instance_data import InstanceData, Readings
 from falcon_assets.orchestration.runs.kept_versions import kept_versions
 from falcon_assets.planning.instances.instance_record import LateChange
 from falcon_assets.planning.instances.process_instance import (
@@ -158,27 +158,8 @@ class InstanceRunner:
             inputs = {
                 one.name: tuple(self._consumed(one, ready.available[one.name], read[one.name])) for one in plan.inputs
             }
-            result = run_workflow(
-                WorkflowTask(
-                    process=self.process.name,
-                    cluster=self.cluster,
-                    nominal=plan.nominal,
-                    timezone=self.process.timezone,
-                    user=self.user,
-                    workflow=late_workflow(self.process, ready.late),
-                    entity_root=self.entity_root,
-                    inputs=tuple(_input_data(one, read[one.name]) for one in plan.inputs),
-                    outputs=tuple(
-                        OutputData(output.name, output.feed, publications[output.name].staging_url(output.name))
-                        for output in plan.outputs
-                    ),
-                    properties=plan.properties,
-                    settings=data.settings | spark_settings(self.process, plan.properties),
-                    working=self.store.working,
-                    session=session,
-                    run_id=self.run_id,
-                )
-            )
+            urls = {name: publication.staging_url(name) for name, publication in publications.items()}
+            result = self.compute(ready, data.settings, read, urls, session)
             current_cancellation().make_final()  # what is half published is published
             outputs = tuple(
                 PublishedOutput(
@@ -193,6 +174,47 @@ class InstanceRunner:
         seconds = time.monotonic() - started
         return InstanceResult(
             plan.nominal, inputs, outputs, result.application_id, seconds, _read(ready.late or (), inputs)
+        )
+
+    def compute(
+        self,
+        ready: ReadyInstance,
+        settings: Mapping[str, str],
+        read: Readings,
+        urls: Mapping[str, str],
+        session: Callable[[], SparkSession],
+    ) -> WorkflowResult:
+        """Runs the workflow; publishes nothing.
+
+        Args:
+            ready: The instance.
+            settings: What the session has to be told about object stores.
+            read: Where Spark reads the inputs.
+            urls: Where Spark writes the outputs, by their names; nothing is there yet.
+            session: Is asked when Spark is needed.
+
+        Raises:
+            CancelledError: it was cancelled.
+            WorkflowError: the workflow failed.
+        """
+        plan = ready.plan
+        return run_workflow(
+            WorkflowTask(
+                process=self.process.name,
+                cluster=self.cluster,
+                nominal=plan.nominal,
+                timezone=self.process.timezone,
+                user=self.user,
+                workflow=late_workflow(self.process, ready.late),
+                entity_root=self.entity_root,
+                inputs=tuple(read_as_data(one.name, one.feed, read[one.name], one.partition) for one in plan.inputs),
+                outputs=tuple(OutputData(output.name, output.feed, urls[output.name]) for output in plan.outputs),
+                properties=plan.properties,
+                settings={**settings, **spark_settings(self.process, plan.properties)},
+                working=self.store.working,
+                session=session,
+                run_id=self.run_id,
+            )
         )
 
     def _found(self, feed: Feed) -> AvailableInstances:
@@ -220,12 +242,13 @@ class InstanceRunner:
             yield Consumption(one.feed.name, instance, versions.get(instance), path=f"{root}{path}")
 
 
-def _input_data(one: InputPlan, read: Sequence[ReadableInstance]) -> InputData:
+def read_as_data(name: str, feed: Feed, read: Sequence[ReadableInstance], partition: str | None = None) -> InputData:
+    """What Spark reads of these instances of a feed; the name is for messages."""
     folders = [folder for instance in read for folder in instance.folders]
-    partitions = tuple(partition for instance in read for partition in instance.partitions)
-    places = (place for one in partitions for place in one.partition.places)
+    of_tables = tuple(one for instance in read for one in instance.partitions)
+    places = (place for one in of_tables for place in one.partition.places)
     urls, counted = (*(folder.url for folder in folders), *places), tuple(folder.files for folder in folders)
-    return InputData(one.name, one.feed, urls, one.partition, counted, partitions)
+    return InputData(name, feed, urls, partition, counted, of_tables)
 
 
 def _read(late: tuple[LateChange, ...], inputs: Mapping[str, tuple[Consumption, ...]]) -> tuple[LateChange, ...]:
