@@ -44,6 +44,7 @@ class EntityStore:
         positions: Kind and name of each entity -> where it is declared.
         everywhere: All clusters, those of other colos included: what is replicated may come from there.
         warnings: What works and surprises, by file and line; of all colos.
+        critical: The feeds whose versions are critical where nobody says otherwise, of all colos.
         left_out: Reads that Dagster's graph of assets cannot show, see ``planning.instances.dependencies``.
     """
 
@@ -55,6 +56,7 @@ class EntityStore:
     everywhere: Mapping[str, Cluster]
     warnings: tuple[Problem, ...] = ()
     left_out: frozenset[Edge] = frozenset()
+    critical: frozenset[str] = frozenset()
 
     def cluster(self, name: str) -> Cluster:
         """The cluster of that name.
@@ -219,6 +221,7 @@ def _store(root: Path, definitions: Definitions, warnings: tuple[Problem, ...]) 
         {name: cluster.entity for name, cluster in clusters.items()},
         warnings,
         left_out([one.entity for one in processes.values()], [one.entity for one in feeds.values()]),
+        frozenset(name for name, feed in feeds.items() if feed.entity.lifecycle_status == "critical"),
     )
 
 

@@ -43,6 +43,7 @@ EXAMPLES: Mapping[str, str] = {
     "lineage impact": "lineage impact raw-flights 2013-01-03T06:00Z",
     "lineage path": "lineage path raw-flights/2013-01-03T06:00Z delays-hourly/2013-01-03T06:00Z",
     "lineage diff": "lineage diff delays-hourly 2013-01-03T06:00Z",
+    "lineage status": 'lineage status delays-hourly 2013-01-03T06:00Z critical --reason "in the annual report"',
     "admin audit": "admin audit --filter entity=raw-flights --limit 10",
     "import xml": "import xml falcon-definitions/ --into entity_defs",
     "metrics": "metrics --textfile /var/lib/node_exporter/falcon.prom",

@@ -26,7 +26,7 @@ COMMANDS = {
     "instance": "See the instances of processes, replications and feeds; rerun, kill, suspend and resume them.",
     "sla": "List the instances that breach their SLA, and those that soon will.",
     "notification": "List what receivers are told of instances; send them a test.",
-    "lineage": "Show which versions of data came from which, by which run, and what was made from them.",
+    "lineage": "Show which versions of data came from which, by which run, and what was made from them; protect them.",
     "retention": "Show what would go from the clusters, what stays and why.",
     "ledger": "Show how far the ledger is; make it anew.",
     "admin": "Show who did what, what is installed, and whether it works.",

@@ -84,6 +84,7 @@ def _version(one: VersionVerdict) -> dict[str, Any]:
         "version": one.kept.version,
         "action": "delete" if one.goes else "keep",
         "reason": one.reason,
+        **({"kept_by": one.kept_by.as_data()} if one.kept_by else {}),
         "replaced_at": format_instant(one.replaced_at) if one.replaced_at else None,
         "path": one.kept.path,
     }

@@ -7,22 +7,24 @@ from dataclasses import fields
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import BigInteger, Connection, FromClause, Select, cast, literal, select, true
+from sqlalchemy import BigInteger, Connection, FromClause, Select, and_, cast, literal, select, true
 
-from falcon_assets.ledger.tables import DATA_VERSIONS, VERSION_EDGES
+from falcon_assets.ledger.tables import DATA_VERSIONS, KEPT_VERSIONS, VERSION_EDGES
 from falcon_assets.ledger.upsert import rows_of
 from falcon_assets.planning.lineage.graph import Edge, Graph, Version
 from falcon_assets.planning.lineage.version_status import VersionStatus
 
 _VERSION = [one.name for one in fields(Version) if one.name != "number"]
+_SAME = and_(*(KEPT_VERSIONS.c[name] == DATA_VERSIONS.c[name] for name in ("cluster", "feed", "instance", "version")))
+_COLUMNS = (*DATA_VERSIONS.c, KEPT_VERSIONS.c.path.label("kept_at"))
 _TABLE, _EDGE = DATA_VERSIONS.c, VERSION_EDGES.c
 
 
 def versions_of_instance(connection: Connection, feed: str, instance: datetime) -> list[Version]:
     """The versions that the instance had, on all clusters; what came last is last."""
     own = (_TABLE.feed == feed, _TABLE.instance == instance)
-    found = connection.execute(select(DATA_VERSIONS).where(*own).order_by(_TABLE.event_id, _TABLE.id))
-    return [_version(row) for row in found]
+    every = select(*_COLUMNS).outerjoin_from(DATA_VERSIONS, KEPT_VERSIONS, _SAME).where(*own)
+    return [_version(row) for row in connection.execute(every.order_by(_TABLE.event_id, _TABLE.id))]
 
 
 def reached(connection: Connection, start: int, *, up: bool, depth: int | None = None) -> set[int]:
@@ -37,18 +39,18 @@ def reached(connection: Connection, start: int, *, up: bool, depth: int | None =
     here, there = (_EDGE.output, _EDGE.input) if up else (_EDGE.input, _EDGE.output)
     if depth is None:
         every = select(cast(start, BigInteger).label("id")).cte("reached", recursive=True)
-        following = _each(select(there.label("id")).where(here == every.c.id))
+        following = each_following(select(there.label("id")).where(here == every.c.id))
         every = every.union(
             select(following.c.id).join_from(every, following, true())
         )  # each once, by however many ways
         return set(connection.execute(select(every.c.id)).scalars())
     near = select(cast(start, BigInteger).label("id"), literal(0).label("depth")).cte("reached", recursive=True)
-    following = _each(select(there.label("id")).where(here == near.c.id))
+    following = each_following(select(there.label("id")).where(here == near.c.id))
     step = select(following.c.id, near.c.depth + 1).join_from(near, following, true()).where(near.c.depth < depth)
     return set(connection.execute(select(near.union(step).c.id)).scalars())
 
 
-def _each(edges: Select[Any]) -> FromClause:
+def each_following(edges: Select[Any]) -> FromClause:
     """The edges of one version after the other, by the index: PostgreSQL reads the whole table where it guesses wrong.
 
     Which it does for a table that grew since it was analyzed. The offset keeps it from turning this into a join.
@@ -56,14 +58,19 @@ def _each(edges: Select[Any]) -> FromClause:
     return edges.offset(0).lateral("following")
 
 
+def versions_of_numbers(connection: Connection, numbers: Collection[int]) -> list[Version]:
+    """These versions, in any order."""
+    given = rows_of(DATA_VERSIONS, {"id": list(numbers)})
+    asked = select(*_COLUMNS).join_from(given, DATA_VERSIONS, _TABLE.id == given.c.id)
+    return [_version(row) for row in connection.execute(asked.outerjoin(KEPT_VERSIONS, _SAME))]
+
+
 def graph_of(connection: Connection, numbers: Collection[int]) -> Graph:
     """These versions, and all edges between them."""
-    given = rows_of(DATA_VERSIONS, {"id": list(numbers)})
-    rows = connection.execute(select(DATA_VERSIONS).join_from(given, DATA_VERSIONS, _TABLE.id == given.c.id))
-    versions = {row.id: _version(row) for row in rows}
+    versions = {one.number: one for one in versions_of_numbers(connection, numbers)}
     outputs = rows_of(VERSION_EDGES, {"output": list(versions)})
     inputs = rows_of(VERSION_EDGES, {"input": list(versions)}).alias("read")
-    made = _each(select(VERSION_EDGES).where(_EDGE.output == outputs.c.output))
+    made = each_following(select(VERSION_EDGES).where(_EDGE.output == outputs.c.output))
     joined = select(made).join_from(outputs, made, true()).join(inputs, made.c.input == inputs.c.input)
     edges = [
         Edge(row.output, row.input, row.process, row.run_id, row.definition, row.declared)

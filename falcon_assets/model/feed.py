@@ -16,6 +16,7 @@ from falcon_assets.model.shared import Acl, Properties, Tags, TimeZoneName, Vali
 from falcon_assets.model.table_uri import TableUri
 
 FeedFormat = Literal["parquet", "orc", "json", "csv", "text", "xml", "avro", "binaryFile"]
+LifecycleStatus = Literal["initial", "test", "validated", "critical"]
 
 
 class LateArrival(Declaration):
@@ -186,6 +187,8 @@ class Feed(Declaration):
     """When retention runs; omitted: as its limits ask for."""
     versions: VersionRetention | None = None
     """What publications replace stays for a while, to be restored; omitted: it goes."""
+    lifecycle_status: LifecycleStatus = "initial"
+    """Of each version, unless ``falcon lineage status`` says another; ``critical`` protects what it was made from."""
     clusters: Annotated[tuple[FeedCluster, ...], Field(min_length=1)]
     """The clusters that the feed is on, one at least."""
     notification: Notification | None = None

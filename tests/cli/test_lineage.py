@@ -19,6 +19,7 @@ AT = "2013-01-01T00:00Z"
 SHOWN = """\
 sums 2013-01-01T00:00Z on primary @c2  AVAILABLE  by add-up in run 00000006, definition 1
   version: c2
+  lifecycle status: initial
   run: 00000006-run
   attempt: 1
   since: 2013-01-01T00:06:00+00:00
@@ -123,3 +124,41 @@ def test_what_cannot_be_answered(environ: dict[str, str], words: tuple[str, ...]
     done = falcon_here(environ, "lineage", *words)
     assert (done.returncode, done.stdout) == (code, "")
     assert said in done.stderr
+
+
+STATUS = """\
+sums 2013-01-01T00:00Z on primary @c2 is critical; it was initial
+2 versions that it was made from:
+  raw 2013-01-01T00:00Z on primary @a2  AVAILABLE
+  clean 2013-01-01T00:00Z on primary @b2  AVAILABLE
+"""
+
+
+def test_a_critical_version(environ: dict[str, str]) -> None:
+    asked = ("lineage", "status", "sums", AT, "critical", "--reason", "in the report")
+    would = falcon_here(environ, *asked, "--dry-run").stdout
+    assert would == STATUS.replace("is critical", "would be critical")
+    assert falcon_here(environ, *asked).stdout == STATUS
+    assert falcon_here(environ, *asked).stdout.startswith("sums 2013-01-01T00:00Z on primary @c2 is critical already\n")
+    data = json.loads(falcon_here(environ, "lineage", "show", "sums", AT, "--json").stdout)["version"]
+    told = data.pop("lifecycle_set")
+    assert (data["lifecycle_status"], told["reason"]) == ("critical", "in the report")
+    assert "lifecycle status: critical, by " in falcon_here(environ, "lineage", "show", "sums", AT).stdout
+    audited = falcon_here(environ, "admin", "audit", "--filter", "operation=lineage status", "--json").stdout
+    assert [one["result"] for one in json.loads(audited)["items"]] == ["unchanged", "done"]
+    old = falcon_here(environ, "lineage", "status", "sums", AT, "critical", "--version", "c1", "--reason", "x").stdout
+    assert "  clean 2013-01-01T00:00Z on primary @b1  REPLACED: there is nothing left to protect\n" in old
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "text"),
+    [
+        (("sums", AT, "important", "--reason", "x"), 2, "is not one of 'initial', 'test', 'validated', 'critical'"),
+        (("sums", AT, "critical"), 2, "Missing option '--reason'"),
+        (("sums", AT, "critical", "--reason", " "), 1, "say why with --reason"),
+        (("raw", "2013-01-01T07:00Z", "test", "--reason", "x"), 1, "no version of feed 'raw' 2013-01-01T07:00Z"),
+    ],
+)
+def test_what_cannot_be_set(environ: dict[str, str], words: tuple[str, ...], code: int, text: str) -> None:
+    found = falcon_here(environ, "lineage", "status", *words)
+    assert (found.returncode, text in found.stderr) == (code, True), found.stderr

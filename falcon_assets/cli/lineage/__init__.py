@@ -6,13 +6,13 @@ import click
 
 from falcon_assets.cli.main import LazyGroup
 
-MODULES = {"show": "asking", "impact": "asking", "path": "asking", "diff": "asking"}
+MODULES = {"show": "asking", "impact": "asking", "path": "asking", "diff": "asking", "status": "lifecycle"}
 """Command -> its module."""
 
 
 @click.group(cls=LazyGroup, package=__package__, modules=MODULES)
 def lineage() -> None:
-    """Show which versions of data came from which, by which run, and what was made from them.
+    """Show which versions of data came from which, by which run, and what was made from them; protect them.
 
     A version is what a feed instance held on a cluster at a time. It stays known after it was replaced or evicted. Of a
     version its beginning is enough.

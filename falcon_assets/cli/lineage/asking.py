@@ -15,6 +15,7 @@ from falcon_assets.errors import ExpressionError, UsageError, count_of, printabl
 from falcon_assets.model.instant import format_instant
 from falcon_assets.operations.installation import open_installation
 from falcon_assets.operations.lineage.asking import Lineage, lineage_diff, lineage_impact, lineage_path, show_lineage
+from falcon_assets.operations.lineage.lifecycle import VersionLifecycle
 from falcon_assets.operations.lineage.subject import VersionQuery
 from falcon_assets.planning.lineage.graph import Line, dot, tree
 
@@ -177,6 +178,7 @@ def _details(found: Lineage) -> None:
     click.echo(f"{named(one)}  {status(one)}{made(one)}")
     told = {
         "version": one.version,
+        "lifecycle status": _lifecycle(found.lifecycle),
         "code": found.code.code if found.code else None,
         "run": one.run_id,
         "attempt": one.attempt,
@@ -190,6 +192,12 @@ def _details(found: Lineage) -> None:
     for name, value in told.items():
         if value is not None:
             click.echo(f"  {name}: {printable(str(value))}")
+
+
+def _lifecycle(found: VersionLifecycle) -> str:
+    if found.set is None:
+        return found.status
+    return f"{found.status}, by {found.set.actor} on {format_instant(found.set.at)}: {found.set.reason}"
 
 
 def _tree(found: Lineage, title: str, *, up: bool, depth: int | None) -> None:

@@ -17,8 +17,8 @@ def named(one: Version) -> str:
 
 def status(one: Version) -> str:
     """What has become of it."""
-    archived = " (archived)" if one.archived_to else ""
-    return f"{one.status.value}{archived}"
+    where = " (archived)" if one.archived_to else " (kept)" if one.kept_at else ""
+    return f"{one.status.value}{where}"
 
 
 def made(one: Version) -> str:

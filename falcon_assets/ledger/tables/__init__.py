@@ -1,8 +1,8 @@
 """The tables of the ledger, in the PostgreSQL schema ``falcon``; the migrations create them.
 
 Everything but ``entity_status``, ``reruns``, ``evictions``, ``collected``, ``passes``, ``incomplete``, ``clock``,
-``audit``, SLAs, notifications and the versions of definitions is a projection of Dagster's history: ``falcon ledger
-rebuild`` makes it anew.
+``audit``, ``version_lifecycle``, SLAs, notifications and the versions of definitions is a projection of Dagster's
+history: ``falcon ledger rebuild`` makes it anew.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from falcon_assets.ledger.tables.scheduling import (
     RERUNS,
 )
 from falcon_assets.ledger.tables.sla import SLA_BREACHES, SLA_EVALUATIONS, SLA_PROGRESS, SLA_TOTALS
-from falcon_assets.ledger.tables.versions import DATA_VERSIONS, KEPT_VERSIONS, VERSION_EDGES
+from falcon_assets.ledger.tables.versions import DATA_VERSIONS, KEPT_VERSIONS, VERSION_EDGES, VERSION_LIFECYCLE
 
 __all__ = [
     "AUDIT",
@@ -77,6 +77,7 @@ __all__ = [
     "SLA_TOTALS",
     "TOTALS",
     "VERSION_EDGES",
+    "VERSION_LIFECYCLE",
     "WORKFLOW_FILES",
 ]
 

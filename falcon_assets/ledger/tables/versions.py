@@ -59,3 +59,17 @@ VERSION_EDGES = Table(
 )
 """Which versions were made from which; of one that was made more than once, everything it was ever made from."""
 Index("ix_version_edges_input", VERSION_EDGES.c.input, VERSION_EDGES.c.output)
+
+VERSION_LIFECYCLE = Table(
+    "version_lifecycle",
+    METADATA,
+    Column("cluster", Text, primary_key=True),
+    Column("feed", Text, primary_key=True),
+    Column("instance", INSTANT, primary_key=True),
+    Column("version", Text, primary_key=True),
+    Column("status", Text, nullable=False, comment="initial, test, validated or critical"),
+    Column("at", INSTANT, nullable=False, comment="when it was set, on the falcon clock"),
+    Column("actor", Text, nullable=False, comment="who set it"),
+    Column("reason", Text, nullable=False, comment="in the words of who set it"),
+)
+"""The lifecycle statuses that people set. Dagster has no place for them, so a rebuild leaves them alone."""

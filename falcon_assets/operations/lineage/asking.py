@@ -16,6 +16,7 @@ from falcon_assets.model.instant import format_instant
 from falcon_assets.operations.acting import acting
 from falcon_assets.operations.installation import Installation
 from falcon_assets.operations.lineage.code import code_version
+from falcon_assets.operations.lineage.lifecycle import VersionLifecycle, lifecycle_of
 from falcon_assets.operations.lineage.subject import VersionQuery, find_version, find_versions
 from falcon_assets.planning.lineage.difference import CodeVersion, Difference, difference
 from falcon_assets.planning.lineage.graph import Graph, Version
@@ -28,12 +29,14 @@ class Lineage:
     Attributes:
         version: It.
         code: What it was made with; None: not recorded.
+        lifecycle: Its lifecycle status.
         graph: What is known of it, without versions of feeds that the user may not read.
         hidden: How many those are.
     """
 
     version: Version
     code: CodeVersion | None
+    lifecycle: VersionLifecycle
     graph: Graph
     hidden: int
 
@@ -46,7 +49,8 @@ class Lineage:
     def as_data(self) -> dict[str, Any]:
         """What ``--json`` prints."""
         code = self.code.code if self.code else None
-        return {**self.graph.as_data(), "version": {**self.version.as_data(), "code": code}, "hidden": self.hidden}
+        version = {**self.version.as_data(), "code": code, **self.lifecycle.as_data()}
+        return {**self.graph.as_data(), "version": version, "hidden": self.hidden}
 
 
 @dataclass(frozen=True)
@@ -56,7 +60,7 @@ class Impact(Lineage):
     @property
     def recompute(self) -> list[tuple[str, str, datetime]]:
         """The instances that made what is there now (process or replication, cluster, nominal time), in that order."""
-        made = (one for one in self.derived if one.exists)
+        made = (one for one in self.derived if one.is_present)
         return list(
             dict.fromkeys((one.process, one.cluster, one.nominal) for one in made if one.process and one.nominal)
         )
@@ -93,7 +97,8 @@ def show_lineage(
         for is_wanted, direction in ((up, True), (down, False)):
             numbers |= reached(connection, version.number, up=direction, depth=depth) if is_wanted else set()
         graph, hidden = _readable(installation, connection, numbers)
-        return Lineage(version, code_version(connection, version), graph, hidden)
+        lifecycle = lifecycle_of(installation, connection, version)
+        return Lineage(version, code_version(connection, version), lifecycle, graph, hidden)
 
 
 def lineage_impact(installation: Installation, query: VersionQuery) -> Impact:
@@ -114,7 +119,8 @@ def lineage_path(installation: Installation, start: VersionQuery, end: VersionQu
             raise UnknownInstanceError(f"{last.id} was not made from {first.id}")
         between = below & reached(connection, last.number, up=True)
         graph, hidden = _readable(installation, connection, between)
-        return Lineage(first, code_version(connection, first), graph, hidden)
+        lifecycle = lifecycle_of(installation, connection, first)
+        return Lineage(first, code_version(connection, first), lifecycle, graph, hidden)
 
 
 def lineage_diff(

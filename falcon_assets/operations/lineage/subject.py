@@ -59,7 +59,7 @@ def find_version(installation: Installation, connection: Connection, query: Vers
         DeniedError: the user may not read the feed.
     """
     found = find_versions(installation, connection, query)
-    return next((one for one in reversed(found) if one.exists), found[-1])
+    return next((one for one in reversed(found) if one.is_present), found[-1])
 
 
 def find_versions(installation: Installation, connection: Connection, query: VersionQuery) -> list[Version]:

@@ -14,7 +14,7 @@ from falcon_assets.model.feed import Feed
 from falcon_assets.model.instant import format_instant
 from falcon_assets.orchestration.mapping import asset_keys as names
 from falcon_assets.orchestration.mapping.asset_partitions import AssetPartitions
-from falcon_assets.planning.retention.eviction import Verdict
+from falcon_assets.planning.instances.reason import Reason
 from falcon_assets.planning.retention.versions import VersionVerdict
 
 _SHOWN = 1000
@@ -66,20 +66,17 @@ class EvictionEvents:
         partition = self._partition(feed, self._cluster, kept.nominal)
         return observation(names.asset_key(self._cluster, feed), partition, gone, description=said)
 
-    def kept(self, feed: str, verdicts: Sequence[Verdict], at: datetime) -> dg.AssetObservation:
+    def kept(self, feed: str, kept_by: Sequence[tuple[datetime, Reason]], at: datetime) -> dg.AssetObservation:
         """An observation on the asset: which instances have outlived their limit and stay nevertheless, and why.
 
         Args:
             feed: The feed.
-            verdicts: On those instances.
+            kept_by: Those instances, and why.
             at: When, on the falcon clock.
         """
-        shown = tuple(
-            KeptInstance(one.instance.nominal, one.reason, one.kept_by.as_data() if one.kept_by else None)
-            for one in verdicts[:_SHOWN]
-        )
-        kept = InstancesKept(len(verdicts), shown, at)
-        said = f"{feed}: {len(verdicts)} outlived their limit and are kept"
+        shown = tuple(KeptInstance(nominal, str(reason), reason.as_data()) for nominal, reason in kept_by[:_SHOWN])
+        kept = InstancesKept(len(kept_by), shown, at)
+        said = f"{feed}: {len(kept_by)} outlived their limit and are kept"
         return observation(names.asset_key(self._cluster, feed), None, kept, description=said)
 
     def _partition(self, name: str, cluster: str, instance: datetime) -> str:

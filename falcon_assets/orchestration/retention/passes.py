@@ -102,7 +102,7 @@ class RetentionPass:
                     plan = planner.plan(name) if name in ours else None
                     if plan and plan.status.status is not Status.RUNNING:
                         plan = None
-                    for one, error in self._evicted(ledger, name, plan.verdicts if plan else (), run_id, record):
+                    for one, error in self._evicted(ledger, name, plan, run_id, record):
                         if error is None:
                             instances, size = instances + 1, size + one.bytes
                         else:
@@ -135,13 +135,14 @@ class RetentionPass:
         return [name for name in names if name not in ours | kept]
 
     def _evicted(
-        self, ledger: Ledger, feed: str, verdicts: Sequence[Verdict], run_id: str, record: Record
+        self, ledger: Ledger, feed: str, plan: FeedPlan | None, run_id: str, record: Record
     ) -> Iterator[tuple[Eviction, FalconError | None]]:
         with ledger.engine.connect() as connection:
             before = evictions.undone(connection, self.cluster.name, [feed])
         files = self._files_of(feed)
         begun = [one for one in before if _is_begun(files, one)]
         going = {one.instance for one in begun}
+        verdicts = plan.verdicts if plan else ()
         wanted = [one for one in verdicts if one.action != "keep" and one.instance.nominal not in going]
         new, refused = self._decided(feed, wanted, run_id)
         open_again = [one for one in before if one.instance not in going]
@@ -155,9 +156,8 @@ class RetentionPass:
             dropped = [one.instance for one in open_again if one.instance not in going]
             evictions.withdraw(connection, self.cluster.name, feed, dropped)
             evictions.write_down(connection, new)
-        kept = [one for one in verdicts if one.kept_by]
-        if kept:
-            record([self._events.kept(feed, kept, self.settings.now())])
+        if plan and plan.kept:
+            record([self._events.kept(feed, plan.kept, self.settings.now())])
         yield from refused
         for part in parts([*begun, *new], _AT_ONCE):
             yield from self._done(ledger, feed, part, record)

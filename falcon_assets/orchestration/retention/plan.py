@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
@@ -15,6 +15,7 @@ from falcon_assets.catalog.store import EntityStore
 from falcon_assets.errors import FalconError, StorageError
 from falcon_assets.ledger import queries
 from falcon_assets.ledger.kept_versions import KnownVersions, known_versions
+from falcon_assets.ledger.protection import ProtectedVersions, protected_on
 from falcon_assets.ledger.status import EntityStatus, statuses
 from falcon_assets.ledger.upsert import parts
 from falcon_assets.model.cluster import Cluster
@@ -24,8 +25,10 @@ from falcon_assets.orchestration.retention.copies import CopyVerdict, plan_copie
 from falcon_assets.orchestration.retention.pending_readers import PendingReaders
 from falcon_assets.orchestration.runs.unfinished_runs import unfinished_runs
 from falcon_assets.planning.instances.instance_paths import InstancePaths
+from falcon_assets.planning.instances.reason import Reason
 from falcon_assets.planning.retention.eviction import Verdict, plan_eviction
 from falcon_assets.planning.retention.limits import before
+from falcon_assets.planning.retention.reasons_to_keep import Need
 from falcon_assets.planning.retention.versions import VersionVerdict, plan_versions
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.eviction.unfinished_copies import UnfinishedCopy, unfinished_copies
@@ -59,6 +62,13 @@ class FeedPlan:
     problem: str = ""
     copies: tuple[CopyVerdict, ...] = ()
     versions: tuple[VersionVerdict, ...] = ()
+
+    @property
+    def kept(self) -> list[tuple[datetime, Reason]]:
+        """The instances, and then those of versions, that would go by their date or number, and why they stay."""
+        found = [(one.instance.nominal, one.kept_by) for one in self.verdicts]
+        found += [(one.kept.nominal, one.kept_by) for one in self.versions]
+        return [(nominal, reason) for nominal, reason in found if reason]
 
 
 class RetentionSnapshot:
@@ -112,6 +122,7 @@ class RetentionSnapshot:
         }
         self._landed = queries.seen(connection, cluster.name, young)
         self._versions = known_versions(connection, cluster.name, self.feeds)
+        self._protected = protected_on(connection, cluster.name, self.feeds, store.critical)
 
     def plan(self, feed: Feed) -> FeedPlan:
         """The plan for one of the feeds."""
@@ -125,23 +136,27 @@ class RetentionSnapshot:
             only_versions = feed.versions is not None and not (entry and entry.retention)
             found = [] if only_versions else kind_of(files).stored(feed)
             paths, landed = InstancePaths(feed, self._cluster), self._landed.get(feed.name, {})
-            needs = self._needs.of(feed, [one.nominal for one in found])
+            protected = self._protected.get(feed.name, ProtectedVersions())
+            needs: list[Need] = [*self._needs.of(feed, [one.nominal for one in found]), protected.instances.get]
             verdicts = plan_eviction(paths, found, self._now, needs, landed.get)
             copies = plan_copies(
                 self._unfinished[files.root], paths, found, self._now, partial(self._needs.of_copies, feed)
             )
-            versions = self._plan_versions(feed, files)
+            versions = self._plan_versions(feed, files, protected.versions)
         except FalconError as error:
             return FeedPlan(feed, self._cluster, status, (), str(error))
         return FeedPlan(feed, self._cluster, status, tuple(verdicts), "", tuple(copies), tuple(versions))
 
-    def _plan_versions(self, feed: Feed, files: ClusterStore) -> list[VersionVerdict]:
+    def _plan_versions(
+        self, feed: Feed, files: ClusterStore, protected: Mapping[tuple[datetime, str], Reason]
+    ) -> list[VersionVerdict]:
         known = self._versions.get(feed.name, KnownVersions())
         if feed.versions is None and not known.replaced:
             return []
         kind_of(files).require_there()
         found = kind_of(files).kept_versions(feed.name)
-        return plan_versions(found, feed.versions, self._now, feed.timezone, known.replaced, known.evicted)
+        known_so_far = (known.replaced, known.evicted, protected)
+        return plan_versions(found, feed.versions, self._now, feed.timezone, *known_so_far)
 
 
 def plan_retention(

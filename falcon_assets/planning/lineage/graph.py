@@ -28,6 +28,7 @@ class Version:
         attempt: Of that instance.
         definition: The version of the definition; None: not recorded.
         late: Whether a late rerun made it.
+        kept_at: Where it lies, if it was replaced and is kept.
     """
 
     number: int
@@ -50,6 +51,7 @@ class Version:
     attempt: int | None = None
     definition: int | None = None
     late: bool = False
+    kept_at: str | None = None
 
     @property
     def id(self) -> str:
@@ -57,9 +59,14 @@ class Version:
         return f"{self.cluster}/{self.feed}/{format_instant(self.instance)}@{self.version}"
 
     @property
-    def exists(self) -> bool:
-        """Whether its data is there."""
+    def is_present(self) -> bool:
+        """Whether it is what readers see."""
         return self.status is VersionStatus.AVAILABLE
+
+    @property
+    def exists(self) -> bool:
+        """Whether its data is there, as the present version or as one that is kept."""
+        return self.is_present or self.kept_at is not None
 
     def as_node(self) -> dict[str, Any]:
         """A node of a graph in JSON."""
@@ -71,7 +78,7 @@ class Version:
         times = {
             name: moment and moment.isoformat() for name in ("seen_at", "ended_at") for moment in [getattr(self, name)]
         }
-        names = ("ended_by", "archived_to", "path", "bytes", "records", "files", "process")
+        names = ("ended_by", "archived_to", "path", "bytes", "records", "files", "process", "kept_at")
         more = {name: getattr(self, name) for name in ("run_id", "attempt", "definition", "late")}
         made = {"nominal_time": self.nominal and format_instant(self.nominal), **more}
         return {**self.as_node(), **times, **{name: getattr(self, name) for name in names}, **made}

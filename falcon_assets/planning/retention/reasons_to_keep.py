@@ -136,6 +136,23 @@ class NeededByProcess(Reason):
 
 
 @dataclass(frozen=True)
+class Protected(Reason):
+    """A version that is critical was made from it, or it is critical itself.
+
+    Attributes:
+        critical: That version.
+        itself: Whether it is that version.
+    """
+
+    critical: str
+    itself: bool
+
+    def __str__(self) -> str:
+        """A sentence."""
+        return f"{self.critical} is critical" + ("" if self.itself else ", and was made from it")
+
+
+@dataclass(frozen=True)
 class NotReplicated(Reason):
     """A target has not replicated it."""
 

@@ -8,6 +8,7 @@ from datetime import datetime, timezone
 from typing import NamedTuple
 
 from falcon_assets.model.feed import VersionRetention
+from falcon_assets.planning.instances.reason import Reason
 from falcon_assets.planning.retention.limits import before
 
 _LAST = datetime.max.replace(tzinfo=timezone.utc)
@@ -35,6 +36,8 @@ class VersionVerdict(NamedTuple):
     goes: bool
     reason: str
     """Why, in plain words."""
+    kept_by: Reason | None = None
+    """Why it stays although the feed lets it go; None: the feed does not."""
 
 
 def plan_versions(
@@ -44,6 +47,7 @@ def plan_versions(
     zone: str,
     replaced: Mapping[tuple[datetime, str], datetime],
     evicted: Collection[datetime],
+    protected: Mapping[tuple[datetime, str], Reason],
 ) -> list[VersionVerdict]:
     """The verdict on each version that was found or is known, by instance, that which was replaced last first.
 
@@ -55,6 +59,7 @@ def plan_versions(
         replaced: When each version was replaced that is known to be kept, by instance and version. Another one, of a
             run that was killed, counts as replaced just now.
         evicted: The instances that retention took away: their versions follow them.
+        protected: Versions that stay, by instance and version, and why.
     """
     oldest = before(now, rule.for_, zone) if rule and rule.for_ else None
     there = {(one.nominal, one.version): one for one in found}
@@ -73,7 +78,10 @@ def plan_versions(
             reason = f"replaced more than {rule.for_} ago (versions.for)"
         elif rule:
             goes, reason = False, f"one of the last {rule.keep} that were replaced"
-        verdicts.append(VersionVerdict(there[key], at, goes, reason))
+        kept_by = protected.get(key) if goes else None
+        if kept_by:
+            goes, reason = False, str(kept_by)
+        verdicts.append(VersionVerdict(there[key], at, goes, reason, kept_by))
     lost = (StoredVersion(*key, "", "") for key in sorted(replaced.keys() - there.keys()))
     verdicts += (VersionVerdict(one, replaced[one[:2]], True, "it is not there any more") for one in lost)
     return verdicts

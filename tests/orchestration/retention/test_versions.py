@@ -9,12 +9,17 @@ from pathlib import Path
 import dagster as dg
 import pytest
 
-from falcon_assets.events.event_log import observation
-from falcon_assets.events.feed_instances import FeedInstanceEvicted
+from falcon_assets.events.event_log import materialization, observation
+from falcon_assets.events.feed_instances import FeedInstanceAvailable, FeedInstanceEvicted
+from falcon_assets.events.inputs import Consumption
 from falcon_assets.ledger.kept_versions import kept_of
+from falcon_assets.model.feed import LifecycleStatus
 from falcon_assets.model.instant import parse_instant
+from falcon_assets.operations.auditing import PlainRequest
 from falcon_assets.operations.installation import Installation
 from falcon_assets.operations.instances.feed_versions import instance_versions
+from falcon_assets.operations.lineage.lifecycle import set_lifecycle
+from falcon_assets.operations.lineage.subject import VersionQuery
 from falcon_assets.operations.retention import retention_plan
 from falcon_assets.orchestration.retention.passes import Passed, RetentionPass
 from falcon_assets.planning.retention.limits import cadence
@@ -164,3 +169,56 @@ def test_a_version_stays_while_its_instance_is_written(installed: Callable[[str]
 def test_a_feed_that_only_keeps_versions_has_passes(installed: Callable[[str], Installation]) -> None:
     feed = installed("2013-01-01T06:00Z").entities.feed("totals")
     assert str(cadence(feed, "primary")) == "hours(6)"
+
+
+def set_status(installation: Installation, number: int, version: str, status: LifecycleStatus) -> None:
+    query = VersionQuery("totals", hour(number), version=version)
+    set_lifecycle(installation, query, status, PlainRequest(reason="in the report"))
+
+
+def test_a_version_that_is_critical_stays_whatever_its_feed_keeps(installed: Callable[[str], Installation]) -> None:
+    now = installed("2013-01-01T06:00Z")
+    for text in ("a", "b", "c", "d", "e"):
+        publish(now, text, hour(6))
+    first, _ = (version for version, (goes, _) in planned(now, 6).items() if goes)
+    set_status(now, 6, first, "critical")
+    why = f"primary/totals/2013-01-01T06:00Z@{first} is critical"
+    assert planned(now, 6)[first] == (False, why)
+    assert run(now).versions == 1
+    assert first in kept(now, hour(6))
+    asked = dg.AssetRecordsFilter(asset_key=KEY)
+    events = [one.event_log_entry.asset_observation for one in now.ledger.instance.fetch_observations(asked, 5).records]
+    (event,) = [one for one in events if one and one.partition is None]
+    assert event.description == "totals: 1 outlived their limit and are kept"
+    (told,) = event.metadata["kept_instances"].value
+    assert (told["reason"], told["reason_data"]["kind"]) == (why, "protected")
+    set_status(now, 6, first, "test")
+    assert run(now).versions == 1
+    assert first not in kept(now, hour(6))
+
+
+def test_what_a_critical_version_was_made_from_stays(
+    installed: Callable[[str], Installation], write_entities: Callable[[dict[str, str]], Path]
+) -> None:
+    """Archived or deleted: neither happens to the inputs of what is critical, and they name it."""
+    end = "end: 2013-01-02T00:00Z}\n---\nkind: process"
+    limited = end.replace("\n---", "\n    retention: {limit: hours(2)}\n---")
+    write_entities({**TREE, "all.yaml": TREE["all.yaml"].replace(end, limited)})
+    now = installed("2013-01-01T20:00Z")
+    needed, _ = publish(now, "needed", hour(7)), publish(now, "other", hour(8))
+    sums = FeedInstanceAvailable(
+        *("primary", "sums", hour(7), "s1", hour(9)),
+        process="sum-up",
+        nominal=hour(7),
+        inputs={"totals": (Consumption("totals", hour(7), needed),)},
+    )
+    now.ledger.instance.report_runless_asset_event(materialization(dg.AssetKey(["primary", "sums"]), None, sums))
+    now.ledger.catch_up()
+    set_lifecycle(now, VersionQuery("sums", hour(7)), "critical", PlainRequest(reason="in the report"))
+    passed = run(now)
+    (plan,) = retention_plan(now, "totals", "primary")
+    (verdict,) = plan.verdicts
+    assert verdict.instance.nominal == hour(7)
+    assert verdict.reason == "primary/sums/2013-01-01T07:00Z@s1 is critical, and was made from it"
+    assert present(now, hour(7)) == "needed"
+    assert passed.problems == ()

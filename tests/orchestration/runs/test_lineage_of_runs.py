@@ -1,4 +1,7 @@
-"""Which versions a published version came from, after real runs: clients, products, and what is made from both."""
+"""Which versions a published version came from, after real runs: clients, products, and what is made from both.
+
+The instances of these feeds are versions: clients v15 are those of 15:00, and what is made from them is v15, too.
+"""
 
 from __future__ import annotations
 
@@ -11,10 +14,13 @@ import pytest
 from falcon_assets.catalog.store import load_entities
 from falcon_assets.errors import UnknownInstanceError
 from falcon_assets.model.instant import parse_instant
+from falcon_assets.operations.auditing import PlainRequest
 from falcon_assets.operations.collect import collect_instances
 from falcon_assets.operations.installation import Installation, open_installation
 from falcon_assets.operations.lineage.asking import lineage_diff, lineage_impact, lineage_path, show_lineage
+from falcon_assets.operations.lineage.lifecycle import set_lifecycle
 from falcon_assets.operations.lineage.subject import VersionQuery
+from falcon_assets.operations.retention import retention_plan
 from falcon_assets.orchestration.code_location import definitions_of
 from falcon_assets.orchestration.runs.definition_recording import DefinitionRecording
 from falcon_assets.settings import Settings
@@ -24,11 +30,11 @@ SPAN = "validity: {start: 2013-01-01T00:00Z, end: 2013-01-02T00:00Z}"
 FEED = """---
 kind: feed
 name: {name}
-frequency: {frequency}
+frequency: hours(1)
 availability_flag: _SUCCESS
 format: json
 locations: {{data: "/{name}/${{YEAR}}-${{MONTH}}-${{DAY}}-${{HOUR}}"}}
-clusters: [{{name: primary, {span}}}]
+clusters: [{{name: primary, {span}, retention: {{limit: days(1)}}}}]
 """
 PROCESS = """---
 kind: process
@@ -39,13 +45,13 @@ inputs: [{inputs}]
 outputs: [{{name: out, feed: {output}, instance: "now(0,0)"}}]
 workflow: {{engine: spark-sql, path: {name}.sql}}
 """
-FEEDS = {"clients": "hours(1)", "products": "days(1)", "names-and-products": "hours(1)", "product-summary": "hours(1)"}
+FEEDS = ["clients", "products", "names-and-products", "product-summary"]
 CLIENTS = '{name: clients, feed: clients, start: "now(0,0)", end: "now(0,0)"}'
-PRODUCTS = '{name: products, feed: products, start: "today(0,0)", end: "today(0,0)"}'
+PRODUCTS = '{name: products, feed: products, start: "latest(0)", end: "latest(0)"}'
 NAMES = '{name: names, feed: names-and-products, start: "now(0,0)", end: "now(0,0)"}'
 ENTITIES = (
     cluster_yaml()
-    + "".join(FEED.format(name=name, frequency=frequency, span=SPAN) for name, frequency in FEEDS.items())
+    + "".join(FEED.format(name=name, span=SPAN) for name in FEEDS)
     + PROCESS.format(name="one", inputs=f"{CLIENTS}, {PRODUCTS}", output="names-and-products", span=SPAN)
     + PROCESS.format(name="two", inputs=NAMES, output="product-summary", span=SPAN)
 )
@@ -67,12 +73,12 @@ def land(settings: Settings, feed: str, hour: int, value: int) -> None:
 def world(
     settings: Settings, instance: dg.DagsterInstance, write_entities: Callable[[dict[str, str]], Path]
 ) -> Iterator[Installation]:
-    """Clients of two hours and products of a day; the process one made both hours, the process two the second."""
+    """Clients v15 and v16, products v3; the process one made v15 and v16 of both in two runs, the process two v16."""
     store = load_entities(write_entities(FILES))
     definitions = definitions_of(store, settings)
     with open_installation(settings, instance) as installation:
         DefinitionRecording(settings.entity_defs, settings).record(installation.ledger)
-        for feed, hour, value in (("clients", 15, 15), ("clients", 16, 16), ("products", 0, 3)):
+        for feed, hour, value in (("clients", 15, 15), ("clients", 16, 16), ("products", 3, 3)):
             land(settings, feed, hour, value)
             see(installation, feed)
         run(definitions, instance, "one", 15)
@@ -100,16 +106,16 @@ def asked(feed: str, hour: int) -> VersionQuery:
 def named(installation: Installation, query: VersionQuery, *, up: bool) -> set[str]:
     found = show_lineage(installation, query, up=up, down=not up)
     others = (one for one in found.graph.versions.values() if one.number != found.version.number)
-    return {f"{one.feed} {one.instance.hour}" for one in others}
+    return {f"{one.feed} v{one.instance.hour}" for one in others}
 
 
 def test_a_version_came_from_exactly_what_it_was_made_from(world: Installation) -> None:
     summary = asked("product-summary", 16)
-    assert named(world, summary, up=True) == {"names-and-products 16", "clients 16", "products 0"}
-    assert named(world, asked("names-and-products", 15), up=True) == {"clients 15", "products 0"}
-    assert named(world, asked("clients", 15), up=False) == {"names-and-products 15"}
-    assert named(world, asked("products", 0), up=False) == {
-        *("names-and-products 15", "names-and-products 16", "product-summary 16")
+    assert named(world, summary, up=True) == {"names-and-products v16", "clients v16", "products v3"}
+    assert named(world, asked("names-and-products", 15), up=True) == {"clients v15", "products v3"}
+    assert named(world, asked("clients", 15), up=False) == {"names-and-products v15"}
+    assert named(world, asked("products", 3), up=False) == {
+        *("names-and-products v15", "names-and-products v16", "product-summary v16")
     }
 
 
@@ -139,6 +145,30 @@ def test_how_one_came_from_another(world: Installation) -> None:
         UnknownInstanceError, match=r"product-summary/2013-01-01T16:00Z@\w+ was not made from primary/cl"
     ):
         lineage_path(world, asked("clients", 15), asked("product-summary", 16))
+
+
+def test_a_critical_summary_protects_what_it_came_from_and_nothing_else(world: Installation) -> None:
+    long_after = parse_instant("2013-02-01T00:00Z")
+
+    def stay() -> dict[str, str]:
+        verdicts = [
+            (f"{plan.feed.name} v{one.instance.nominal.hour}", one.reason)
+            for plan in retention_plan(world, as_of=long_after)
+            for one in plan.verdicts
+            if one.action == "keep"
+        ]
+        return dict(verdicts)
+
+    assert stay() == {}
+    done = set_lifecycle(world, asked("product-summary", 16), "critical", PlainRequest(reason="in the report"))
+    protects = {f"{one.feed} v{one.instance.hour}" for one in done.ancestors}
+    assert protects == {"names-and-products v16", "clients v16", "products v3"}
+    assert stay() == {
+        "product-summary v16": f"{done.version.id} is critical",
+        **dict.fromkeys(protects, f"{done.version.id} is critical, and was made from it"),
+    }
+    set_lifecycle(world, asked("product-summary", 16), "validated", PlainRequest(reason="there is a better one"))
+    assert stay() == {}
 
 
 def test_a_rerun_with_other_clients_leaves_the_version_before(

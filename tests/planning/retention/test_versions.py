@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from falcon_assets.model.feed import VersionRetention
 from falcon_assets.model.instant import parse_instant
 from falcon_assets.planning.retention.limits import before
+from falcon_assets.planning.retention.reasons_to_keep import Protected
 from falcon_assets.planning.retention.versions import StoredVersion, plan_versions
 from tests.properties import examples
 
@@ -27,14 +28,18 @@ def stored(key: tuple[datetime, str]) -> StoredVersion:
     return StoredVersion(*key, f"/versions/{key[0]}/{key[1]}", "/versions")
 
 
-@given(st.sampled_from(RULES), KNOWN, KNOWN, st.sets(st.sampled_from(DAYS)), st.randoms())
+KEYS = st.tuples(st.sampled_from(DAYS), st.sampled_from("abcdef"))
+CRITICAL = Protected("primary/sums/2013-01-01T00:00Z@c", itself=False)
+
+
+@given(st.sampled_from(RULES), KNOWN, KNOWN, st.sets(st.sampled_from(DAYS)), st.sets(KEYS), st.randoms())
 @examples(300)
-def test_what_goes_is_what_a_naive_reader_of_the_rule_says(rule, known, others, evicted, chance) -> None:  # type: ignore[no-untyped-def]
+def test_what_goes_is_what_a_naive_reader_of_the_rule_says(rule, known, others, evicted, needed, chance) -> None:  # type: ignore[no-untyped-def]
     """``known`` is in the ledger, ``others`` is on the disk; what is in both may be both."""
     declared = None if rule is None else VersionRetention.model_validate(rule)
-    there = [stored(key) for key in others]
+    there, protected = [stored(key) for key in others], dict.fromkeys(needed, CRITICAL)
     chance.shuffle(there)
-    verdicts = {one.kept[:2]: one for one in plan_versions(there, declared, NOW, "UTC", known, evicted)}
+    verdicts = {one.kept[:2]: one for one in plan_versions(there, declared, NOW, "UTC", known, evicted, protected)}
     assert verdicts.keys() == known.keys() | others.keys()
     for (nominal, version), verdict in verdicts.items():
         key = (nominal, version)
@@ -56,7 +61,10 @@ def test_what_goes_is_what_a_naive_reader_of_the_rule_says(rule, known, others, 
             or len(later) >= declared.keep
             or (declared.for_ is not None and at is not None and at < before(NOW, declared.for_, "UTC"))
         )
-        assert verdict.goes == goes, verdict
+        assert verdict.goes == (goes and key not in needed), verdict
+        assert verdict.kept_by == (CRITICAL if goes and key in needed else None)
+        if verdict.kept_by:
+            assert verdict.reason == "primary/sums/2013-01-01T00:00Z@c is critical, and was made from it"
 
 
 def _rank(key: tuple[datetime, str]) -> int:
@@ -67,13 +75,13 @@ def _rank(key: tuple[datetime, str]) -> int:
 def test_why() -> None:
     keys = {(DAYS[0], "a"): NOW, (DAYS[0], "b"): NOW - timedelta(days=1), (DAYS[0], "c"): NOW - timedelta(days=9)}
     rule = VersionRetention.model_validate({"keep": 2, "for": "hours(1)"})
-    said = {one.kept.version: one.reason for one in plan_versions(map(stored, keys), rule, NOW, "UTC", keys, ())}
+    said = {one.kept.version: one.reason for one in plan_versions(map(stored, keys), rule, NOW, "UTC", keys, (), {})}
     assert said == {
         "a": "one of the last 2 that were replaced",
         "b": "replaced more than hours(1) ago (versions.for)",
         "c": "2 were replaced later (versions.keep)",
     }
-    said = {one.kept.version: one.reason for one in plan_versions(map(stored, keys), None, NOW, "UTC", keys, ())}
+    said = {one.kept.version: one.reason for one in plan_versions(map(stored, keys), None, NOW, "UTC", keys, (), {})}
     assert set(said.values()) == {"the feed keeps no versions"}
-    said = {one.kept.version: one.reason for one in plan_versions(map(stored, keys), rule, NOW, "UTC", keys, DAYS)}
+    said = {one.kept.version: one.reason for one in plan_versions(map(stored, keys), rule, NOW, "UTC", keys, DAYS, {})}
     assert set(said.values()) == {"its instance was evicted"}
