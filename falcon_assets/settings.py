@@ -86,7 +86,7 @@ def load_settings(environ: Mapping[str, str] | None = None) -> Settings:
         read_only=_switch("FALCON_ENTITY_DEFS_READONLY", env.get("FALCON_ENTITY_DEFS_READONLY")),
         webserver=_webserver(env.get("FALCON_WEBSERVER_URL")),
         clock=_clock(env.get("FALCON_CLOCK"), home, database_name(env.get("FALCON_DATABASE_URL"))),
-        user=_os_user(),
+        user=os_user(),
         superusers=_names(env.get("FALCON_SUPERUSERS")),
         proxy_users=_names(env.get("FALCON_PROXY_USERS")),
         notification=_notification(env.get("FALCON_NOTIFICATION_TO"), env.get("FALCON_NOTIFICATION_ON")),
@@ -102,7 +102,7 @@ def database_name(url: str | None) -> str:
     return hashlib.blake2b(place.encode(errors="replace"), digest_size=8).hexdigest()
 
 
-def _os_user() -> str:
+def os_user() -> str:
     """The name of the user; ``unknown`` where the system has none, as in a container with any number for a user."""
     try:
         return pwd.getpwuid(os.getuid()).pw_name

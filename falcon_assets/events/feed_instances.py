@@ -42,6 +42,8 @@ class FeedInstanceAvailable(Record):
         source_versions: Of a copy, by cluster, what all its sources had come to.
         kept_versions: The versions that are kept beside it; None: its feed keeps none.
         restored_by: Who had it restored from a version that was kept; None: it was made.
+        made_by: The user of the operating system whose run made it.
+        environment: With which versions of Python and of packages that was.
     """
 
     key = keys.INSTANCE.alias
@@ -68,6 +70,8 @@ class FeedInstanceAvailable(Record):
     source_versions: Mapping[Text, Text | None] | None = None
     kept_versions: tuple[KeptVersion, ...] | None = None
     restored_by: Text | None = None
+    made_by: Text | None = None
+    environment: Data = None
 
     def metadata(self) -> dict[str, Any]:
         """See :class:`Record`; with what Dagster knows how to show."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection
 from dataclasses import fields
 from datetime import datetime
@@ -81,4 +82,5 @@ def graph_of(connection: Connection, numbers: Collection[int]) -> Graph:
 
 def _version(row: Any) -> Version:
     values = {name: row._mapping[name] for name in _VERSION}
-    return Version(row.id, **{**values, "status": VersionStatus(values["status"])})
+    environment = json.loads(row.environment) if row.environment else None
+    return Version(row.id, **{**values, "status": VersionStatus(values["status"]), "environment": environment})

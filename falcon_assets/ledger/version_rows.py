@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -37,6 +38,9 @@ class VersionRow:
     attempt: int | None = None
     definition: int | None = None
     late: bool = False
+    made_by: str | None = None
+    environment: str | None = None
+    restored_by: str | None = None
 
 
 @dataclass(frozen=True)
@@ -95,6 +99,7 @@ class VersionRows:
             bytes=fact.bytes,
             records=fact.records if fact.records is not None else row.records,  # nobody counts what lands
             files=fact.files,
+            restored_by=fact.restored_by or (row.restored_by if row.status is VersionStatus.AVAILABLE else None),
         )
         if fact.process is not None:  # else somebody saw again what a run had made
             new = replace(
@@ -105,6 +110,8 @@ class VersionRows:
                 attempt=attempt,
                 definition=fact.definition,
                 late=bool(fact.late),
+                made_by=fact.made_by,
+                environment=json.dumps(fact.environment, sort_keys=True) if fact.environment else None,
             )
             made = EdgeRow(fact.process, run_id, fact.definition)
             for read in inputs_of(fact):

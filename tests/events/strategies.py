@@ -61,6 +61,8 @@ AVAILABLE = st.builds(
     source_versions=st.none() | st.dictionaries(TEXT, MAYBE_TEXT, max_size=2),
     kept_versions=st.none() | st.lists(st.builds(KeptVersion, TEXT, TEXT), max_size=2).map(tuple),
     restored_by=MAYBE_TEXT,
+    made_by=MAYBE_TEXT,
+    environment=st.none() | st.dictionaries(TEXT, TEXT, max_size=2),
 )
 FACTS: st.SearchStrategy[Fact] = st.one_of(
     AVAILABLE,

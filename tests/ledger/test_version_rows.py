@@ -154,4 +154,10 @@ def test_a_version_that_is_restored_is_there_again_as_it_was_made() -> None:
     )
     status = {name[3]: (row.status, row.run_id) for name, row in rows.versions.known.items() if name[1] == "out"}
     assert status == {"o1": (S.AVAILABLE, "a"), "o2": (S.REPLACED, "b")}
+    assert rows.versions.known[key("o1", "out")].restored_by == "ann"
+    again = FeedInstanceAvailable("primary", "out", T, "o1", at(4))
+    seen = rows_after(made("o1", 1), made("o2", 2, run="b"), restored, again)
+    assert seen.versions.known[key("o1", "out")].restored_by == "ann"
+    replaced = rows_after(made("o1", 1), made("o2", 2, run="b"), restored, made("o3", 4), made("o1", 5))
+    assert replaced.versions.known[key("o1", "out")].restored_by is None
     assert ("out o1 on primary", "raw v1 on primary") in edges(rows)

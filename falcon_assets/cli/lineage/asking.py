@@ -182,11 +182,15 @@ def _details(found: Lineage) -> None:
         "code": found.code.code if found.code else None,
         "run": one.run_id,
         "attempt": one.attempt,
+        "user": one.made_by,
+        "environment": one.environment and ", ".join(f"{name} {of}" for name, of in one.environment.items()),
         "path": one.path,
         "records": one.records,
         "bytes": one.bytes,
         "since": one.seen_at and one.seen_at.isoformat(timespec="seconds"),
         "until": one.ended_at and one.ended_at.isoformat(timespec="seconds"),
+        "restored by": one.restored_by,
+        "kept at": one.kept_at,
         "archived to": one.archived_to,
     }
     for name, value in told.items():

@@ -30,6 +30,9 @@ DATA_VERSIONS = Table(
     Column("attempt", Integer, comment="of the instance of the process"),
     Column("definition", Integer, comment="the version that it was made with; null: not recorded"),
     Column("late", Boolean, nullable=False, comment="whether a late rerun made it"),
+    Column("made_by", Text, comment="the user of the operating system whose run made it; null: not recorded"),
+    Column("environment", Text, comment="JSON: versions of Python and packages that it was made with"),
+    Column("restored_by", Text, comment="AVAILABLE: who restored it; null: it was made or landed"),
 )
 """Every version that a feed instance had on a cluster, also when it was replaced or evicted."""
 Index("ix_data_versions_id", DATA_VERSIONS.c.id, unique=True)

@@ -12,8 +12,10 @@ from falcon_assets.events.feed_instances import FeedInstanceAvailable
 from falcon_assets.events.process_instances import InstanceChanged
 from falcon_assets.events.work_done import WorkDone
 from falcon_assets.orchestration.mapping import asset_keys as names
+from falcon_assets.orchestration.runs.environment import run_environment
 from falcon_assets.orchestration.runs.instance_run import InstanceResult
 from falcon_assets.planning.instances.instance_record import InstanceState
+from falcon_assets.settings import os_user
 
 
 def materializations(
@@ -44,6 +46,8 @@ def materializations(
             path=output.place,
             definition=definition,
             kept_versions=output.kept,
+            made_by=os_user(),
+            environment=run_environment(),
         )
         for output in result.outputs
     ]

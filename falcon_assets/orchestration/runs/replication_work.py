@@ -20,6 +20,7 @@ from falcon_assets.ledger.consumed import versions_read
 from falcon_assets.model.feed import Feed
 from falcon_assets.model.instant import format_instant
 from falcon_assets.orchestration.mapping import asset_keys as names
+from falcon_assets.orchestration.runs.environment import run_environment
 from falcon_assets.orchestration.runs.instance_claims import InstanceClaims
 from falcon_assets.orchestration.runs.instance_run import Evicted
 from falcon_assets.orchestration.runs.instance_work import Done, Event, Prepared, Session
@@ -29,6 +30,7 @@ from falcon_assets.planning.instances.instance_record import InstanceState, Late
 from falcon_assets.planning.replication.options import replication_options
 from falcon_assets.planning.replication.targets import Contribution, sources_of
 from falcon_assets.planning.workloads.replication_workload import ReplicationWorkload, replication_name
+from falcon_assets.settings import os_user
 from falcon_assets.spark.copying import copy_instance
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.copying.copy_progress import CopyProgress
@@ -221,6 +223,8 @@ class _Copied:
             definition=definition,
             source_versions=self.versions,
             kept_versions=self.kept,
+            made_by=os_user(),
+            environment=run_environment(),
         )
         yield materialization(key, partition, succeeded, available, copied, work, description=f"{what} is copied")
 

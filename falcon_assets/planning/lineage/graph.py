@@ -10,6 +10,8 @@ from typing import Any
 from falcon_assets.model.instant import format_instant
 from falcon_assets.planning.lineage.version_status import VersionStatus
 
+_MADE = ("run_id", "attempt", "definition", "late", "made_by", "environment")
+
 
 @dataclass(frozen=True)
 class Version:
@@ -28,6 +30,9 @@ class Version:
         attempt: Of that instance.
         definition: The version of the definition; None: not recorded.
         late: Whether a late rerun made it.
+        made_by: Whose run made it, a user of the operating system; None: not recorded.
+        environment: The versions of Python and packages that it was made with; None: not recorded.
+        restored_by: Who restored it, if it is there for that.
         kept_at: Where it lies, if it was replaced and is kept.
     """
 
@@ -51,6 +56,9 @@ class Version:
     attempt: int | None = None
     definition: int | None = None
     late: bool = False
+    made_by: str | None = None
+    environment: Mapping[str, Any] | None = None
+    restored_by: str | None = None
     kept_at: str | None = None
 
     @property
@@ -78,8 +86,8 @@ class Version:
         times = {
             name: moment and moment.isoformat() for name in ("seen_at", "ended_at") for moment in [getattr(self, name)]
         }
-        names = ("ended_by", "archived_to", "path", "bytes", "records", "files", "process", "kept_at")
-        more = {name: getattr(self, name) for name in ("run_id", "attempt", "definition", "late")}
+        names = ("ended_by", "archived_to", "path", "bytes", "records", "files", "process", "kept_at", "restored_by")
+        more = {name: getattr(self, name) for name in _MADE}
         made = {"nominal_time": self.nominal and format_instant(self.nominal), **more}
         return {**self.as_node(), **times, **{name: getattr(self, name) for name in names}, **made}
 

@@ -5,6 +5,7 @@ The instances of these feeds are versions: clients v15 are those of 15:00, and w
 
 from __future__ import annotations
 
+import platform
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -130,6 +131,8 @@ def test_who_made_it_is_said(world: Installation) -> None:
         **{"records": 1, "status": "AVAILABLE"},
     }
     assert len(data["version"]["code"]) == 64
+    assert data["version"]["made_by"] == world.settings.user
+    assert data["version"]["environment"]["python"] == platform.python_version()
     assert found.version.path == str(world.settings.home / "data/primary/product-summary/2013-01-01-16")
     assert {one["process"] for one in data["edges"]} == {"one", "two"}
     assert all(one["run"] and one["declared"] and one["definition"] == 1 for one in data["edges"])

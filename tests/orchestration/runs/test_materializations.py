@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import platform
+from importlib.metadata import version
+
 from falcon_assets.events.feed_instances import FeedInstanceAvailable
 from falcon_assets.events.record import said_by
 from falcon_assets.model.instant import parse_instant
 from falcon_assets.orchestration.runs.instance_run import InstanceResult, PublishedOutput
 from falcon_assets.orchestration.runs.materializations import materializations
 from falcon_assets.planning.instances.process_instance import OutputPlan
+from falcon_assets.settings import os_user
 from falcon_assets.storage.instances.data_version import DataVersion
 from tests.builders import make_feed
 
@@ -20,4 +24,9 @@ def test_each_output_says_the_definition_that_it_was_made_with() -> None:
         for name in ("one", "two")
     )
     events = materializations(InstanceResult(T, {}, outputs, "app", 1.0), "p", "primary", "2013", T, definition=3)
-    assert [FeedInstanceAvailable.read(said_by(event)).definition for event in events] == [3, 3]
+    said = [FeedInstanceAvailable.read(said_by(event)) for event in events]
+    assert [one.definition for one in said] == [3, 3]
+    assert {one.made_by for one in said} == {os_user()}
+    environment = said[0].environment or {}
+    assert (environment["python"], environment["pyspark"]) == (platform.python_version(), version("pyspark"))
+    assert environment.keys() == {"python", "pyspark", "falcon-assets", "packages"}
