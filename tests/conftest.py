@@ -22,6 +22,7 @@ from falcon_assets.settings import Settings, load_settings
 from falcon_assets.shared_clock import home_clock
 from tests.distribution import Scheduling, rank
 from tests.jvm import archive_made, quicken
+from tests.listener import share_listener
 from tests.processes import CHECKOUT
 from tests.properties import register_profiles
 
@@ -137,6 +138,7 @@ def settings(database: str, tmp_path_factory: pytest.TempPathFactory) -> Iterato
     They are in the environment of the process as well, because Dagster builds our storage from there.
     """
     home = tmp_path_factory.mktemp("home")
+    share_listener(home)
     with pytest.MonkeyPatch.context() as environment:
         environment.setenv("FALCON_DATABASE_URL", database)
         environment.setenv("FALCON_HOME", str(home))

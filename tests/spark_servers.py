@@ -16,7 +16,9 @@ from pyspark.find_spark_home import _find_spark_home
 from pyspark.sql import SparkSession
 
 from falcon_assets.model.cluster import Cluster
+from falcon_assets.spark.capture.loading import loading
 from falcon_assets.spark.session.sessions import session_for, stop_sessions
+from tests.listener import LISTENER_HOME
 from tests.processes import free_port, listens
 from tests.spark.sandbox import CONFS, SECRET, SECRET_KEY, Sandbox, cluster_on
 from tests.waiting import wait_until
@@ -131,7 +133,9 @@ def connect_server(folder: Path, name: str, more: Mapping[str, str] | None = Non
     port = free_port()
     confs = {**CONFS, **(more or {}), "spark.connect.grpc.binding.port": str(port), "spark.master": "local[2]"}
     confs["spark.sql.warehouse.dir"] = str(folder / f"{name}-warehouse")
-    flags = [part for key, value in confs.items() for part in ("--conf", f"{key}={value}")]
+    listener = loading(LISTENER_HOME, {**os.environ, **given}, confs)
+    flags = [part for key, value in {**confs, **listener.confs}.items() for part in ("--conf", f"{key}={value}")]
+    given = {**given, **listener.environ}
     with daemon(folder, name, "sbin/start-connect-server.sh", "--wait", *flags, **given) as (child, log):
         wait_for(lambda: listens(port), child, log)
         yield cluster_on(f"sc://127.0.0.1:{port}")
@@ -160,7 +164,7 @@ def working(tmp_path: Path) -> str:
 @pytest.fixture
 def spark(local_cluster: Cluster, working: str) -> SparkSession:
     """The warm session of the local cluster."""
-    return session_for(local_cluster, working)
+    return session_for(local_cluster, working, LISTENER_HOME)
 
 
 @pytest.fixture

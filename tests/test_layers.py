@@ -47,7 +47,7 @@ INSIDE = PACKAGE / "orchestration" / "dagster_internals"
 PARTS = {
     "engines": ["computing", ""],
     "catalog": ["yaml_files", ""],
-    "spark": ["", "jvm", "endpoints", "connect_server", "session", "data"],
+    "spark": ["", "jvm", "capture", "endpoints", "connect_server", "session", "data"],
     "storage": ["files", "", "instances", "tables", "feed_store", "copying", "kinds", "landing", "eviction"],
     "planning": [
         "time",

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any
 
 from falcon_assets.events import record as keys
-from falcon_assets.events.inputs import Changes, Inputs
+from falcon_assets.events.inputs import Changes, Consumption, Inputs
 from falcon_assets.events.record import Data, Record, Size, Text, Time, VersionNumber, Words
 from falcon_assets.model.instant import Instant
 
@@ -41,6 +41,7 @@ class FeedInstanceAvailable(Record):
         definition: The version of the definition that it was made with; None: nobody made it, or nobody knows.
         source_versions: Of a copy, by cluster, what all its sources had come to.
         kept_versions: The versions that are kept beside it; None: its feed keeps none.
+        undeclared: What it was made from besides, and its process does not declare.
         restored_by: Who had it restored from a version that was kept; None: it was made.
         made_by: The user of the operating system whose run made it.
         environment: With which versions of Python and of packages that was.
@@ -72,6 +73,7 @@ class FeedInstanceAvailable(Record):
     restored_by: Text | None = None
     made_by: Text | None = None
     environment: Data = None
+    undeclared: Annotated[tuple[Consumption, ...], keys.UNDECLARED] = ()
 
     def metadata(self) -> dict[str, Any]:
         """See :class:`Record`; with what Dagster knows how to show."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TypeAlias
@@ -113,9 +112,9 @@ class VersionRows:
                 made_by=fact.made_by,
                 environment=json.dumps(fact.environment, sort_keys=True) if fact.environment else None,
             )
-            made = EdgeRow(fact.process, run_id, fact.definition)
-            for read in inputs_of(fact):
+            for read, is_declared in inputs_of(fact).items():
                 if read != key:
+                    made = EdgeRow(fact.process, run_id, fact.definition, is_declared)
                     self.edges[row.id, self._row(read, event_id).id] = made
         self._put(key, new)
 
@@ -143,12 +142,13 @@ class VersionRows:
         self.changed.add(key)
 
 
-def inputs_of(fact: FeedInstanceAvailable) -> Iterator[VersionKey]:
-    """The versions that one was made from; what was not there is left out."""
-    for read in (fact.inputs or {}).values():
-        for one in read:
-            if one.version:
-                yield one.cluster or fact.cluster, one.feed, one.instance, one.version
-    for cluster, version in (fact.source_versions or {}).items():  # of a copy from several clusters
-        if version:
-            yield cluster, fact.feed, fact.instance, version
+def inputs_of(fact: FeedInstanceAvailable) -> dict[VersionKey, bool]:
+    """The versions that one was made from, and whether its process declares them; what was not there is left out."""
+    read = dict.fromkeys(fact.undeclared, False) | {one: True for of in (fact.inputs or {}).values() for one in of}
+    found = {
+        (one.cluster or fact.cluster, one.feed, one.instance, one.version): is_declared
+        for one, is_declared in read.items()
+        if one.version
+    }
+    copied = (fact.source_versions or {}).items()  # from several clusters
+    return found | {(cluster, fact.feed, fact.instance, version): True for cluster, version in copied if version}

@@ -167,6 +167,8 @@ class Process(Declaration):
     """How failed instances are tried again; omitted: three times, ten minutes apart."""
     late_process: LateProcess | None = None
     """What happens when an input changed after it was consumed; omitted: nothing."""
+    strict_lineage: StrictBool = False
+    """true: an instance that reads what is no input, or writes what is no output, fails before it is published."""
     properties: Properties = Field(default_factory=dict)
     """Variables of the workflow, and ``spark.*`` settings of its session or program; values may hold ``${...}``."""
     notification: Notification | None = None

@@ -17,6 +17,7 @@ from falcon_assets.errors import UnknownEntityError, UnknownInstanceError
 from falcon_assets.operations.installation import open_installation
 from falcon_assets.orchestration.dagster_internals.runs import end_as_failed
 from falcon_assets.orchestration.mapping import run_tags
+from tests.listener import share_listener
 from tests.processes import FALCON, environ_with
 
 VALIDITY = "{start: 2013-01-01T00:00Z, end: 2013-01-02T00:00Z}"
@@ -61,6 +62,7 @@ def run(spark, inputs, instance):
 def environ(database: str, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """Three instances of each process have run."""
     home = tmp_path_factory.mktemp("home")
+    share_listener(home)
     root = home / "entities"
     root.mkdir()
     for name, text in {"all.yaml": ENTITIES, "program.py": PROGRAM, "stack.py": STACK}.items():

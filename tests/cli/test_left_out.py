@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.listener import share_listener
 from tests.processes import environ_with, falcon_here, free_port
 
 VALIDITY = "{start: 2013-01-01T00:00Z, end: 2013-01-02T00:00Z}"
@@ -84,6 +85,7 @@ def environ(database: str, tmp_path_factory: pytest.TempPathFactory, silent: int
         folder.mkdir(parents=True)
         (folder / "part.json").write_text('{"delay": 1}\n')
         (folder / "_SUCCESS").touch()
+    share_listener(home)
     return environ_with(
         FALCON_HOME=str(home),
         FALCON_ENTITY_DEFS=str(home / "entities"),

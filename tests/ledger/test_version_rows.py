@@ -161,3 +161,11 @@ def test_a_version_that_is_restored_is_there_again_as_it_was_made() -> None:
     replaced = rows_after(made("o1", 1), made("o2", 2, run="b"), restored, made("o3", 4), made("o1", 5))
     assert replaced.versions.known[key("o1", "out")].restored_by is None
     assert ("out o1 on primary", "raw v1 on primary") in edges(rows)
+
+
+def test_what_was_read_and_is_not_declared_is_an_edge_too() -> None:
+    read = Consumption("raw", T, "v1")
+    rows = rows_after(raw("v1", 1), made("o1", 2, undeclared=(read, Consumption("gone", T, None))))
+    assert edges(rows) == {("out o1 on primary", "raw v1 on primary"): EdgeRow("p", "a", None, declared=False)}
+    declared = rows_after(raw("v1", 1), made("o1", 2, read, undeclared=(read,)))
+    assert [one.declared for one in declared.versions.edges.values()] == [True]

@@ -18,6 +18,7 @@ from falcon_assets.spark.session.sessions import session_for
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.instances.data_version import count_files
 from tests.builders import make_cluster, make_feed
+from tests.listener import LISTENER_HOME
 
 CONFS = {
     "spark.sql.shuffle.partitions": "2",
@@ -46,7 +47,7 @@ class Sandbox:
     cluster: Cluster
 
     def session(self) -> SparkSession:
-        return session_for(self.cluster, str(self.folder.parent))
+        return session_for(self.cluster, str(self.folder.parent), LISTENER_HOME)
 
     @staticmethod
     def workflow(**declared: Any) -> Workflow:

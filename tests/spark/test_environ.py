@@ -42,6 +42,6 @@ def test_this_process_keeps_its_environment(monkeypatch: pytest.MonkeyPatch) -> 
             monkeypatch.delenv("LC_ALL", raising=False)
         else:
             monkeypatch.setenv("LC_ALL", before)
-        with jvm_starts():
+        with jvm_starts(lambda environ: {}):
             assert os.environ["LC_ALL"] == utf8_locale()["LC_ALL"]
         assert os.environ.get("LC_ALL") == before

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from pyspark.sql import DataFrame, SparkSession
 
 from falcon_assets.engines.computing.task import WorkflowResult, WorkflowTask
+from falcon_assets.spark.capture.capturing import capturing
 from falcon_assets.spark.data.reading import read_input
 from falcon_assets.spark.data.writing import write_output
 from falcon_assets.spark.session.libs import add_libs, libs_of
@@ -32,6 +33,9 @@ def compute_in_session(
     with isolated(session) as child:
         apply_settings(child, task.settings, task.process)
         add_libs(child, libs_of(task.entity_root, task.workflow.lib))
-        frames = compute(child, {data.name: read_input(child, data) for data in task.inputs})
-        records = {data.name: write_output(frames[data.name], data) for data in task.outputs}
-    return WorkflowResult(records, application_id(session))
+        inputs = {data.name: read_input(child, data) for data in task.inputs}
+        with capturing(child) as captured:
+            frames = compute(child, inputs)
+            records = {data.name: write_output(frames[data.name], data) for data in task.outputs}
+            found = captured()
+    return WorkflowResult(records, application_id(session), found)

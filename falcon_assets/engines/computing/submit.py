@@ -5,8 +5,9 @@ from __future__ import annotations
 import signal
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from uuid import uuid4
 
 from pyspark.find_spark_home import _find_spark_home
 
@@ -17,7 +18,10 @@ from falcon_assets.engines.computing.programs import run_program
 from falcon_assets.engines.computing.task import WorkflowResult, WorkflowTask
 from falcon_assets.errors import ExpressionError, WorkflowError
 from falcon_assets.model.instant import format_instant
+from falcon_assets.planning.lineage.captured import Captured, parse_captured
 from falcon_assets.planning.windows.interpolate import interpolate
+from falcon_assets.spark.capture.capturing import captured_by_server
+from falcon_assets.spark.capture.loading import FILE, INSTANCE, Loading, loading
 from falcon_assets.spark.data.dataset import InputData, OutputData
 from falcon_assets.spark.data.input_files import require_names, require_visible
 from falcon_assets.spark.data.paths import literal, utf8
@@ -60,20 +64,25 @@ def submit(task: WorkflowTask, file: str, args: Sequence[str], main_class: str |
         events = Path(made, "events")  # what is made so is its owner's only
         events.mkdir()
         secrets = _properties_file(task, Path(made, "secrets.conf"))
+        told, capture = uuid4().hex, Path(made, "captured.json")
+        confs = _confs(task, events) | {INSTANCE: told, FILE: str(capture)}
+        environ = child_environ(token)
+        listener = Loading() if is_connect(endpoint) else loading(task.home, environ, confs)
         log = folder / log_name(task.run_id, Path(made).name.removeprefix("events-"))
         program = [str(path), *arguments]
         if is_connect(endpoint) and path.suffix == ".py":
             program.insert(0, connect_client.__file__)
-        code = run_program([*_command(task, main_class, events, secrets), *program], log, child_environ(token))
-        application = _application(events)
+        command = _command(task, main_class, {**confs, **listener.confs}, secrets)
+        code = run_program([*command, *program], log, {**environ, **listener.environ})
+        application, captured = _application(events), _captured(capture)
     if code != 0:
         ended = f"was ended by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
         said = _cause(log, task, token)
         raise WorkflowError(f"{path}: spark-submit {ended}; its log is {log}" + (f" and says:\n{said}" if said else ""))
     records = {data.name: _count(task, data, f"{path}: the program ended well", log) for data in task.outputs}
     if is_connect(endpoint):
-        application = application_id(task.session())
-    return WorkflowResult(records, application)
+        application, captured = application_id(task.session()), captured_by_server(task.session(), told)
+    return WorkflowResult(records, application, captured)
 
 
 def _count(task: WorkflowTask, data: OutputData, ended: str, log: Path) -> int:
@@ -92,7 +101,17 @@ def _count(task: WorkflowTask, data: OutputData, ended: str, log: Path) -> int:
         ) from error
 
 
-def _command(task: WorkflowTask, main_class: str | None, events: Path, secrets: Path) -> list[str]:
+def _captured(file: Path) -> Captured:
+    """What a program read and wrote, as it left it at its end."""
+    try:
+        return parse_captured(file.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return Captured(problem="the program ran without the listener, or did not end its Spark application")
+    except ValueError as error:
+        return Captured(problem=str(error))
+
+
+def _confs(task: WorkflowTask, events: Path) -> dict[str, str]:
     endpoint = task.cluster.interfaces.execute.endpoint
     confs = {
         "spark.sql.session.timeZone": "UTC",
@@ -110,6 +129,11 @@ def _command(task: WorkflowTask, main_class: str | None, events: Path, secrets: 
     }
     if is_connect(endpoint):
         confs["spark.api.mode"] = "connect"  # --remote alone leaves a Python program with a session of its own
+    return confs
+
+
+def _command(task: WorkflowTask, main_class: str | None, confs: Mapping[str, str], secrets: Path) -> list[str]:
+    endpoint = task.cluster.interfaces.execute.endpoint
     command = [str(Path(_find_spark_home(), "bin", "spark-submit"))]
     # A token goes by the environment: command lines can be read by every user of the machine.
     command += ["--remote", without_token(endpoint)] if is_connect(endpoint) else ["--master", endpoint]

@@ -12,6 +12,7 @@ from pyspark.sql import SparkSession
 from falcon_assets.engines.computing.instance import Instance
 from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.workflow import Workflow
+from falcon_assets.planning.lineage.captured import Captured
 from falcon_assets.spark.data.dataset import InputData, OutputData
 
 
@@ -34,6 +35,7 @@ class WorkflowTask:
         timezone: The process's zone, in which expressions in arguments are evaluated.
         user: What ``user()`` gives in them.
         settings: What the process says about Spark, over what the cluster says.
+        home: ``FALCON_HOME``, where the listener is that captures what programs read and write; None: nothing does.
     """
 
     process: str
@@ -50,6 +52,7 @@ class WorkflowTask:
     timezone: str = "UTC"
     user: str = ""
     settings: Mapping[str, str] = field(default_factory=dict)
+    home: Path | None = None
     instance: Instance = field(init=False)
 
     def __post_init__(self) -> None:
@@ -72,7 +75,9 @@ class WorkflowResult:
         records: Number of records written, by output name.
         application_id: The Spark application that did it; "" for a program that started none,
             or on a cluster whose ``spark.eventLog.dir`` has the events logged elsewhere.
+        captured: What it read and wrote.
     """
 
     records: Mapping[str, int]
     application_id: str
+    captured: Captured = field(default_factory=lambda: Captured(problem="its engine does not capture it"))

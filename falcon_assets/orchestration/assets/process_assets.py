@@ -64,7 +64,8 @@ class ProcessAssets:
 
             def runner(declared: Process, root: Path) -> InstanceRunner:
                 user = declared.acl.owner if declared.acl else self.settings.user
-                return InstanceRunner(declared, cluster, self.store.feeds, *stores(), root, user, run.run_id)
+                feeds, home = self.store.feeds, self.settings.home
+                return InstanceRunner(declared, cluster, feeds, *stores(), root, user, run.run_id, home)
 
             versions, number = recorded_versions(ledger, self.recording, process)
             old = OldDefinitions(process, cluster.name, self.store, self.settings.home, ledger.engine)

@@ -22,6 +22,7 @@ from falcon_assets.model.feed import Feed
 from falcon_assets.model.instant import format_instant
 from falcon_assets.model.process import Process
 from falcon_assets.model.spark_settings import spark_settings
+from falcon_assets.orchestration.runs.data_usage import FeedPlaces, require_declared
 from falcon_assets.orchestration.runs.instance_data import InstanceData, Readings
 from falcon_assets.orchestration.runs.kept_versions import kept_versions
 from falcon_assets.planning.instances.instance_record import LateChange
@@ -31,6 +32,7 @@ from falcon_assets.planning.instances.process_instance import (
     ProcessInstance,
     plan_process_instance,
 )
+from falcon_assets.planning.lineage.usage import DeclaredData, DeclaredInput, Usage, usage
 from falcon_assets.planning.rules.lateness import late_workflow
 from falcon_assets.spark.data.dataset import InputData, OutputData
 from falcon_assets.storage.cluster_store import ClusterStore
@@ -70,7 +72,9 @@ class InstanceResult:
         outputs: For each output of the process, in its order.
         application_id: Of the Spark application that computed it.
         seconds: From planning the instance to the last published output.
+        usage: What it really read and wrote.
         late: The changes of inputs for which it was run again, up to the versions that it read.
+        undeclared: Instances that it read and that are none of its inputs.
     """
 
     nominal: datetime
@@ -78,7 +82,9 @@ class InstanceResult:
     outputs: tuple[PublishedOutput, ...]
     application_id: str
     seconds: float
+    usage: Usage
     late: tuple[LateChange, ...] = ()
+    undeclared: tuple[Consumption, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -103,6 +109,7 @@ class InstanceRunner:
         entity_root: The folder of the definitions.
         user: What ``user()`` gives.
         run_id: The run that computes them.
+        home: ``FALCON_HOME``, where the listener is that sees what programs read and write; None: nothing does.
     """
 
     process: Process
@@ -113,6 +120,7 @@ class InstanceRunner:
     entity_root: Path
     user: str
     run_id: str
+    home: Path | None = None
 
     def prepare(
         self, nominal: datetime, late: tuple[LateChange, ...] | None = None, evicted: Evicted = _nothing_evicted
@@ -148,7 +156,7 @@ class InstanceRunner:
 
         Raises:
             CancelledError: it was cancelled before anything was published.
-            WorkflowError: the workflow failed.
+            WorkflowError: the workflow failed, or did what it may not with ``strict_lineage``.
             StorageError: the outputs cannot be published.
         """
         started = time.monotonic()
@@ -160,6 +168,10 @@ class InstanceRunner:
             }
             urls = {name: publication.staging_url(name) for name, publication in publications.items()}
             result = self.compute(ready, data.settings, read, urls, session)
+            places = FeedPlaces(self.feeds, self.cluster, self.store_of)
+            used = usage(result.captured, self._declared(plan, read, urls), places.find)
+            if self.process.strict_lineage:
+                require_declared(used, self.process.name, late_workflow(self.process, ready.late).program)
             current_cancellation().make_final()  # what is half published is published
             outputs = tuple(
                 PublishedOutput(
@@ -172,8 +184,17 @@ class InstanceRunner:
                 for output in plan.outputs
             )
         seconds = time.monotonic() - started
-        return InstanceResult(
-            plan.nominal, inputs, outputs, result.application_id, seconds, _read(ready.late or (), inputs)
+        late, undeclared = _read(ready.late or (), inputs), tuple(places.read(used))
+        return InstanceResult(plan.nominal, inputs, outputs, result.application_id, seconds, used, late, undeclared)
+
+    def _declared(self, plan: ProcessInstance, read: Readings, urls: Mapping[str, str]) -> DeclaredData:
+        """What it may read and write: all that lies in its staging and working locations, besides what is declared."""
+        stores = (self.store, *(self.store_of(output.feed) for output in plan.outputs))
+        data = [read_as_data(one.name, one.feed, read[one.name], one.partition) for one in plan.inputs]
+        return DeclaredData(
+            {one.name: DeclaredInput(one.feed.name, one.urls) for one in data},
+            urls,
+            [self.store.working, *(store.fs.unstrip_protocol(store.staging) for store in stores)],
         )
 
     def compute(
@@ -214,6 +235,7 @@ class InstanceRunner:
                 working=self.store.working,
                 session=session,
                 run_id=self.run_id,
+                home=self.home,
             )
         )
 

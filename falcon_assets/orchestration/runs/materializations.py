@@ -7,6 +7,7 @@ from datetime import datetime
 
 import dagster as dg
 
+from falcon_assets.events.captured import DataCaptured
 from falcon_assets.events.event_log import materialization
 from falcon_assets.events.feed_instances import FeedInstanceAvailable
 from falcon_assets.events.process_instances import InstanceChanged
@@ -29,6 +30,8 @@ def materializations(
     state = InstanceState.SUCCEEDED
     succeeded = InstanceChanged(process, cluster, nominal, state, at, inputs=inputs, late=late, definition=definition)
     work = WorkDone(round(result.seconds, 3), result.application_id)
+    used = result.usage
+    captured = DataCaptured(f"none: {used.problem}" if used.problem else "complete", tuple(used.warnings))
     published = [
         FeedInstanceAvailable(
             cluster,
@@ -48,10 +51,11 @@ def materializations(
             kept_versions=output.kept,
             made_by=os_user(),
             environment=run_environment(),
+            undeclared=result.undeclared,
         )
         for output in result.outputs
     ]
     keys = [names.asset_key(cluster, one.feed) for one in published] or [names.asset_key(cluster, process)]
     for key, one in zip(keys, published[:-1], strict=False):
-        yield materialization(key, partition, one, work)
-    yield materialization(keys[-1], partition, *published[-1:], succeeded, work)
+        yield materialization(key, partition, one, captured, work)
+    yield materialization(keys[-1], partition, *published[-1:], succeeded, captured, work)

@@ -19,6 +19,7 @@ from pyspark.find_spark_home import _find_spark_home
 
 from falcon_assets.deferred_signals import deferred_signals
 from falcon_assets.errors import SettingsError
+from falcon_assets.spark.capture.loading import loading
 from falcon_assets.spark.connect_server.server_state import ServerFiles, ServerProcess
 from falcon_assets.spark.endpoints.connect import CREDENTIAL_VARIABLE, OF_THE_DATABASE, is_ready
 from falcon_assets.spark.jvm.environ import utf8_locale
@@ -153,6 +154,8 @@ def _launch(files: ServerFiles, port: int, environ: Mapping[str, str]) -> Server
         "spark.ui.enabled": "false",
     }
     spark_home = _find_spark_home()
+    listener = loading(files.home, environ, confs)
+    confs |= listener.confs
     command = [str(Path(spark_home, "bin", "spark-submit")), "--class", _SERVER, "--name", "falcon"]
     command += [part for key, value in confs.items() for part in ("--conf", f"{key}={value}")]
     inherited = {key: value for key, value in environ.items() if key not in _NOT_INHERITED}
@@ -161,6 +164,7 @@ def _launch(files: ServerFiles, port: int, environ: Mapping[str, str]) -> Server
         "SPARK_CONNECT_MODE": "0",  # as Spark's own script for the server has it
         "SPARK_LOCAL_IP": "127.0.0.1",
         **utf8_locale(),
+        **listener.environ,
         CREDENTIAL_VARIABLE: token,  # environments can be read by their user only, command lines by all
     }
     files.log.unlink(missing_ok=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import lru_cache
 
@@ -39,14 +39,20 @@ def _exists(name: str) -> bool:
 
 
 @contextmanager
-def jvm_starts() -> Iterator[None]:
-    """While the block runs, this process has the environment of JVMs, which PySpark hands on to what it starts."""
-    before = os.environ.get(_VARIABLE)
-    os.environ.update(utf8_locale())
+def jvm_starts(more: Callable[[Mapping[str, str]], Mapping[str, str]]) -> Iterator[None]:
+    """While the block runs, this process has the environment of JVMs, which PySpark hands on to what it starts.
+
+    Args:
+        more: Gives what that is besides the locale, from the environment of this process.
+    """
+    given = {**utf8_locale(), **more(os.environ)}
+    before = {name: os.environ.get(name) for name in given}
+    os.environ.update(given)
     try:
         yield
     finally:
-        if before is not None:
-            os.environ[_VARIABLE] = before
-        elif utf8_locale():
-            os.environ.pop(_VARIABLE, None)
+        for name, value in before.items():
+            if value is not None:
+                os.environ[name] = value
+            else:
+                os.environ.pop(name, None)

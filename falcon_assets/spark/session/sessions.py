@@ -18,6 +18,8 @@ from pyspark.sql import SparkSession
 from falcon_assets.errors import WorkflowError
 from falcon_assets.model.cluster import Cluster
 from falcon_assets.spark.cancelling import cancellable_jobs, ended_quietly
+from falcon_assets.spark.capture.capturing import listen
+from falcon_assets.spark.capture.loading import loading
 from falcon_assets.spark.connect_server.server_state import authenticated
 from falcon_assets.spark.endpoints.confs import is_connect, is_secret, session_confs, without_secrets
 from falcon_assets.spark.endpoints.connect import (
@@ -64,7 +66,8 @@ class SparkSessions:
         Args:
             cluster: Its ``spark.*`` properties are set in the session, over our defaults (UTC, no UI on ``local``).
             working: The cluster's working folder, path or URL.
-            home: ``FALCON_HOME``, whose server (``falcon spark start``) may be the endpoint; None = it is not.
+            home: ``FALCON_HOME``, whose server (``falcon spark start``) may be the endpoint, and where the listener
+                is that captures what is read and written; None = neither is there.
 
         Raises:
             WorkflowError: nothing answers at the endpoint, or Spark does not start; within a minute.
@@ -78,7 +81,7 @@ class SparkSessions:
             self.stop()
             require_reachable(cluster.name, endpoint)
             try:
-                session = _start(target.endpoint, dict(target.confs))
+                session = _start(target.endpoint, dict(target.confs), home)
             except (*SPARK_ERRORS, OSError) as error:
                 why = explain(error)  # asks the JVM, so before that goes
                 _stop_jvm()
@@ -148,7 +151,7 @@ def is_classic(session: SparkSession) -> bool:
     return isinstance(session, SparkSession)  # Connect's is a class of its own
 
 
-def _start(endpoint: str, confs: dict[str, str]) -> SparkSession:
+def _start(endpoint: str, confs: dict[str, str], home: Path | None) -> SparkSession:
     for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
         # PySpark prints every failed query with its JVM stack as one line of JSON; our exceptions say it in words.
         PySparkLogger.getLogger(name).setLevel(logging.CRITICAL + 1)
@@ -157,13 +160,14 @@ def _start(endpoint: str, confs: dict[str, str]) -> SparkSession:
     builder = SparkSession.builder.master(endpoint)
     for key, value in confs.items():
         builder = builder.config(key, value)
-    with jvm_starts():
+    with jvm_starts(lambda environ: loading(home, environ, confs).environ):
         if any(map(is_secret, confs)):
             # PySpark would start the JVM with all of it on its command line, which every user of the machine can read.
             shown = SparkConf().setMaster(endpoint)
             shown.setAll([(key, value) for key, value in confs.items() if not is_secret(key)])
             SparkContext._ensure_initialized(conf=shown)
         session = builder.getOrCreate()
+    listen(session)
     if is_standalone(endpoint):
         session.falcon_watch = watch_cluster(session, endpoint)  # type: ignore[attr-defined]  # as Connect's have it
     context = session.sparkContext

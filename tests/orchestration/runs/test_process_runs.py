@@ -11,6 +11,7 @@ import dagster as dg
 import pytest
 
 from falcon_assets.catalog.store import load_entities
+from falcon_assets.events.captured import DataCaptured
 from falcon_assets.events.feed_instances import FeedInstanceAvailable
 from falcon_assets.events.process_instances import InstanceChanged
 from falcon_assets.events.work_done import WorkDone
@@ -197,6 +198,7 @@ def test_one_partition_is_computed_published_and_recorded(
     assert there.files == len(files) == 1
     assert there.bytes == sum(file.stat().st_size for file in files)
     assert work.duration_seconds > 0
+    assert read_record(DataCaptured, record) == DataCaptured("complete")
     assert (work.spark_application_id or "").startswith("local-")
     assert (consumed.feed, consumed.instance, consumed.path) == ("raw", five, "/raw/2013-01-01/05")
     assert len(consumed.version or "") == len(there.version) == 32

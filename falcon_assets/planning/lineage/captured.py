@@ -1,0 +1,105 @@
+"""What was captured, as it comes from the listener."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class DataRead:
+    """A read.
+
+    Attributes:
+        roots: What was to be read, as Spark says it.
+        paths: Folders of the files that were; of a file that was named, itself.
+        is_complete: Whether these are all of them; else only the roots are known.
+    """
+
+    roots: tuple[str, ...]
+    paths: tuple[str, ...]
+    is_complete: bool
+
+
+@dataclass(frozen=True)
+class WrittenColumn:
+    """A column that was written.
+
+    Attributes:
+        name: Its name.
+        type: Its type, as Spark says it.
+        inputs: What it was made from: the roots of a read, and the name of a column there.
+        is_opaque: Whether it passed through code that Spark does not look into: more may have gone in.
+    """
+
+    name: str
+    type: str
+    inputs: tuple[tuple[tuple[str, ...], str], ...]
+    is_opaque: bool
+
+
+@dataclass(frozen=True)
+class DataWrite:
+    """A write.
+
+    Attributes:
+        path: Where to; None: to something that has no path.
+        source: What wrote it there, if not Spark's own writer of files.
+        columns: What was written.
+    """
+
+    path: str | None
+    source: str | None
+    columns: tuple[WrittenColumn, ...]
+
+
+@dataclass(frozen=True)
+class Captured:
+    """What an instance read and wrote.
+
+    Attributes:
+        reads: What it read.
+        writes: What it wrote.
+        jobs: How many jobs were no queries, so that nobody knows what they did.
+        problem: Why this may not be all; empty: it is.
+    """
+
+    reads: tuple[DataRead, ...] = ()
+    writes: tuple[DataWrite, ...] = ()
+    jobs: int = 0
+    problem: str = ""
+
+
+def parse_captured(text: str) -> Captured:
+    """Reads what the listener says.
+
+    Raises:
+        ValueError: it is not of that form.
+    """
+    try:
+        said = json.loads(text)
+        lost = "" if said["isComplete"] else "Spark's listeners lag behind, and events were lost"
+        return Captured(
+            tuple(
+                DataRead(tuple(one["roots"]), tuple(one["paths"]), one["isComplete"]) for one in said.get("reads", ())
+            ),
+            tuple(map(_write, said.get("writes", ()))),
+            said.get("jobs", 0),
+            said.get("problem") or lost,
+        )
+    except (KeyError, TypeError, AttributeError) as error:
+        raise ValueError(f"not what the listener says: {error}") from error
+
+
+def _write(one: dict[str, Any]) -> DataWrite:
+    columns = tuple(
+        WrittenColumn(
+            column["name"],
+            column["type"],
+            tuple((tuple(source["roots"]), source["column"]) for source in column["from"]),
+            column["isOpaque"],
+        )
+        for column in one.get("columns", ())
+    )
+    return DataWrite(one["path"], one.get("source"), columns)

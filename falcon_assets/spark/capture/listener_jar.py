@@ -1,0 +1,124 @@
+"""The compiled listener: made once for a version of PySpark, with the compiler that PySpark brings."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from hashlib import sha256
+from pathlib import Path
+
+import pyspark
+from pyspark.find_spark_home import _find_spark_home
+
+from falcon_assets.errors import FalconError, SettingsError
+from falcon_assets.spark.jvm.environ import utf8_locale
+from falcon_assets.spark.jvm.java import require_java
+from falcon_assets.storage.files.path_lock import path_lock
+
+_COMPILE_SECONDS = 180.0
+"""It takes 6 seconds on an idle machine."""
+_SAID = 2000
+
+
+class CaptureError(FalconError):
+    """What workflows read and write cannot be captured."""
+
+
+@dataclass(frozen=True)
+class ListenerJar:
+    """The jar below one ``FALCON_HOME``, of this version of PySpark and of this package's source.
+
+    Attributes:
+        home: ``FALCON_HOME``.
+    """
+
+    home: Path
+
+    @cached_property
+    def path(self) -> Path:
+        """Where it is, or will be."""
+        contents = sha256(b"\0".join(source.read_bytes() for source in _sources())).hexdigest()
+        return self.home / "spark" / f"capture-{pyspark.__version__}-{contents[:12]}.jar"
+
+    @property
+    def problem(self) -> str:
+        """Why it could not be made when that was tried last; empty: it was made, or nobody tried."""
+        try:
+            return self._log.read_text(encoding="utf-8", errors="replace").strip()
+        except OSError:
+            return ""
+
+    def made(self, environ: Mapping[str, str]) -> Path:
+        """The jar, compiled unless it is there; who asks meanwhile waits for it.
+
+        Raises:
+            CaptureError: it cannot be compiled; the next who asks tries again.
+        """
+        if self.path.exists():
+            return self.path
+        try:
+            self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            with path_lock(self.path.with_suffix(".lock"), _COMPILE_SECONDS) as held:
+                if not held:
+                    raise CaptureError(f"another process compiles {self.path} and does not end")
+                if not self.path.exists():
+                    self._make(environ)
+        except OSError as error:
+            raise CaptureError(f"{self.path} cannot be made: {error.strerror or error}") from error
+        return self.path
+
+    @property
+    def _log(self) -> Path:
+        return self.path.with_suffix(".log")
+
+    def _make(self, environ: Mapping[str, str]) -> None:
+        try:
+            with tempfile.TemporaryDirectory(prefix="capture-", dir=self.path.parent) as folder:
+                made = Path(folder, self.path.name)
+                _compile(made, environ)
+                made.replace(self.path)
+        except CaptureError as error:
+            self._log.write_text(str(error), encoding="utf-8")
+            raise
+        self._log.unlink(missing_ok=True)
+
+
+def _sources() -> list[Path]:
+    return sorted(Path(__file__).with_name("scala").glob("*.scala"))
+
+
+def _compile(jar: Path, environ: Mapping[str, str]) -> None:
+    try:
+        java, _ = require_java(environ)
+    except SettingsError as error:
+        raise CaptureError(str(error)) from error
+    jars = Path(_find_spark_home(), "jars")
+    # One compiler thread of the JVM: it does not live long enough for the better one.
+    command = [java, "-XX:TieredStopAtLevel=1", "-cp", f"{jars}/*", "scala.tools.nsc.Main"]
+    command += ["-nowarn", "-usejavacp", "-encoding", "UTF-8", "-d", str(jar), *map(str, _sources())]
+    try:
+        done = subprocess.run(
+            command,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=_COMPILE_SECONDS,
+            check=False,
+            env={**environ, **utf8_locale()},
+        )
+    except subprocess.TimeoutExpired:
+        raise CaptureError(f"Scala's compiler did not end within {_COMPILE_SECONDS:.0f} seconds") from None
+    if done.returncode != 0 or not jar.exists():
+        said = (done.stdout + done.stderr).strip()[:_SAID]
+        raise CaptureError(f"Scala's compiler in {jars} failed with PySpark {pyspark.__version__}: {said}")
+
+
+def on_class_path(jar: Path, environ: Mapping[str, str]) -> dict[str, str]:
+    """The variable by which Spark's scripts put the jar behind all others of the driver's class path."""
+    known = environ.get("SPARK_DIST_CLASSPATH")
+    return {"SPARK_DIST_CLASSPATH": os.pathsep.join(filter(None, (known, str(jar))))}

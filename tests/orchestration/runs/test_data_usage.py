@@ -1,0 +1,83 @@
+"""What an instance does that its process does not declare."""
+
+from __future__ import annotations
+
+from datetime import datetime, timezone
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from falcon_assets.errors import WorkflowError
+from falcon_assets.events.captured import DataCaptured
+from falcon_assets.events.feed_instances import FeedInstanceAvailable
+from falcon_assets.orchestration.runs.instance_run import InstanceResult, InstanceRunner
+from falcon_assets.orchestration.runs.materializations import materializations
+from falcon_assets.spark.session.sessions import session_for
+from falcon_assets.storage.cluster_store import ClusterStore
+from falcon_assets.storage.feed_store import StoresOf
+from tests.builders import SPARK, make_cluster, make_feed, make_process
+from tests.listener import LISTENER_HOME
+from tests.records import read_record
+
+NOMINAL = datetime(2013, 1, 1, 5, tzinfo=timezone.utc)
+CLUSTER = make_cluster(properties=SPARK)
+LOOKING_ASIDE = """
+def run(spark, inputs, instance):
+    names = spark.read.json(instance.properties["names"])
+    other = spark.read.json(instance.properties["other"])
+    names.crossJoin(other).write.mode("overwrite").json(instance.properties["aside"])
+    return names.crossJoin(other)
+"""
+
+
+def ran(home: Path, **declared: Any) -> InstanceResult:
+    for place, text in {"raw/flights": '{"n": 1}', "names": '{"m": 2}'}.items():
+        folder = home / "data/primary" / place / "2013/01/01/05"
+        folder.mkdir(parents=True)
+        (folder / "a.json").write_text(text)
+        (folder / "_SUCCESS").touch()
+    (home / "other").mkdir()
+    (home / "other/a.json").write_text('{"o": 3}')
+    (home / "aside.py").write_text(LOOKING_ASIDE)
+    feeds = {
+        "raw-flights": make_feed(schema="n int"),
+        "names": make_feed(name="names", locations={"data": "/names/${YEAR}/${MONTH}/${DAY}/${HOUR}"}),
+        "delays": make_feed(name="delays", locations={"data": "/delays/${YEAR}-${MONTH}-${DAY}-${HOUR}"}),
+    }
+    places = {"names": home / "data/primary/names/2013/01/01/05", "other": home / "other", "aside": home / "aside"}
+    process = make_process(
+        workflow={"engine": "pyspark", "path": "aside.py"},
+        properties={name: place.as_uri() for name, place in places.items()},
+        **declared,
+    )
+    store = ClusterStore(CLUSTER, home, {})
+    runner = InstanceRunner(process, CLUSTER, feeds, store, StoresOf(CLUSTER, home, {}), home, "etl", "run")
+    return runner.run(runner.prepare(NOMINAL), partial(session_for, CLUSTER, str(home / "working"), LISTENER_HOME))
+
+
+def test_it_is_said_where_the_instance_is_recorded(tmp_path: Path) -> None:
+    (event,) = materializations(ran(tmp_path), "hourly-delays", "primary", "2013-01-01T05:00Z", NOMINAL, 1)
+    captured, there = read_record(DataCaptured, event), read_record(FeedInstanceAvailable, event)
+    assert captured.capture == "complete"
+    assert captured.capture_warnings == (
+        "reads names 2013-01-01T05:00Z, which is no input",
+        f"reads {tmp_path}/other, which is of no feed",
+        f"writes {tmp_path}/aside, which is no output",
+        "does not read its input flights",
+    )
+    (read,) = there.undeclared
+    assert (read.feed, read.instance, read.path) == ("names", NOMINAL, "/names/2013/01/01/05")
+    assert len(read.version or "") == 32
+
+
+def test_strict_lineage_publishes_nothing_that_is_not_declared(tmp_path: Path) -> None:
+    with pytest.raises(WorkflowError) as caught:
+        ran(tmp_path, strict_lineage=True)
+    assert str(caught.value) == (
+        "process 'hourly-delays': aside.py: reads names 2013-01-01T05:00Z, which is no input; "
+        f"reads {tmp_path}/other, which is of no feed; writes {tmp_path}/aside, which is no output: "
+        "declare that in the process, or take strict_lineage out of it"
+    )
+    assert not (tmp_path / "data/primary/delays").exists()

@@ -1,0 +1,138 @@
+"""What was captured, held against what is declared."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from falcon_assets.model.instant import parse_instant
+from falcon_assets.planning.lineage.captured import Captured, DataRead, DataWrite, WrittenColumn, parse_captured
+from falcon_assets.planning.lineage.usage import (
+    DeclaredData,
+    DeclaredInput,
+    FeedInstance,
+    OutputColumn,
+    Usage,
+    normal_place,
+    usage,
+)
+
+T = parse_instant("2013-01-01T05:00Z")
+OUT = "file:///data/.falcon/staging/x/out"
+DECLARED = DeclaredData(
+    {"rows": DeclaredInput("raw", ("file:///data/raw/05",)), "more": DeclaredInput("extra", ())},
+    {"out": OUT},
+    ["file:///data/.falcon/staging", "/data/.falcon/working"],
+)
+WROTE = DataWrite("file:/data/.falcon/staging/x/out", None, ())
+
+
+def find(place: str) -> FeedInstance | None:
+    return ("names", T) if place.startswith("/data/names/05") else None
+
+
+def read(*paths: str, root: str | None = None, is_complete: bool = True) -> DataRead:
+    return DataRead((root or paths[0],), paths if is_complete else (), is_complete)
+
+
+def used(*reads: DataRead, **more: Any) -> Usage:
+    return usage(Captured(reads, **{"writes": (WROTE,), **more}), DECLARED, find)
+
+
+RAW = read("file:/data/raw/05")
+
+
+@pytest.mark.parametrize(
+    ("reads", "undeclared", "places"),
+    [
+        pytest.param((RAW,), (), (), id="its input"),
+        pytest.param((read("file:/data/raw/05/carrier=aa", root="file:/data/raw/05"),), (), (), id="a part of it"),
+        pytest.param((RAW, read("file:/data/names/05/x")), (("names", T),), (), id="another feed"),
+        pytest.param((RAW, read("file:/data/names/05", is_complete=False)), (("names", T),), (), id="by its root"),
+        pytest.param((RAW, read("file:/data/raw/06")), (), ("/data/raw/06",), id="no feed"),
+        pytest.param((RAW, read("file:/data/raw/051")), (), ("/data/raw/051",), id="begins alike"),
+        pytest.param((RAW, read("s3a://b/x/"), read("s3://b/x")), (), ("s3://b/x",), id="one place in two spellings"),
+        pytest.param((RAW, read("file:/data/.falcon/staging/x/out")), (), (), id="its own output"),
+        pytest.param((RAW, read("file:/data/.falcon/working/y")), (), (), id="its scratch space"),
+        pytest.param(
+            (RAW, read("/all", is_complete=False), read("/all/us", root="/all")), (), ("/all/us",), id="what was pruned"
+        ),
+        pytest.param((RAW, DataRead(("/all",), (), True)), (), (), id="nothing was left after pruning"),
+    ],
+)
+def test_reads(reads: tuple[DataRead, ...], undeclared: tuple[FeedInstance, ...], places: tuple[str, ...]) -> None:
+    found = used(*reads)
+    assert (found.undeclared, found.places, found.written, found.not_read) == (undeclared, places, (), ())
+
+
+@pytest.mark.parametrize(
+    ("captured", "not_read"),
+    [
+        pytest.param(Captured((), (WROTE,)), ("rows",), id="not read"),
+        pytest.param(Captured((read("/data"),), (WROTE,)), (), id="read from above"),
+        pytest.param(Captured((), (WROTE,), jobs=1), (), id="jobs that nobody can follow"),
+        pytest.param(Captured((), (WROTE,), problem="lost"), (), id="not all is known"),
+        pytest.param(Captured(()), (), id="nothing is known"),
+    ],
+)
+def test_inputs_that_are_not_read(captured: Captured, not_read: tuple[str, ...]) -> None:
+    assert usage(captured, DECLARED, find).not_read == not_read
+
+
+def test_what_was_not_seen_is_not_known() -> None:
+    assert usage(Captured(()), DECLARED, find).problem == "nobody saw how output out was written"
+    assert used(problem="lost").problem == "lost"
+    assert usage(Captured(()), DeclaredData({}, {}, []), find).problem == ""
+
+
+def test_writes() -> None:
+    others = (
+        DataWrite("file:/data/aside", None, ()),
+        DataWrite(None, "org.jdbc.Table", ()),
+        DataWrite("/data/.falcon/working/t", None, ()),
+    )
+    assert used(RAW, writes=(WROTE, *others)).written == ("/data/aside", "org.jdbc.Table")
+
+
+def test_it_says_so_in_words_and_not_too_many() -> None:
+    found = used(
+        read("file:/data/names/05"),
+        *(read(f"/x/{number}") for number in range(9)),
+        writes=(WROTE, DataWrite("/y", None, ())),
+    )
+    assert found.warnings == [
+        "reads names 2013-01-01T05:00Z, which is no input",
+        *(f"reads /x/{number}, which is of no feed" for number in range(4)),
+        "... and 6 more like that",
+        "does not read its input rows",
+    ]
+    assert found.breaches[-1] == "writes /y, which is no output"
+
+
+def test_columns_come_from_feeds_or_places() -> None:
+    columns = (
+        WrittenColumn("a", "int", ((("file:/data/raw/05",), "x"), (("file:/data/raw/05/p=1",), "x")), False),
+        WrittenColumn("b", "string", ((("file:/data/names/05",), "y"), (("/z",), "w")), True),
+    )
+    found = used(RAW, writes=(DataWrite("file:/other", None, columns), DataWrite(f"{WROTE.path}", None, columns)))
+    assert found.columns == {
+        "out": (
+            OutputColumn("a", "int", (("raw", "x"),), False),
+            OutputColumn("b", "string", (("/z", "w"), ("names", "y")), True),
+        )
+    }
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"isComplete": true, "reads": [1]}', "null"])
+def test_what_the_listener_does_not_say(text: str) -> None:
+    with pytest.raises(ValueError, match=r"."):
+        parse_captured(text)
+
+
+@given(st.text(alphabet="ab/: ", max_size=8))
+def test_a_place_has_one_spelling(path: str) -> None:
+    once = normal_place(f"file:///{path}")
+    assert normal_place(once) == once == normal_place(f"file:/{path}")
