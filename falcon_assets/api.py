@@ -25,6 +25,7 @@ from falcon_assets.operations.instances.details import instance_details
 from falcon_assets.operations.instances.feed_versions import instance_versions
 from falcon_assets.operations.instances.listing import instance_status, list_instances, summarize_instances
 from falcon_assets.operations.instances.query import InstanceQuery
+from falcon_assets.operations.instances.replaying import replay_instance
 from falcon_assets.operations.instances.rerunning import RerunOptions, rerun_instances
 from falcon_assets.operations.instances.restoring import restore_instance
 from falcon_assets.operations.instances.stopping import kill_instances, resume_instances, suspend_instances
@@ -58,6 +59,7 @@ __all__ = [
     "lookup",
     "open_installation",
     "parse_instant",
+    "replay_instance",
     "rerun_instances",
     "restore_entity",
     "restore_instance",

@@ -94,5 +94,5 @@ def run_blocks(blocks: Sequence[Block], folder: Path, environ: Mapping[str, str]
     assert done.returncode == 0, done.stdout[-5000:]
     for block in blocks:
         if block.language == "text":
-            assert block.text in done.stdout
+            assert block.text in done.stdout, block.text
     return done.stdout

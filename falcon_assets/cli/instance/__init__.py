@@ -20,6 +20,7 @@ MODULES = {
     "triage": "triage",
     "versions": "versions",
     "restore": "versions",
+    "replay": "replaying",
     "rerun": "operating",
     "kill": "operating",
     "suspend": "operating",

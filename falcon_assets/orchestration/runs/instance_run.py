@@ -168,8 +168,7 @@ class InstanceRunner:
             }
             urls = {name: publication.staging_url(name) for name, publication in publications.items()}
             result = self.compute(ready, data.settings, read, urls, session)
-            places = FeedPlaces(self.feeds, self.cluster, self.store_of)
-            used = usage(result.captured, self._declared(plan, read, urls), places.find)
+            used, undeclared = self.used(plan, read, urls, result)
             if self.process.strict_lineage:
                 require_declared(used, self.process.name, late_workflow(self.process, ready.late).program)
             current_cancellation().make_final()  # what is half published is published
@@ -184,8 +183,16 @@ class InstanceRunner:
                 for output in plan.outputs
             )
         seconds = time.monotonic() - started
-        late, undeclared = _read(ready.late or (), inputs), tuple(places.read(used))
+        late = _read(ready.late or (), inputs)
         return InstanceResult(plan.nominal, inputs, outputs, result.application_id, seconds, used, late, undeclared)
+
+    def used(
+        self, plan: ProcessInstance, read: Readings, urls: Mapping[str, str], result: WorkflowResult
+    ) -> tuple[Usage, tuple[Consumption, ...]]:
+        """What the workflow really read and wrote, and which instances of feeds are among what it does not declare."""
+        places = FeedPlaces(self.feeds, self.cluster, self.store_of)
+        found = usage(result.captured, self._declared(plan, read, urls), places.find)
+        return found, tuple(places.read(found))
 
     def _declared(self, plan: ProcessInstance, read: Readings, urls: Mapping[str, str]) -> DeclaredData:
         """What it may read and write: all that lies in its staging and working locations, besides what is declared."""

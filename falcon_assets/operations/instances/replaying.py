@@ -1,0 +1,182 @@
+"""Computes an instance of a process once more from the versions that it read, and says whether that is the same."""
+
+from __future__ import annotations
+
+import shutil
+import uuid
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+from sqlalchemy import Connection
+
+from falcon_assets.errors import (
+    ExpressionError,
+    MissingInputsError,
+    OldDefinitionError,
+    QueryError,
+    StorageError,
+    UnknownEntityError,
+    UnknownInstanceError,
+)
+from falcon_assets.ledger.lineage import graph_of, reached, versions_of_instance
+from falcon_assets.model.instant import format_instant
+from falcon_assets.operations.acting import require_change, require_read
+from falcon_assets.operations.auditing import audited
+from falcon_assets.operations.installation import Installation
+from falcon_assets.operations.instances.commands import InstanceRequest
+from falcon_assets.operations.instances.replay_result import ReplayResult
+from falcon_assets.operations.instances.subject import find_subject
+from falcon_assets.operations.machine import require_machine
+from falcon_assets.orchestration.mapping.partitions import key_of
+from falcon_assets.orchestration.runs.instance_run import InstanceRunner, ReadyInstance
+from falcon_assets.orchestration.runs.materializations import materializations
+from falcon_assets.orchestration.runs.old_definitions import OldDefinitions
+from falcon_assets.orchestration.runs.replay import Replay, ReplayedOutput
+from falcon_assets.orchestration.runs.run_locks import all_taken, instance_lock
+from falcon_assets.planning.lineage.graph import Version
+from falcon_assets.planning.lineage.replay import RecordedInstance, recorded_instance
+from falcon_assets.planning.time.timeline import feed_timeline
+from falcon_assets.planning.windows.input_windows import output_instance
+from falcon_assets.planning.workloads.process_workload import ProcessWorkload
+from falcon_assets.spark.session.sessions import session_for
+from falcon_assets.storage.cluster_store import ClusterStore
+from falcon_assets.storage.feed_store import StoresOf
+
+_IMPOSSIBLE = (ExpressionError, MissingInputsError, OldDefinitionError, UnknownEntityError, UnknownInstanceError)
+"""What it needs is gone, or is not declared any more as it was."""
+
+
+def replay_instance(
+    installation: Installation, request: InstanceRequest, version: str | None = None, *, publish: bool = False
+) -> ReplayResult:
+    """Computes what made a version once more, with the definition, code and input versions that are recorded.
+
+    The outputs go into a folder of their own and are compared with the recorded version: their columns and rows, or the
+    number of records where the data is gone. What is published is not touched, unless it is to be published: that is an
+    ordinary publication, and what it replaces is kept where the feed keeps versions. The Spark session stays open.
+
+    Args:
+        installation: Where.
+        request: Whose query names the process, the instance (``start``) and, where there are several, the cluster.
+        version: The version of an output, or its beginning; None: the present one.
+        publish: Whether what is computed is published, the same or not.
+
+    Raises:
+        QueryError: the query names more than one instance, or something that makes no data.
+        UnknownEntityError: there is no such process, or it is not there, or on several clusters and none is named.
+        UnknownInstanceError: the process has no such instance, or no such version is recorded.
+        WorkflowError: the workflow fails now.
+        StorageError: a store refuses, or a run is writing the instance.
+        DeniedError: who asks may not read the process or its feeds, or change them where it is published.
+        SettingsError: there is no Java, no room, or no database.
+    """
+    settings, entities = installation.settings, installation.entities
+    query = request.query
+    if query.name is None or query.start is None or query.end not in (None, query.start) or query.colo or query.filters:
+        raise QueryError("say which instance is to be replayed: the process, the start, and the cluster of several")
+    with audited(installation, "instance replay", request) as audit:
+        subject = find_subject(entities, query.name, query.start, query.cluster, "process")
+        workload = subject.workload
+        if not isinstance(workload, ProcessWorkload) or not workload.outputs:
+            raise QueryError(f"{query.name} is no process with outputs: nothing that it made can be compared")
+        audit.about([("process", workload.name)], [query.start])
+        names = {one.feed for one in workload.inputs} | {one.feed for one in workload.outputs}
+        feeds = [workload.feeds[name] for name in sorted(names)]
+        require_read(audit.principal, [workload.entity, *feeds])
+        if publish:
+            require_change(audit.principal, "publish a replay of", [workload.entity])
+        require_machine(settings.environ, settings.home)
+        with installation.tables_caught_up().connect() as connection:
+            made = _versions(connection, workload, query.start)
+            wanted = _wanted(made, version, subject.name, query.start)
+            graph = graph_of(connection, reached(connection, wanted.number, up=True, depth=1))
+        recorded = recorded_instance(graph, wanted, made)
+        who = (audit.principal.name, request.reason, settings.now())
+        about = (*who, workload.name, workload.cluster, query.start, wanted.definition, dict(recorded.outputs))
+        try:
+            replay = _replay(installation, workload, wanted, recorded)
+            ready = replay.prepare()
+        except _IMPOSSIBLE as error:
+            audit.result(False)
+            return ReplayResult(*about, impossible=str(error))
+        if publish:
+            outputs = _published(installation, replay, ready, workload)
+        else:
+            outputs = replay.compare(ready, _session(installation, replay.runner))
+        done = ReplayResult(*about, outputs=tuple(outputs), published=publish)
+        audit.result(publish)
+    if publish:
+        return done
+    if done.outcome == "reproduced":
+        shutil.rmtree(replay.folder, ignore_errors=True)
+        return done
+    return replace(done, folder=str(replay.folder))
+
+
+def _versions(connection: Connection, workload: ProcessWorkload, nominal: datetime) -> list[Version]:
+    """All versions of its outputs that an instance made, what came last is last."""
+    found = []
+    for output in workload.outputs:
+        line = feed_timeline(workload.feeds[output.feed], workload.cluster)
+        instance = output_instance(output, line, nominal, workload.timezone)
+        if instance is not None:
+            found += versions_of_instance(connection, output.feed, instance)
+    made = (workload.name, nominal, workload.cluster)
+    return [one for one in found if (one.process, one.nominal, one.cluster) == made]
+
+
+def _wanted(made: list[Version], version: str | None, name: str, nominal: datetime) -> Version:
+    found = [one for one in made if version is None or one.version.startswith(version)]
+    if not found:
+        which = "version" if version is None else f"version {version}..."
+        raise UnknownInstanceError(f"no {which} is recorded that {name} made at {format_instant(nominal)}")
+    if version is not None and len({one.version for one in found}) > 1:
+        raise UnknownInstanceError(
+            f"several versions begin with {version}: {', '.join(sorted({one.version for one in found}))}"
+        )
+    return next((one for one in reversed(found) if one.exists), found[-1])
+
+
+def _replay(
+    installation: Installation, workload: ProcessWorkload, wanted: Version, recorded: RecordedInstance
+) -> Replay:
+    if wanted.definition is None:
+        raise OldDefinitionError("which version of the definition made it is not recorded")
+    settings, entities = installation.settings, installation.entities
+    cluster = entities.clusters[workload.cluster]
+    old = OldDefinitions(workload.entity, workload.cluster, entities, settings.home, installation.tables)
+    process, root = old.of(wanted.definition)
+    store = ClusterStore(cluster, settings.home, settings.environ)
+    stores = StoresOf(cluster, settings.home, settings.environ)
+    user = process.acl.owner if process.acl else settings.user
+    name = f"replay-{uuid.uuid4().hex}"
+    runner = InstanceRunner(process, cluster, entities.feeds, store, stores, root, user, name, settings.home)
+    nominal = wanted.nominal or wanted.instance
+    folder = Path(store.working) / "replays" / process.name / nominal.strftime("%Y-%m-%dT%H-%MZ")
+    return Replay(runner, nominal, recorded, folder)
+
+
+def _session(installation: Installation, runner: InstanceRunner) -> Callable[[], SparkSession]:
+    return lambda: session_for(runner.cluster, runner.store.working, installation.settings.home)
+
+
+def _published(
+    installation: Installation, replay: Replay, ready: ReadyInstance, workload: ProcessWorkload
+) -> list[ReplayedOutput]:
+    ledger, runner = installation.ledger, replay.runner
+    lock = instance_lock(workload.name, workload.cluster, replay.nominal)
+    with all_taken(ledger.engine, [lock]) as is_ours:
+        if not is_ours:
+            when = f"{workload.name} {format_instant(replay.nominal)}"
+            raise StorageError(f"{when} is being written by a run: let it end, or kill it, and replay it then")
+        outputs, result = replay.publish(ready, _session(installation, runner))
+        timeline, partition = workload.partitions.timeline, workload.partitions.partition_of(replay.nominal)
+        definition = next(iter(replay.recorded.outputs.values())).definition
+        told = (runner.process.name, workload.cluster, key_of(timeline, partition), installation.settings.now())
+        for event in materializations(result, *told, definition):
+            ledger.instance.report_runless_asset_event(event)
+        ledger.catch_up()
+    return outputs
