@@ -11,6 +11,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 
 from falcon_assets.errors import ExpressionError, SettingsError
+from falcon_assets.model.frequency import Frequency
 from falcon_assets.model.notification import USUAL, Notification, Receiver, Told, UrlVariable
 from falcon_assets.planning.time.clock import Clock
 from falcon_assets.shared_clock import home_clock, shared_start
@@ -20,6 +21,7 @@ VARIABLES = frozenset(
     {
         *("FALCON_HOME", "FALCON_ENTITY_DEFS", "FALCON_ENTITY_DEFS_READONLY", "FALCON_WEBSERVER_URL", "FALCON_COLO"),
         *("FALCON_DATABASE_URL", "FALCON_SUPERUSERS", "FALCON_PROXY_USERS", "FALCON_CLOCK"),
+        "FALCON_LINEAGE_RETENTION",
         *("FALCON_NOTIFICATION_TO", "FALCON_NOTIFICATION_ON"),
     }
 )
@@ -47,6 +49,7 @@ class Settings:
             name.
         notification: FALCON_NOTIFICATION_TO and FALCON_NOTIFICATION_ON: who is told what, where an entity does not say
             it; None: nobody.
+        lineage_retention: FALCON_LINEAGE_RETENTION: for how long a version whose data is gone is known; None: for ever.
         environ: The environment itself, for values that definitions name (``{env: NAME}``); never printed.
     """
 
@@ -61,6 +64,7 @@ class Settings:
     superusers: frozenset[str]
     proxy_users: frozenset[str]
     notification: Notification | None
+    lineage_retention: Frequency | None
     environ: Mapping[str, str] = field(repr=False)
 
     def now(self) -> datetime:
@@ -73,8 +77,8 @@ def load_settings(environ: Mapping[str, str] | None = None) -> Settings:
 
     Raises:
         SettingsError: FALCON_HOME, FALCON_CLOCK, FALCON_DATABASE_URL, FALCON_ENTITY_DEFS_READONLY,
-            FALCON_NOTIFICATION_TO, FALCON_NOTIFICATION_ON or FALCON_WEBSERVER_URL is malformed, or the start of a
-            running clock cannot be kept in FALCON_HOME; the text names the variable.
+            FALCON_LINEAGE_RETENTION, FALCON_NOTIFICATION_TO, FALCON_NOTIFICATION_ON or FALCON_WEBSERVER_URL is
+            malformed, or the start of a running clock cannot be kept in FALCON_HOME; the text names the variable.
     """
     env = os.environ if environ is None else environ
     home = _home(env.get("FALCON_HOME") or ".falcon")
@@ -90,6 +94,7 @@ def load_settings(environ: Mapping[str, str] | None = None) -> Settings:
         superusers=_names(env.get("FALCON_SUPERUSERS")),
         proxy_users=_names(env.get("FALCON_PROXY_USERS")),
         notification=_notification(env.get("FALCON_NOTIFICATION_TO"), env.get("FALCON_NOTIFICATION_ON")),
+        lineage_retention=_lineage_retention(env.get("FALCON_LINEAGE_RETENTION")),
         environ=env,
     )
 
@@ -164,6 +169,13 @@ def _switch(name: str, text: str | None) -> bool:
     if word not in ("", "0", "false", "no", "1", "true", "yes"):
         raise SettingsError(f"{name} is {text!r}: write true or false")
     return word in ("1", "true", "yes")
+
+
+def _lineage_retention(text: str | None) -> Frequency | None:
+    try:
+        return Frequency.parse(text) if text else None
+    except ExpressionError as error:
+        raise SettingsError(f"FALCON_LINEAGE_RETENTION: {error}") from error
 
 
 def _webserver(url: str | None) -> str | None:

@@ -44,6 +44,8 @@ EXAMPLES: Mapping[str, str] = {
     "lineage path": "lineage path raw-flights/2013-01-03T06:00Z delays-hourly/2013-01-03T06:00Z",
     "lineage diff": "lineage diff delays-hourly 2013-01-03T06:00Z",
     "lineage status": 'lineage status delays-hourly 2013-01-03T06:00Z critical --reason "in the annual report"',
+    "lineage prune-plan": "lineage prune-plan delays-hourly/2013-01-03T06:00Z",
+    "lineage expire": "lineage expire --dry-run",
     "admin audit": "admin audit --filter entity=raw-flights --limit 10",
     "import xml": "import xml falcon-definitions/ --into entity_defs",
     "metrics": "metrics --textfile /var/lib/node_exporter/falcon.prom",

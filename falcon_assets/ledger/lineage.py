@@ -8,7 +8,7 @@ from dataclasses import fields
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import BigInteger, Connection, FromClause, Select, and_, cast, literal, select, true
+from sqlalchemy import BigInteger, Connection, FromClause, Select, and_, cast, literal, or_, select, true
 
 from falcon_assets.ledger.tables import DATA_VERSIONS, KEPT_VERSIONS, VERSION_EDGES
 from falcon_assets.ledger.upsert import rows_of
@@ -64,6 +64,13 @@ def versions_of_numbers(connection: Connection, numbers: Collection[int]) -> lis
     given = rows_of(DATA_VERSIONS, {"id": list(numbers)})
     asked = select(*_COLUMNS).join_from(given, DATA_VERSIONS, _TABLE.id == given.c.id)
     return [_version(row) for row in connection.execute(asked.outerjoin(KEPT_VERSIONS, _SAME))]
+
+
+def all_versions(connection: Connection, *, existing: bool = False) -> list[Version]:
+    """All versions, in any order; ``existing``: those whose data is there, as the present version or a kept one."""
+    asked = select(*_COLUMNS).outerjoin_from(DATA_VERSIONS, KEPT_VERSIONS, _SAME)
+    there = or_(_TABLE.status == VersionStatus.AVAILABLE.value, KEPT_VERSIONS.c.path.is_not(None))
+    return [_version(row) for row in connection.execute(asked.where(there) if existing else asked)]
 
 
 def graph_of(connection: Connection, numbers: Collection[int]) -> Graph:

@@ -51,6 +51,13 @@ def kept_files(connection: Connection, process: str, version: int) -> list[Workf
     return [WorkflowFile(*row) for row in connection.execute(found.order_by(table.path))]
 
 
+def without_files(connection: Connection) -> set[tuple[str, int]]:
+    """The versions of processes of which some file could not be kept: nobody can run them again."""
+    table = WORKFLOW_FILES.c
+    rows = connection.execute(select(table.process, table.version).where(table.hash.is_(None)).distinct())
+    return {(row.process, row.version) for row in rows}
+
+
 def content_parts(connection: Connection, content: str) -> Iterator[bytes]:
     """What has that hash, part by part."""
     table = FILE_CONTENTS.c

@@ -162,3 +162,38 @@ def test_a_critical_version(environ: dict[str, str]) -> None:
 def test_what_cannot_be_set(environ: dict[str, str], words: tuple[str, ...], code: int, text: str) -> None:
     found = falcon_here(environ, "lineage", "status", *words)
     assert (found.returncode, text in found.stderr) == (code, True), found.stderr
+
+
+PRUNE = """\
+1 version to be made again
+needed for that:
+  raw on primary: 1 version, 2013-01-01T00:00Z, 9 bytes
+can go:
+  clean on primary: 1 version, 2013-01-01T00:00Z, 0 bytes
+1 version can go, which frees 0 bytes
+"""
+
+
+def test_what_can_go(environ: dict[str, str]) -> None:
+    falcon_here(environ, "lineage", "status", "sums", AT, "initial", "--reason", "x")
+    falcon_here(environ, "lineage", "status", "sums", AT, "initial", "--version", "c1", "--reason", "x")
+    assert falcon_here(environ, "lineage", "prune-plan").stderr.startswith("Error: no version is critical: name ")
+    assert falcon_here(environ, "lineage", "prune-plan", f"sums/{AT}").stdout == PRUNE
+    data = json.loads(falcon_here(environ, "lineage", "prune-plan", f"sums/{AT}", "--json").stdout)
+    assert [one["version"] for one in data["goes"]] == ["b2"]
+    gone = falcon_here(environ, "lineage", "prune-plan", f"sums/{AT}@c1").stdout
+    assert "  sums 2013-01-01T00:00Z on primary @c1 cannot be made again: keep it; falcon lineage show" in gone
+
+
+def test_what_is_forgotten(environ: dict[str, str]) -> None:
+    assert falcon_here(environ, "lineage", "expire").stderr.startswith("Error: FALCON_LINEAGE_RETENTION is not set")
+    wrong = falcon_here({**environ, "FALCON_LINEAGE_RETENTION": "2 years"}, "lineage", "expire")
+    assert wrong.stderr.startswith("Error: FALCON_LINEAGE_RETENTION: '2 years' is not a frequency")
+    limited = {**environ, "FALCON_LINEAGE_RETENTION": "days(30)"}
+    plan = falcon_here(limited, "lineage", "expire", "--dry-run").stdout
+    assert plan.startswith("would forget 1 version whose data went before 20")
+    assert plan.endswith("  raw on primary: 1\n")
+    assert falcon_here(limited, "lineage", "expire", "--yes").stdout.startswith("forgot 1 version whose data went ")
+    assert (
+        "no version a1... of feed 'raw'" in falcon_here(environ, "lineage", "show", "raw", AT, "--version", "a1").stderr
+    )

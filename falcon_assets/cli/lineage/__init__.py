@@ -6,7 +6,12 @@ import click
 
 from falcon_assets.cli.main import LazyGroup
 
-MODULES = {"show": "asking", "impact": "asking", "path": "asking", "diff": "asking", "status": "lifecycle"}
+MODULES = {
+    **dict.fromkeys(["show", "impact", "path", "diff"], "asking"),
+    "status": "lifecycle",
+    "prune-plan": "pruning",
+    "expire": "expiring",
+}
 """Command -> its module."""
 
 

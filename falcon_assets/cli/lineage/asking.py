@@ -8,10 +8,10 @@ from typing import Any
 
 import click
 
-from falcon_assets.cli.lineage.words import SHOWN, made, named, status
+from falcon_assets.cli.lineage.words import SHOWN, VERSION, made, named, status
 from falcon_assets.cli.listing import print_json
 from falcon_assets.cli.parameters import one_instance
-from falcon_assets.errors import ExpressionError, UsageError, count_of, printable
+from falcon_assets.errors import count_of, printable
 from falcon_assets.model.instant import format_instant
 from falcon_assets.operations.installation import open_installation
 from falcon_assets.operations.lineage.asking import Lineage, lineage_diff, lineage_impact, lineage_path, show_lineage
@@ -21,19 +21,6 @@ from falcon_assets.planning.lineage.graph import Line, dot, tree
 
 _JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON: nodes, and edges from input to output.")
 _DOT = click.option("--dot", "as_dot", is_flag=True, help="Print the graph in the language of Graphviz.")
-
-
-class _VersionType(click.ParamType):  # type: ignore[type-arg]  # newer versions of click only
-    """``[CLUSTER/]FEED/INSTANCE[@VERSION]``."""
-
-    name = "version"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> VersionQuery:
-        """The version that is asked for."""
-        try:
-            return VersionQuery.parse(value)
-        except (UsageError, ExpressionError) as error:
-            self.fail(str(error), param, ctx)
 
 
 def _about_a_version(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -117,8 +104,8 @@ def impact(
 
 
 @click.command()
-@click.argument("origin", metavar="FROM", type=_VersionType())
-@click.argument("result", metavar="TO", type=_VersionType())
+@click.argument("origin", metavar="FROM", type=VERSION)
+@click.argument("result", metavar="TO", type=VERSION)
 @_JSON
 @_DOT
 def path(origin: VersionQuery, result: VersionQuery, as_json: bool, as_dot: bool) -> None:

@@ -1,13 +1,35 @@
-"""How versions are printed."""
+"""How versions are printed, and given."""
 
 from __future__ import annotations
 
-from falcon_assets.errors import printable
+from typing import Any
+
+import click
+
+from falcon_assets.errors import ExpressionError, UsageError, printable
 from falcon_assets.model.instant import format_instant
+from falcon_assets.operations.lineage.subject import VersionQuery
 from falcon_assets.planning.lineage.graph import Version
 
 SHOWN = 12
 """So much of a version is printed; commands take its beginning."""
+
+
+class _VersionType(click.ParamType):  # type: ignore[type-arg]  # newer versions of click only
+    """``[CLUSTER/]FEED/INSTANCE[@VERSION]``."""
+
+    name = "version"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> VersionQuery:
+        """The version that is asked for."""
+        try:
+            return VersionQuery.parse(value)
+        except (UsageError, ExpressionError) as error:
+            self.fail(str(error), param, ctx)
+
+
+VERSION = _VersionType()
+"""A version, as ids of graphs are written."""
 
 
 def named(one: Version) -> str:

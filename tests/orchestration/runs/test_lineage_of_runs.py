@@ -20,6 +20,7 @@ from falcon_assets.operations.collect import collect_instances
 from falcon_assets.operations.installation import Installation, open_installation
 from falcon_assets.operations.lineage.asking import lineage_diff, lineage_impact, lineage_path, show_lineage
 from falcon_assets.operations.lineage.lifecycle import set_lifecycle
+from falcon_assets.operations.lineage.pruning import prune_plan
 from falcon_assets.operations.lineage.subject import VersionQuery
 from falcon_assets.operations.retention import retention_plan
 from falcon_assets.orchestration.code_location import definitions_of
@@ -170,8 +171,15 @@ def test_a_critical_summary_protects_what_it_came_from_and_nothing_else(world: I
         "product-summary v16": f"{done.version.id} is critical",
         **dict.fromkeys(protects, f"{done.version.id} is critical, and was made from it"),
     }
+    plan = prune_plan(world)
+    assert {f"{one.feed} v{one.instance.hour}" for one in plan.goes} == {"names-and-products v15", "clients v15"}
+    assert plan.bytes == sum(one.bytes or 0 for one in plan.goes) > 0
     set_lifecycle(world, asked("product-summary", 16), "validated", PlainRequest(reason="there is a better one"))
     assert stay() == {}
+    alone = prune_plan(world, [asked("product-summary", 16)])
+    assert {f"{one.feed} v{one.instance.hour}" for one in alone.needed} == {"clients v16", "products v3"}
+    between = {f"{one.feed} v{one.instance.hour}" for one in alone.goes}
+    assert between == {"names-and-products v15", "names-and-products v16", "clients v15"}
 
 
 def test_a_rerun_with_other_clients_leaves_the_version_before(

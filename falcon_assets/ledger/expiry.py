@@ -1,0 +1,44 @@
+"""Takes versions out of the graph that it need not know any longer."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from datetime import datetime
+
+from sqlalchemy import Connection, delete, exists, or_, select
+
+from falcon_assets.ledger.lineage import all_versions
+from falcon_assets.ledger.locks import LEDGER_LOCK, lock_in_transaction
+from falcon_assets.ledger.protection import all_protected
+from falcon_assets.ledger.tables import DATA_VERSIONS, VERSION_EDGES, VERSION_LIFECYCLE
+from falcon_assets.ledger.upsert import parts
+from falcon_assets.planning.lineage.expiry import expired
+from falcon_assets.planning.lineage.graph import Version
+
+_EDGE = VERSION_EDGES.c
+_KEY = ("cluster", "feed", "instance", "version")
+
+
+def expired_versions(connection: Connection, critical: Collection[str], before: datetime) -> list[Version]:
+    """The versions that have been gone since before that time, and that nothing protects.
+
+    Nobody folds until the transaction ends.
+
+    Args:
+        connection: The ledger.
+        critical: The feeds whose versions are critical where nobody says otherwise.
+        before: The time.
+    """
+    lock_in_transaction(connection, LEDGER_LOCK)
+    edges = [(row.output, row.input) for row in connection.execute(select(_EDGE.output, _EDGE.input))]
+    protected = all_protected(connection, critical)
+    return sorted(expired(all_versions(connection), edges, protected, before), key=lambda one: one.number)
+
+
+def forget(connection: Connection, versions: Collection[Version]) -> None:
+    """Takes versions out of the graph, with their edges, in the transaction that found them."""
+    for numbers in parts([one.number for one in versions]):
+        connection.execute(delete(VERSION_EDGES).where(or_(_EDGE.output.in_(numbers), _EDGE.input.in_(numbers))))
+        own = (VERSION_LIFECYCLE.c[name] == DATA_VERSIONS.c[name] for name in _KEY)
+        connection.execute(delete(VERSION_LIFECYCLE).where(exists().where(*own, DATA_VERSIONS.c.id.in_(numbers))))
+        connection.execute(delete(DATA_VERSIONS).where(DATA_VERSIONS.c.id.in_(numbers)))
