@@ -12,6 +12,7 @@ from falcon_assets.model.cluster import Cluster
 from falcon_assets.spark.endpoints.confs import session_confs, without_secrets
 from falcon_assets.spark.session.sessions import application_id, session_for, stop_sessions
 from tests.builders import make_cluster
+from tests.listener import LISTENER_HOME
 from tests.spark.sandbox import cluster_on
 
 
@@ -26,6 +27,9 @@ def test_a_session_is_warm_until_it_is_another_or_dead(local_cluster: Cluster, w
     first = session_for(local_cluster, working)
     assert session_for(local_cluster, working) is first
     assert application_id(first).startswith("local-")
+    listened = session_for(local_cluster, working, LISTENER_HOME)
+    assert listened is not first
+    assert session_for(local_cluster, working) is listened
     other = cluster_on("local[1]", **{"spark.driver.memory": "600m"})
     second = session_for(other, working)
     assert second.sparkContext.master == "local[1]"

@@ -45,6 +45,10 @@ class _Target:
 
     endpoint: str  # with the token, where it needs one: a server that was started anew has another
     confs: tuple[tuple[str, str], ...]
+    listens: bool  # a session with the listener does for who does not ask for it
+
+    def does_for(self, other: _Target) -> bool:
+        return (self.endpoint, self.confs) == (other.endpoint, other.confs) and self.listens >= other.listens
 
 
 class SparkSessions:
@@ -74,10 +78,11 @@ class SparkSessions:
         """
         endpoint = cluster.interfaces.execute.endpoint
         known = endpoint if home is None else authenticated(endpoint, home)
-        target = _Target(known, tuple(sorted(session_confs(cluster, working).items())))
+        target = _Target(known, tuple(sorted(session_confs(cluster, working).items())), home is not None)
         with self._lock:
-            if self._session is not None and self._target == target and _is_alive(self._session):
-                return self._session
+            present, made_for = self._session, self._target
+            if present is not None and made_for is not None and made_for.does_for(target) and _is_alive(present):
+                return present
             self.stop()
             require_reachable(cluster.name, endpoint)
             try:
