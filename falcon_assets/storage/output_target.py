@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timezone
 
 from falcon_assets.model.feed import Feed
+
+_INSTANCE = "%Y-%m-%dT%H-%MZ"
+"""Without a colon: Hadoop takes no path that has one."""
 
 
 @dataclass(frozen=True)
@@ -16,6 +19,20 @@ class KeptAs:
     """The name of the feed."""
     instance: datetime
     """The nominal time."""
+
+    @property
+    def name(self) -> str:
+        """Names them in paths: ``FEED/INSTANCE``."""
+        return f"{self.feed}/{self.instance.strftime(_INSTANCE)}"
+
+    @classmethod
+    def named(cls, name: str) -> KeptAs | None:
+        """That of the given name; None: it is the name of none."""
+        feed, _, instance = name.rpartition("/")
+        try:
+            return cls(feed, datetime.strptime(instance, _INSTANCE).replace(tzinfo=timezone.utc))
+        except ValueError:
+            return None
 
 
 @dataclass(frozen=True)

@@ -40,8 +40,7 @@ def test_other_stores_keep_none(tmp_path: Path) -> None:
     files = with_versions("raw", KEEP + "availability_flag: _SUCCESS\n")
     files["clusters.yaml"] = files["clusters.yaml"].replace("data/backup", "s3://lake/backup")
     assert problems(tmp_path, files) == [
-        "feeds.yaml:3: versions: the feed lies on no file:// store on cluster 'backup', and versions are kept on "
-        "file:// stores only"
+        "feeds.yaml:3: versions: the feed is a copy on an object store on cluster 'backup', where no versions are kept"
     ]
 
 

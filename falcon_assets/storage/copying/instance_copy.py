@@ -22,6 +22,7 @@ from falcon_assets.storage.copying.file_copy import Attributes
 from falcon_assets.storage.copying.listed_files import list_files
 from falcon_assets.storage.errors import driver_explained
 from falcon_assets.storage.files.ability import Ability
+from falcon_assets.storage.instances.version_pointer import data_path
 
 _SHOWN_FAILURES = 5
 
@@ -72,6 +73,7 @@ class InstanceCopy:
         options: ReplicationOptions,
     ) -> None:
         self._source, self._path, self._target = source, path, target
+        self._data = path  # where its files lie, which may be the folder of a version
         self._holds, self._options = holds, options
         self._held = ExitStack()
         self._listed: dict[str, ListedFile] = {}
@@ -110,7 +112,7 @@ class InstanceCopy:
         source, target, options = self._source, self._target, self._options
         return CopyJob(
             source=source.fs,
-            source_base=source.path(self._path),
+            source_base=source.path(self._data),
             target=target.fs,
             target_base=target.place,
             written_base=target.written,
@@ -201,7 +203,7 @@ class InstanceCopy:
     def _compared(self, published: Mapping[str, ListedFile], made: Collection[str]) -> dict[str, CopyRecord]:
         """Records of the files that are there and not of this copy, all of which have to be the same."""
         records = {}
-        base, source, target = self._source.path(self._path), self._source, self._target
+        base, source, target = self._source.path(self._data), self._source, self._target
         for name, (size, version) in self._listed.items():
             if name not in published:
                 if target.is_whole():
@@ -221,7 +223,8 @@ class InstanceCopy:
             raise StorageError(
                 f"{self._where}: {path} on cluster {self._source.cluster.name!r} is not there, or not complete"
             )
-        listed = list_files(self._source, path, flag, self._target.rules.left_out)
+        self._data = data_path(self._source, path, flag)
+        listed = list_files(self._source, self._data, flag, self._target.rules.left_out)
         return {name: file for name, file in listed.items() if self._holds(name)}
 
     def _check_stores(self) -> None:

@@ -8,6 +8,7 @@ from falcon_assets.storage.copying.copy_publication import publish_parts
 from falcon_assets.storage.copying.copy_target import ARCHIVING, CopyTarget
 from falcon_assets.storage.copying.instance_copy import InstanceCopy
 from falcon_assets.storage.files.ability import Ability
+from falcon_assets.storage.instances.version_pointer import data_path
 from falcon_assets.storage.kinds.kind_of import kind_of
 from falcon_assets.storage.output_target import OutputTarget
 from falcon_assets.storage.staging import TO_ARCHIVE
@@ -70,7 +71,7 @@ def _copy(source: ClusterStore, path: str, store: ClusterStore, archive_path: st
     with InstanceCopy(source, path, target, lambda _: True, options) as copy:
         result = copy.finish(copy.run_here())
     if result.to_publish:
-        content = source.fs.cat_file(marker) if is_complete else b""
+        content = source.fs.cat_file(marker) if is_complete and data_path(source, path, flag) == path else b""
         publish_parts(f"cluster {store.cluster.name!r}: cannot archive {archive_path}", [target], content)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import hashlib
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from operator import itemgetter
@@ -16,7 +16,9 @@ from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.errors import explained
 from falcon_assets.storage.files.entry import ETAGS, MODIFIED, modified_at
 from falcon_assets.storage.instances.data_files import is_hidden
+from falcon_assets.storage.instances.version_pointer import VersionPointer
 
+_ATTEMPTS = 3
 _SIGNED = (*MODIFIED, *ETAGS, "created", "ino")
 """All that shows that a file was written anew. Where ``rsync`` keeps size and time, inode and change time differ."""
 
@@ -101,7 +103,8 @@ def files_of(
     Args:
         store: Where it lies.
         base: Its absolute path, as :meth:`ClusterStore.path` gives it. A single file has the relative name "".
-        flag: Name of the feed's availability flag, which is no data.
+        flag: Name of the feed's availability flag, which is no data; on an object store it may say which version of
+            the instance is the present one.
         left_out: Names of files and folders that are not looked at.
 
     Raises:
@@ -110,7 +113,7 @@ def files_of(
     """
     flat = store.files.all_below(base)
     if flat is not None:
-        yield from _data(flat, base, flag, left_out)
+        yield from _data(*_present(store, list(flat), base, flag), flag, left_out)
         return
     if store.fs.isfile(base):
         yield "", store.fs.info(base)
@@ -119,6 +122,22 @@ def files_of(
         relative = str(entry["name"])[len(base) + 1 :]
         if relative != flag:
             yield relative, entry
+
+
+def _present(
+    store: ClusterStore, flat: Sequence[Mapping[str, Any]], base: str, flag: str | None
+) -> tuple[Sequence[Mapping[str, Any]], str]:
+    """The files of the present version where the flag says which one that is, and their folder."""
+    for _ in range(_ATTEMPTS):
+        marker = next((one for one in flat if flag and one["size"] and one["name"] == f"{base}/{flag}"), None)
+        pointer = VersionPointer.decode(store.fs.cat_file(marker["name"])) if marker else None
+        if pointer is None:
+            return flat, base
+        folder = f"{base}/{pointer.folder}"
+        if found := list(store.files.all_below(folder) or ()):
+            return found, folder
+        flat = list(store.files.all_below(base) or ())  # it was replaced just then, and is not kept
+    return (), base
 
 
 def _data(

@@ -25,6 +25,8 @@ from falcon_assets.storage.output_target import OutputTarget
 
 READERS_SECONDS = 60.0
 """How long a reader may take to list one folder."""
+KEEPS_NONE = "the feed keeps no versions: declare `versions` to keep those that come"
+"""Why nothing can be restored of a feed without ``versions``."""
 
 
 class StorageKind(ABC):

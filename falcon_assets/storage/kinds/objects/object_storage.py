@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from contextlib import AbstractContextManager
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from datetime import datetime
 
 from falcon_assets.errors import StorageError
 from falcon_assets.planning.retention.eviction import StoredLocation
 from falcon_assets.planning.retention.versions import StoredVersion
 from falcon_assets.storage.copying.copy_target import REPLICATING, CopyRules
+from falcon_assets.storage.errors import driver_explained
 from falcon_assets.storage.files.ability import Ability
 from falcon_assets.storage.instances.data_version import DataVersion
+from falcon_assets.storage.instances.version_pointer import data_path
 from falcon_assets.storage.kinds.file_storage import FileStorage
 from falcon_assets.storage.kinds.objects.copy_target import ObjectCopyTarget
+from falcon_assets.storage.kinds.objects.pointer_store import PointerStore
 from falcon_assets.storage.kinds.objects.publication import ObjectPublication
 from falcon_assets.storage.kinds.objects.removal import ObjectRemoval
 from falcon_assets.storage.kinds.objects.spark_urls import spark_url
@@ -21,7 +24,7 @@ from falcon_assets.storage.kinds.objects.staged_input import staged_input
 from falcon_assets.storage.kinds.publishing import InstancePublication
 from falcon_assets.storage.kinds.reading import ReadableInstance
 from falcon_assets.storage.kinds.removing import Removal
-from falcon_assets.storage.kinds.storage_kind import READERS_SECONDS, StorageKind
+from falcon_assets.storage.kinds.storage_kind import KEEPS_NONE, READERS_SECONDS, StorageKind
 from falcon_assets.storage.local_staging import LocalStaging
 from falcon_assets.storage.output_target import OutputTarget
 
@@ -36,6 +39,13 @@ class ObjectStorage(FileStorage):
             return super().reading(path, flag)
         return staged_input(self.store, path, flag, staging)
 
+    @contextmanager
+    def _read_in_place(self, path: str, flag: str | None) -> Iterator[ReadableInstance]:
+        with driver_explained(self.store.cluster.name, f"read {path}"):
+            place = data_path(self.store, path, flag)
+        with super()._read_in_place(place, flag) as found:
+            yield found
+
     def url(self, path: str) -> str:
         if Ability.WITHOUT_CONNECTOR not in self.cannot:
             return super().url(path)
@@ -44,21 +54,25 @@ class ObjectStorage(FileStorage):
     def publish(
         self, key: str, outputs: Mapping[str, OutputTarget], staging: LocalStaging | None = None
     ) -> AbstractContextManager[InstancePublication]:
-        for one in outputs.values():
-            self._require_no_versions(key, one)
         return ObjectPublication(self.store, key, outputs, staging)
 
     def copy_target(self, output: OutputTarget, source: str, rules: CopyRules = REPLICATING) -> ObjectCopyTarget:
-        self._require_no_versions(f"cluster {self.store.cluster.name!r}", output)
+        if output.keeps is not None:
+            where = f"cluster {self.store.cluster.name!r}: {self.store.shown(output.path)}"
+            raise StorageError(f"{where} is copied to an object store, where copies keep no versions")
         return ObjectCopyTarget(self.store, output, source, rules)
 
     def kept_versions(self, feed: str, instance: datetime | None = None) -> list[StoredVersion]:
-        return []
+        with driver_explained(self.store.cluster.name, f"list the versions of {feed}"):
+            return PointerStore(self.store).kept(feed, instance)
 
     def restore(
         self, key: str, output: OutputTarget, version: str, *, dry_run: bool = False
     ) -> tuple[DataVersion, bool]:
-        raise StorageError(f"{key}: {self._elsewhere(output)}")
+        if output.keeps is None:
+            raise StorageError(f"{key}: {KEEPS_NONE}")
+        with ObjectPublication(self.store, key, {"version": output}, None) as publication:
+            return publication.restore("version", version, dry_run=dry_run)
 
     def move(self, path: str, target: StorageKind, target_path: str) -> bool:
         return False
@@ -80,10 +94,3 @@ class ObjectStorage(FileStorage):
 
     def is_purged(self) -> bool:
         return True
-
-    def _require_no_versions(self, where: str, output: OutputTarget) -> None:
-        if output.keeps is not None:
-            raise StorageError(f"{where}: {self._elsewhere(output)}")
-
-    def _elsewhere(self, output: OutputTarget) -> str:
-        return f"{self.store.shown(output.path)} lies on no file:// store, and versions are kept on such stores only"

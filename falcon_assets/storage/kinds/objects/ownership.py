@@ -110,7 +110,7 @@ class Ownership:
         try:
             self._etag = self._fs.pipe_file(self._path, self._name, **condition)["ETag"]
         except OSError as error:
-            if not _is_refusal(error):
+            if not is_refusal(error):
                 raise
             # A driver that got no answer asks again, and is refused because of what it wrote itself.
             self._etag = None
@@ -150,10 +150,10 @@ def _refuses(store: ClusterStore, path: str, **condition: str) -> bool:
     try:
         store.fs.pipe_file(path, b"2", **condition)
     except OSError as error:
-        return _is_refusal(error)
+        return is_refusal(error)
     return False
 
 
-def _is_refusal(error: OSError) -> bool:
+def is_refusal(error: OSError) -> bool:
     """What s3fs makes of a condition that is not met: somebody else wrote or removed the object."""
     return isinstance(error, FileExistsError | FileNotFoundError) or error.errno == errno.EINVAL

@@ -2,7 +2,7 @@
 
 On commit the flag goes, the files are brought to their place, the old ones that are left go, and the flag is set. So a
 reader who looks for the flag first sees the whole old instance, none, or the whole new one; wherever a run is killed,
-the next one does all of it again.
+the next one does all of it again. Where the feed keeps versions, see :class:`VersionSwitch`.
 """
 
 from __future__ import annotations
@@ -18,10 +18,11 @@ from falcon_assets.storage.errors import driver_explained
 from falcon_assets.storage.instances.data_files import is_side_file
 from falcon_assets.storage.instances.data_version import DataVersion, fingerprint
 from falcon_assets.storage.kinds.objects.ownership import Ownership
+from falcon_assets.storage.kinds.objects.version_switch import VersionSwitch
 from falcon_assets.storage.kinds.objects.written import LocalWritten, StoreWritten, Written
 from falcon_assets.storage.local_staging import LocalStaging
 from falcon_assets.storage.output_target import OutputTarget
-from falcon_assets.storage.staging import place_key
+from falcon_assets.storage.staging import copies_folder, place_key
 
 
 class ObjectPublication:
@@ -58,6 +59,11 @@ class ObjectPublication:
             name: Ownership(store, f"{store.staging}/{key}.run", f"{process_key}: {outputs[name].path}")
             for name, key in keys.items()
         }
+        self._switches = {
+            name: VersionSwitch(store, one.path, one.flag, one.keeps, f"{process_key}: {one.path}")
+            for name, one in outputs.items()
+            if one.flag and one.keeps
+        }
 
     def __enter__(self) -> ObjectPublication:
         with ExitStack() as held:
@@ -67,6 +73,9 @@ class ObjectPublication:
                     held.callback(self._give_back, name)
                     if not is_first:
                         self._remove(self._fs.find(self._folders[name]))  # what a killed run left
+                    if switch := self._switches.get(name):
+                        switch.prepare(owned.check)
+                        held.callback(self._drop_version, name)
             with driver_explained(self._store.cluster.name, f"prepare outputs of {self._process_key}"):
                 self._written = self._prepared(held)
             self._held = held.pop_all()
@@ -99,6 +108,9 @@ class ObjectPublication:
                 where = f"cluster {self._store.cluster.name!r}: cannot publish {target.path}"
                 raise StorageError(f"{where}: nothing was written to {self.staging(name)}")
             written = [one for one in found if one != target.flag and not any(map(is_side_file, one.split("/")))]
+            if switch := self._switches.get(name):
+                self._written.bring(name, written, switch.place, owned.check_now_and_then)
+                return switch.switch(owned.check)
             with suppress(FileNotFoundError):
                 self._fs.rm_file(flag)
             self._written.bring(name, written, final, owned.check_now_and_then)
@@ -107,16 +119,35 @@ class ObjectPublication:
             self._fs.pipe_file(flag, b"")
             return fingerprint(self._store, target.path, target.flag)
 
+    def restore(self, name: str, version: str, *, dry_run: bool) -> tuple[DataVersion, bool]:
+        """Makes a version that output ``name`` keeps the instance; gives it, and whether it was not yet.
+
+        Raises:
+            StorageError: it is not kept, or is not what it was; the output keeps none, or the store refuses.
+        """
+        target, owned = self._outputs[name], self._owned[name]
+        with driver_explained(self._store.cluster.name, f"restore {target.path}"):
+            owned.begin()
+            found = self._switches[name].restore(version, owned.check, dry_run=dry_run)
+            if found[1] and not dry_run:  # it was planned for what is replaced now
+                self._remove(self._fs.find(copies_folder(self._store, target.path)))
+            return found
+
     def _prepared(self, held: ExitStack) -> Written:
         if self._staging is not None:
             return LocalWritten(self._store, held.enter_context(self._staging.folder()))
-        for name in self._folders:
+        places = {name: f"{folder}/{self._run}/written" for name, folder in self._folders.items()}
+        for name in places.keys() - self._switches.keys():
             held.callback(self._drop, name)
-        return StoreWritten(self._store, {name: f"{folder}/{self._run}" for name, folder in self._folders.items()})
+        return StoreWritten(self._store, places | {name: one.place for name, one in self._switches.items()})
 
     def _drop(self, name: str) -> None:
         with driver_explained(self._store.cluster.name, f"clean up after {self._outputs[name].path}"):
             self._remove(self._fs.find(f"{self._folders[name]}/{self._run}"))
+
+    def _drop_version(self, name: str) -> None:
+        with driver_explained(self._store.cluster.name, f"clean up after {self._outputs[name].path}"):
+            self._switches[name].drop()
 
     def _give_back(self, name: str) -> None:
         with driver_explained(self._store.cluster.name, f"clean up after {self._outputs[name].path}"):

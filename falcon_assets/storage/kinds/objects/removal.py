@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from functools import cached_property
 
+from falcon_assets.errors import StorageError
 from falcon_assets.planning.retention.eviction import StoredLocation
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.instances.data_files import is_side_file
+from falcon_assets.storage.kinds.objects.pointer_store import PointerStore
 from falcon_assets.storage.kinds.removing import parent_and_name
 from falcon_assets.storage.staging import copies_folder
 
@@ -23,6 +26,7 @@ class ObjectRemoval:
 
     def __init__(self, store: ClusterStore, flag: str | None) -> None:
         self._store, self._fs, self._flag = store, store.fs, flag
+        self._pointers = PointerStore(store)
 
     def place(self, location: StoredLocation) -> str:
         parent_and_name(self._store, location)
@@ -42,7 +46,12 @@ class ObjectRemoval:
         return len(sizes), sum(sizes)
 
     def remove(self, location: StoredLocation, place: str) -> None:
+        if self._flag and location.kind == "version":
+            self._remove_version(location, place, self._flag)
+            return
         if self._flag and location.kind == "data":
+            if self._has_versions and (pointer := self._pointers.read(location.path, self._flag).pointer):
+                self._pointers.forget(pointer.keeps)
             with suppress(FileNotFoundError):
                 self._fs.rm_file(f"{place}/{self._flag}")
         self.set_aside(place)
@@ -59,6 +68,26 @@ class ObjectRemoval:
     def set_aside(self, place: str) -> None:
         with suppress(FileNotFoundError):
             self._store.files.remove_tree(place)
+
+    def _remove_version(self, location: StoredLocation, place: str, flag: str) -> None:
+        """Its files first: a version that is gone halfway is still known, and goes with the next pass."""
+        before = self._pointers.read(location.prefix, flag)
+        pointer, folder = before.pointer, location.path[len(location.prefix) + 1 :]
+        if pointer is None or pointer.folder != folder:
+            self.set_aside(place)
+        if pointer is None or folder not in pointer.kept.values():
+            return
+        left = replace(pointer, kept={version: one for version, one in pointer.kept.items() if one != folder})
+        if not self._pointers.replace(location.prefix, flag, before, left):
+            where = f"cluster {self._store.cluster.name!r}: cannot evict {location.path}"
+            raise StorageError(f"{where}: its instance is being written meanwhile")
+        if not left.kept:
+            self._pointers.forget(pointer.keeps)
+
+    @cached_property
+    def _has_versions(self) -> bool:
+        """Whether versions were ever kept on this store: asked once, not for each instance."""
+        return bool(self._fs.exists(f"{self._store.staging}/versions"))
 
     @cached_property
     def _has_copies(self) -> bool:

@@ -63,7 +63,7 @@ def _staged(store: ClusterStore, path: str, flag: str | None, folder: Path) -> R
         place = str(folder / str(attempt) / path.rstrip("/").rpartition("/")[2])  # its ending may say how it is packed
         failed, copied = None, list[CopiedFile]()
         try:
-            copied = _copied(store, path, listed, place)
+            copied = _copied(store, listed, place)
         except (OSError, StorageError) as error:  # of an object that became smaller it asks for what is not there
             failed = error
         if _versions(_listed(store, path, flag)) == _versions(listed):
@@ -90,15 +90,15 @@ def _versions(listed: Listed) -> dict[str, tuple[int, str]]:
     return {name: (entry["size"], entry_version(entry)) for name, entry in listed.items()}
 
 
-def _copied(store: ClusterStore, path: str, listed: Listed, place: str) -> list[CopiedFile]:
+def _copied(store: ClusterStore, listed: Listed, place: str) -> list[CopiedFile]:
     """Copies the files, in the order in which they are listed."""
-    base, cancellation = store.path(path), current_cancellation()
+    cancellation = current_cancellation()
     copy = MountedFileCopy(store.fs, LocalFileSystem(), Throttle(None), Attributes(), False)
     Path(place).parent.mkdir(parents=True)
 
     def one(name: str) -> CopiedFile:
         cancellation.check()
-        return copy.copy(join(base, name), join(place, name), int(listed[name]["size"]))
+        return copy.copy(str(listed[name]["name"]), join(place, name), int(listed[name]["size"]))
 
     if "" not in listed:
         Path(place).mkdir()

@@ -33,22 +33,25 @@ class Written(ABC):
 
     @abstractmethod
     def bring(self, name: str, files: Iterable[str], final: str, check: Callable[[], None]) -> None:
-        """Makes those files be at ``final`` on the store; asks ``check`` before each, which raises to end it."""
+        """Makes those files, and no others that were written, be at ``final`` on the store.
+
+        Asks ``check`` before each, which raises to end it.
+        """
 
 
 class StoreWritten(Written):
-    """Spark writes to the store; the store itself copies.
+    """Spark writes to the store; the store itself copies what is not written where it is to be.
 
     Args:
         store: The store.
-        folders: A folder of its own for each output.
+        places: A place of its own for each output.
     """
 
-    def __init__(self, store: ClusterStore, folders: Mapping[str, str]) -> None:
-        self._store, self._fs, self._folders = store, store.fs, folders
+    def __init__(self, store: ClusterStore, places: Mapping[str, str]) -> None:
+        self._store, self._fs, self._places = store, store.fs, places
 
     def place(self, name: str) -> str:
-        return f"{self._folders[name]}/written"
+        return self._places[name]
 
     def url(self, name: str) -> str:
         return spark_url(self._store, self.place(name))
@@ -58,6 +61,10 @@ class StoreWritten(Written):
         return [str(entry["name"])[len(place) + 1 :] for entry in self._store.files.all_below(place) or ()]
 
     def bring(self, name: str, files: Iterable[str], final: str, check: Callable[[], None]) -> None:
+        if final == self.place(name):
+            self._store.files.remove(f"{final}/{one}" for one in {*self.files(name)} - {*files})
+            return
+
         def one(file: str) -> None:
             check()
             self._fs.cp_file(f"{self.place(name)}/{file}", f"{final}/{file}")

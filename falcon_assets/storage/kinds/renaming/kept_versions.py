@@ -11,15 +11,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from datetime import datetime, timezone
+from datetime import datetime
 from pathlib import Path
 
 from falcon_assets.planning.retention.versions import StoredVersion
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.output_target import KeptAs
-
-_INSTANCE = "%Y-%m-%dT%H-%MZ"
-"""Without a colon: Hadoop takes no path that has one."""
 
 
 class KeptVersions:
@@ -35,7 +32,7 @@ class KeptVersions:
 
     def name(self, of: KeptAs, version: str) -> str:
         """The name of a version in here."""
-        return f"{of.feed}/{of.instance.strftime(_INSTANCE)}/{version}"
+        return f"{of.name}/{version}"
 
     def place(self, name: str) -> Path:
         """Where the version of that name lies, or would."""
@@ -48,11 +45,11 @@ class KeptVersions:
             OSError: as the operating system says.
         """
         own = self._folder / feed
-        for folder in [own / instance.strftime(_INSTANCE)] if instance else _entries(own):
-            if nominal := _instance(folder.name):
+        for folder in [self._folder / KeptAs(feed, instance).name] if instance else _entries(own):
+            if of := KeptAs.named(f"{feed}/{folder.name}"):
                 below = f"{self._below}/{feed}"
                 for version in _entries(folder):
-                    yield StoredVersion(nominal, version.name, f"{below}/{folder.name}/{version.name}", below)
+                    yield StoredVersion(of.instance, version.name, f"{below}/{folder.name}/{version.name}", below)
 
 
 def _entries(folder: Path) -> list[Path]:
@@ -60,10 +57,3 @@ def _entries(folder: Path) -> list[Path]:
         return sorted(folder.iterdir())
     except FileNotFoundError:
         return []
-
-
-def _instance(name: str) -> datetime | None:
-    try:
-        return datetime.strptime(name, _INSTANCE).replace(tzinfo=timezone.utc)
-    except ValueError:
-        return None

@@ -13,6 +13,7 @@ from falcon_assets.storage.kinds.renaming.kept_versions import KeptVersions
 from falcon_assets.storage.kinds.renaming.moving import link_or_copy
 from falcon_assets.storage.kinds.renaming.publication import RenamePublication
 from falcon_assets.storage.kinds.renaming.set_aside import replaced
+from falcon_assets.storage.kinds.storage_kind import KEEPS_NONE
 from falcon_assets.storage.output_target import OutputTarget
 from falcon_assets.storage.staging import copies_folder
 
@@ -28,7 +29,7 @@ def restored(
     """
     keeps, versions = output.keeps, KeptVersions(store)
     if keeps is None:
-        raise StorageError(f"{key}: the feed keeps no versions: declare `versions` to keep those that come")
+        raise StorageError(f"{key}: {KEEPS_NONE}")
     with (
         explained(store.cluster.name, f"restore {output.path}"),
         RenamePublication(store, key, {_OUTPUT: output}) as publication,

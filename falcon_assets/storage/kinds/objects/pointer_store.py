@@ -1,0 +1,109 @@
+"""The flags that name the present version of an instance, on their store: they change by one write, or not at all."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from datetime import datetime
+from typing import NamedTuple
+
+from falcon_assets.planning.retention.versions import StoredVersion
+from falcon_assets.storage.cluster_store import ClusterStore
+from falcon_assets.storage.instances.version_pointer import VersionPointer
+from falcon_assets.storage.kinds.objects.ownership import has_conditional_writes, is_refusal
+from falcon_assets.storage.output_target import KeptAs
+
+
+class StoredFlag(NamedTuple):
+    """The flag of an instance as it was."""
+
+    content: bytes | None
+    """None: there is none."""
+    etag: str | None
+    """None: there is none, or the store has no such thing."""
+
+    @property
+    def pointer(self) -> VersionPointer | None:
+        """What it says; None where it names no version."""
+        return VersionPointer.decode(self.content) if self.content else None
+
+
+class PointerStore:
+    """The flags of the instances on one store; methods raise OSError as it says.
+
+    Beside them there is a note for each instance that keeps versions, by which those of a feed are found::
+
+        STAGING/versions/CLUSTER/FEED/INSTANCE    the path of the instance, and the name of its flag
+
+    Args:
+        store: An object store.
+    """
+
+    def __init__(self, store: ClusterStore) -> None:
+        self._store, self._fs = store, store.fs
+        self._notes = f"{store.staging}/versions/{store.cluster.name}"
+
+    def read(self, path: str, flag: str) -> StoredFlag:
+        """The flag of the instance at ``path``, fresh from the store."""
+        place = self._place(path, flag)
+        self._store.files.refresh()
+        with suppress(FileNotFoundError):
+            etag = self._fs.info(place).get("ETag")
+            # Its content after its etag: where it changes in between, nobody can replace it by that etag.
+            return StoredFlag(self._fs.cat_file(place), etag)
+        return StoredFlag(None, None)
+
+    def replace(self, path: str, flag: str, before: StoredFlag, pointer: VersionPointer) -> bool:
+        """Makes the flag say that; False, and nothing done, where it is not any more what it was before."""
+        place, content = self._place(path, flag), pointer.encode()
+        if not has_conditional_writes(self._store):
+            if self.read(path, flag).content != before.content:
+                return False
+            self._fs.pipe_file(place, content)
+            return True
+        try:
+            condition = {"IfNoneMatch": "*"} if before.etag is None else {"IfMatch": before.etag}
+            self._fs.pipe_file(place, content, **condition)
+        except OSError as error:
+            if not is_refusal(error):
+                raise
+            # A driver that got no answer asks again, and is refused because of what it wrote itself.
+            return self.read(path, flag).content == content
+        return True
+
+    def note(self, keeps: str, path: str, flag: str) -> None:
+        """Writes down that the instance at ``path`` keeps versions."""
+        self._fs.pipe_file(f"{self._notes}/{keeps}", json.dumps([path, flag]).encode())
+
+    def forget(self, keeps: str) -> None:
+        """Takes that note away."""
+        with suppress(FileNotFoundError):
+            self._fs.rm_file(f"{self._notes}/{keeps}")
+
+    def kept(self, feed: str, instance: datetime | None = None) -> list[StoredVersion]:
+        """The versions of a feed that are kept, or of one of its instances, in the order of instances."""
+        self._store.files.refresh()
+        names = (
+            [KeptAs(feed, instance).name]
+            if instance
+            else [str(name)[len(self._notes) + 1 :] for name in sorted(self._fs.find(f"{self._notes}/{feed}"))]
+        )
+        with ThreadPoolExecutor(self._store.files.requests) as pool:
+            return [version for found in pool.map(lambda name: list(self._kept_as(name)), names) for version in found]
+
+    def _kept_as(self, name: str) -> Iterator[StoredVersion]:
+        of = KeptAs.named(name)
+        try:
+            path, flag = json.loads(self._fs.cat_file(f"{self._notes}/{name}"))
+            content = self._fs.cat_file(self._place(path, flag))
+        except (FileNotFoundError, ValueError):
+            return
+        pointer = VersionPointer.decode(content)
+        if of and pointer:
+            for version, folder in sorted(pointer.kept.items()):
+                yield StoredVersion(of.instance, version, f"{path}/{folder}", path)
+
+    def _place(self, path: str, flag: str) -> str:
+        return f"{self._store.path(path)}/{flag}"

@@ -1,0 +1,152 @@
+"""One output on its way to an object store where the feed keeps versions: a folder of its own, and one write.
+
+Readers are sent from the old version to the new one by the flag, which a run replaces only where it still is what it
+was when the run began. So a run that was overtaken changes nothing that anybody reads, and whoever reads by the flag
+sees the whole old instance or the whole new one; there is no moment without.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import replace
+from uuid import uuid4
+
+from falcon_assets.errors import StorageError
+from falcon_assets.storage.cluster_store import ClusterStore
+from falcon_assets.storage.instances.data_version import DataVersion, fingerprint
+from falcon_assets.storage.instances.version_pointer import VERSIONS, VersionPointer
+from falcon_assets.storage.kinds.objects.pointer_store import PointerStore, StoredFlag
+from falcon_assets.storage.output_target import KeptAs
+
+
+class VersionSwitch:
+    """Methods raise OSError as the store says, and what drivers raise.
+
+    Args:
+        store: An object store.
+        path: The instance, below its root.
+        flag: Name of its flag.
+        keeps: Of what the versions are.
+        where: Begins the message of errors.
+    """
+
+    def __init__(self, store: ClusterStore, path: str, flag: str, keeps: KeptAs, where: str) -> None:
+        self._store, self._path, self._flag, self._keeps, self._where = store, path.rstrip("/"), flag, keeps, where
+        self._pointers = PointerStore(store)
+        self._before = StoredFlag(None, None)
+        self._plain: list[str] = []
+        self._folder, self._is_present = f"{VERSIONS}/{uuid4().hex}", False
+
+    @property
+    def place(self) -> str:
+        """Absolute path of the folder that the new version is written to."""
+        return self._store.path(f"{self._path}/{self._folder}")
+
+    def prepare(self, check: Callable[[], None]) -> None:
+        """Finds out what is there, and removes what killed runs left.
+
+        Args:
+            check: Raises where another run has taken over. It is asked after what is left was listed: what that run
+                writes is not among it then.
+        """
+        self._before = self._pointers.read(self._path, self._flag)
+        base = self._store.path(self._path)
+        self._store.files.refresh()
+        names = [str(name)[len(base) + 1 :] for name in self._store.fs.find(base)]
+        check()
+        known = self._before.pointer
+        if known is None and self._before.content is not None:
+            self._plain = [name for name in names if name != self._flag and not name.startswith(f"{VERSIONS}/")]
+        folders = {known.folder, *known.kept.values()} if known else set()
+        stays = {self._flag, *self._plain}
+        left = [name for name in names if name not in stays and "/".join(name.split("/")[:2]) not in folders]
+        self._remove(left)
+
+    def switch(self, check: Callable[[], None]) -> DataVersion:
+        """Makes what was written the instance, and keeps what it replaces; the same as before is nothing new.
+
+        Args:
+            check: Raises where another run has taken over.
+        """
+        new = fingerprint(self._store, f"{self._path}/{self._folder}", None)
+        known, version = self._before.pointer, new.version
+        kept = dict(known.kept) if known else {}
+        if known and known.version != version:
+            kept[known.version] = known.folder
+        elif known or (self._plain and self._version_of("").version == version):
+            return new
+        elif self._plain:
+            kept.update(self._plain_as_version(check))
+        same = kept.pop(version, None)
+        self._point(VersionPointer(self._folder, version, kept, self._keeps.name), check)
+        self._is_present = True
+        self._remove(self._plain)
+        if same:
+            self._remove_folder(same)
+        return new
+
+    def restore(self, version: str, check: Callable[[], None], *, dry_run: bool) -> tuple[DataVersion, bool]:
+        """Makes a version that is kept the instance; gives it, and whether it was not yet.
+
+        Raises:
+            StorageError: it is not kept, or is not what it was.
+        """
+        known = self._before.pointer
+        if self._before.content is not None:
+            present = fingerprint(self._store, self._path, self._flag)
+            if present.version == version:
+                return present, False
+        if known is None or version not in known.kept:
+            raise StorageError(f"{self._where}: there is no version {version}: it was not kept, or went already")
+        folder = known.kept[version]
+        found = self._version_of(folder)
+        if found.version != version:
+            at = f"{self._store.shown(self._path)}/{folder}"
+            raise StorageError(
+                f"{self._where}: what lies at {at} is not version {version} any more: somebody changed it"
+            )
+        if not dry_run:
+            kept = {one: place for one, place in known.kept.items() if one != version} | {known.version: known.folder}
+            self._point(replace(known, folder=folder, version=version, kept=kept), check)
+        return found, True
+
+    def drop(self) -> None:
+        """Removes what was written, unless it is the instance now."""
+        if self._is_present:
+            return
+        # A write that seemed to fail may have been done.
+        pointer = self._pointers.read(self._path, self._flag).pointer
+        if pointer is None or pointer.folder != self._folder:
+            self._remove_folder(self._folder)
+
+    def _point(self, pointer: VersionPointer, check: Callable[[], None]) -> None:
+        if pointer.kept:
+            self._pointers.note(pointer.keeps, self._path, self._flag)
+        check()
+        if not self._pointers.replace(self._path, self._flag, self._before, pointer):
+            raise StorageError(f"{self._where} is being written by another run meanwhile")
+
+    def _plain_as_version(self, check: Callable[[], None]) -> dict[str, str]:
+        """Copies what lies beside the flag, from before the feed kept versions, to a folder of its own."""
+        folder, base = f"{VERSIONS}/{uuid4().hex}", self._store.path(self._path)
+
+        def one(name: str) -> None:
+            check()
+            self._store.fs.cp_file(f"{base}/{name}", f"{base}/{folder}/{name}")
+
+        with ThreadPoolExecutor(self._store.files.requests) as pool:
+            list(pool.map(one, self._plain))
+        return {self._version_of(folder).version: folder}
+
+    def _version_of(self, folder: str) -> DataVersion:
+        return fingerprint(self._store, f"{self._path}/{folder}", self._flag)
+
+    def _remove_folder(self, folder: str) -> None:
+        with suppress(FileNotFoundError):
+            self._store.files.remove_tree(self._store.path(f"{self._path}/{folder}"))
+
+    def _remove(self, names: list[str]) -> None:
+        base = self._store.path(self._path)
+        self._store.files.remove(f"{base}/{name}" for name in names)
