@@ -8,7 +8,7 @@ from dataclasses import fields
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import BigInteger, Connection, FromClause, Select, and_, cast, literal, or_, select, true
+from sqlalchemy import BigInteger, ColumnElement, Connection, FromClause, Select, and_, cast, literal, or_, select, true
 
 from falcon_assets.ledger.tables import DATA_VERSIONS, KEPT_VERSIONS, VERSION_EDGES
 from falcon_assets.ledger.upsert import rows_of
@@ -59,11 +59,11 @@ def each_following(edges: Select[Any]) -> FromClause:
     return edges.offset(0).lateral("following")
 
 
-def versions_of_numbers(connection: Connection, numbers: Collection[int]) -> list[Version]:
-    """These versions, in any order."""
+def versions_of_numbers(connection: Connection, numbers: Collection[int], *only: ColumnElement[bool]) -> list[Version]:
+    """These versions, in any order; ``only``: those of ``data_versions`` of which that is true."""
     given = rows_of(DATA_VERSIONS, {"id": list(numbers)})
     asked = select(*_COLUMNS).join_from(given, DATA_VERSIONS, _TABLE.id == given.c.id)
-    return [_version(row) for row in connection.execute(asked.outerjoin(KEPT_VERSIONS, _SAME))]
+    return [_version(row) for row in connection.execute(asked.outerjoin(KEPT_VERSIONS, _SAME).where(*only))]
 
 
 def all_versions(connection: Connection, *, existing: bool = False) -> list[Version]:

@@ -67,7 +67,8 @@ def protected_on(
         critical: Those whose versions are critical where nobody says otherwise.
     """
     reasons = all_protected(connection, critical)
-    own = [one for one in versions_of_numbers(connection, reasons) if one.cluster == cluster and one.feed in feeds]
+    there = (DATA_VERSIONS.c.cluster == cluster, DATA_VERSIONS.c.feed.in_(feeds))
+    own = versions_of_numbers(connection, reasons, *there)
     named = {one.number: one for one in versions_of_numbers(connection, {reasons[one.number] for one in own})}
     found: dict[str, ProtectedVersions] = {}
     uncollected = {one.number for one in _uncollected(connection, cluster, own)}

@@ -146,6 +146,8 @@ def test_a_critical_version(environ: dict[str, str]) -> None:
     assert "lifecycle status: critical, by " in falcon_here(environ, "lineage", "show", "sums", AT).stdout
     audited = falcon_here(environ, "admin", "audit", "--filter", "operation=lineage status", "--json").stdout
     assert [one["result"] for one in json.loads(audited)["items"]] == ["unchanged", "done"]
+    falcon_here(environ, *asked[:4], "validated", "--reason", "d\udce9j\x1b\0")
+    assert "validated, by " in falcon_here(environ, "lineage", "show", "sums", AT).stdout
     old = falcon_here(environ, "lineage", "status", "sums", AT, "critical", "--version", "c1", "--reason", "x").stdout
     assert "  clean 2013-01-01T00:00Z on primary @b1  REPLACED: there is nothing left to protect\n" in old
 

@@ -49,7 +49,7 @@ def test_what_critical_versions_were_made_from_is_protected(
     present = {(*place, version) for place, version in oracle.present.items()}
     for cluster in ("primary", "backup"):
         with ledger.connect() as connection:
-            found = protected_on(connection, cluster, "ab", critical_feeds)
+            found = protected_on(connection, cluster, ["a", "b"], critical_feeds)
         versions = {(cluster, feed, *key) for feed, of_feed in found.items() for key in of_feed.versions}
         assert versions == {key for key in needed if key[0] == cluster and key[1] in "ab"}
         instances = {(cluster, feed, instance) for feed, of_feed in found.items() for instance in of_feed.instances}

@@ -34,7 +34,7 @@ def prune_plan(versions: tuple[VersionQuery, ...], as_json: bool) -> None:
     click.echo(f"{count_of(len(plan.wanted), 'version')} to be made again")
     for one in plan.impossible:
         click.echo(f"  {named(one)} cannot be made again: keep it; falcon lineage show says what it came from")
-    _list("needed for that:", plan.needed)
+    _list("needed for that:", [one for one in plan.needed if one not in plan.protected])
     _list("protected, for what is critical:", plan.protected)
     _list("can go:", plan.goes)
     if plan.hidden:

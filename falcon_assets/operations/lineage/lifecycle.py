@@ -7,7 +7,7 @@ from typing import Any
 
 from sqlalchemy import Connection
 
-from falcon_assets.errors import UsageError
+from falcon_assets.errors import UsageError, printable
 from falcon_assets.ledger.lifecycle import SetStatus, set_status, status_set
 from falcon_assets.ledger.lineage import graph_of, reached
 from falcon_assets.model.feed import LifecycleStatus
@@ -103,7 +103,7 @@ def set_lifecycle(
             require_change(audit.principal, "set the lifecycle status of versions of", [feed] if feed else [])
             before = lifecycle_of(installation, connection, version)
             changed = before.set is None or before.status != status
-            new = SetStatus(status, installation.settings.now(), audit.principal.name, request.reason)
+            new = SetStatus(status, installation.settings.now(), audit.principal.name, printable(request.reason))
             if changed and not request.dry_run:
                 set_status(connection, version, new)
             audit.result(changed, connection)
