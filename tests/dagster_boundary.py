@@ -30,7 +30,7 @@ _MODULE = re.compile(r"\bdagster\.(_\w+|core)\b|\bdagster_(?!internals)[a-z]+\.\
 _TAG = re.compile(r"\.?dagster/")
 Names: TypeAlias = dict[str, tuple[str, str | None]]
 """What a module has from Dagster, or from our package for its inside: as what -> from which module, and what of it."""
-DOCUMENTED_TAGS = {"dagster/data_version", "dagster/row_count"}
+DOCUMENTED_TAGS = {"dagster/data_version", "dagster/row_count", "dagster/column_schema", "dagster/column_lineage"}
 """Dagster's documentation tells users to write these."""
 
 

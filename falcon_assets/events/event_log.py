@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from falcon_assets.events.columns import columns_in
 from falcon_assets.events.feed_instances import FeedInstanceAvailable, FeedInstanceEvicted, FeedVersionEvicted
 from falcon_assets.events.process_instances import CameTooLate, InstanceChanged
 from falcon_assets.events.pushes import PartitionPushed, PushRefused
-from falcon_assets.events.record import AT, DATA_VERSION_TAG, VERSION, AssetEvent, Record, said_by
+from falcon_assets.events.record import AT, COLUMNS, DATA_VERSION_TAG, VERSION, AssetEvent, Record, said_by
 from falcon_assets.events.runs import RunEnded, RunQueued
 
 if TYPE_CHECKING:
@@ -77,6 +78,7 @@ def asset_facts(event_id: int, event: AssetEvent, seen: datetime) -> tuple[Fact,
     import dagster as dg  # noqa: PLC0415 - as above
 
     said = {AT.alias: seen, VERSION.alias: f"event-{event_id}", **said_by(event)}
+    said[str(COLUMNS.alias)] = columns_in(event.metadata)
     is_materialized = isinstance(event, dg.AssetMaterialization)
     # Others may write about these assets, and whatever they like: what is not ours must not stop the fold.
     with suppress(ValueError):

@@ -7,9 +7,11 @@ from dataclasses import dataclass
 from typing import Annotated, Any
 
 from falcon_assets.events import record as keys
+from falcon_assets.events.columns import columns_metadata
 from falcon_assets.events.inputs import Changes, Consumption, Inputs
 from falcon_assets.events.record import Data, Record, Size, Text, Time, VersionNumber, Words
 from falcon_assets.model.instant import Instant
+from falcon_assets.planning.lineage.usage import OutputColumn
 
 
 @dataclass(frozen=True)
@@ -43,6 +45,7 @@ class FeedInstanceAvailable(Record):
         kept_versions: The versions that are kept beside it; None: its feed keeps none.
         undeclared: What it was made from besides, and its process does not declare.
         restored_by: Who had it restored from a version that was kept; None: it was made.
+        columns: What it holds, and what that was made from; none: nobody knows.
         made_by: The user of the operating system whose run made it.
         environment: With which versions of Python and of packages that was.
     """
@@ -73,6 +76,7 @@ class FeedInstanceAvailable(Record):
     restored_by: Text | None = None
     made_by: Text | None = None
     environment: Data = None
+    columns: Annotated[tuple[OutputColumn, ...], keys.COLUMNS] = ()
     undeclared: Annotated[tuple[Consumption, ...], keys.UNDECLARED] = ()
 
     def metadata(self) -> dict[str, Any]:
@@ -81,7 +85,7 @@ class FeedInstanceAvailable(Record):
 
         path = {"path": dg.MetadataValue.path(self.path)} if self.path else {}
         rows = {} if self.records is None else {"dagster/row_count": self.records}
-        return super().metadata() | path | rows
+        return super().metadata() | path | rows | columns_metadata(self.columns, self.cluster)
 
 
 @dataclass(frozen=True)

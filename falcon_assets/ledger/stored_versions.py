@@ -12,6 +12,7 @@ from falcon_assets.events.event_log import Fact
 from falcon_assets.events.feed_instances import FeedInstanceAvailable, FeedInstanceEvicted
 from falcon_assets.ledger.tables import DATA_VERSIONS, VERSION_EDGES
 from falcon_assets.ledger.upsert import rows_of, upsert
+from falcon_assets.ledger.version_columns import store_plans
 from falcon_assets.ledger.version_rows import VersionKey, VersionRow, VersionRows, inputs_of
 from falcon_assets.planning.lineage.version_status import VersionStatus
 
@@ -61,3 +62,4 @@ def store_versions(connection: Connection, rows: VersionRows) -> None:
     edges = [{"output": key[0], "input": key[1], **vars(row)} for key, row in rows.edges.items()]
     upsert(connection, DATA_VERSIONS, [{**one, "status": one["status"].value} for one in versions])
     upsert(connection, VERSION_EDGES, edges)
+    store_plans(connection, rows.plans)

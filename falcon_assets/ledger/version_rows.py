@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import TypeAlias
 
 from falcon_assets.events.feed_instances import FeedInstanceAvailable, FeedInstanceEvicted
+from falcon_assets.ledger.version_columns import Plans, plan_of
 from falcon_assets.planning.lineage.version_status import VersionStatus
 
 VersionKey: TypeAlias = tuple[str, str, datetime, str]
@@ -39,6 +40,7 @@ class VersionRow:
     late: bool = False
     made_by: str | None = None
     environment: str | None = None
+    plan: str | None = None
     restored_by: str | None = None
 
 
@@ -62,12 +64,14 @@ class VersionRows:
         known: By cluster, feed, instance and version.
         changed: Those of them to be stored.
         edges: What versions were made from, in these facts.
+        plans: The columns of versions, of these facts.
         last_id: The number that was given last.
     """
 
     known: dict[VersionKey, VersionRow] = field(default_factory=dict)
     changed: set[VersionKey] = field(default_factory=set)
     edges: dict[Edge, EdgeRow] = field(default_factory=dict)
+    plans: Plans = field(default_factory=dict)
     last_id: int = 0
 
     def available(
@@ -109,6 +113,7 @@ class VersionRows:
                 attempt=attempt,
                 definition=fact.definition,
                 late=bool(fact.late),
+                plan=plan_of(fact.columns, self.plans),
                 made_by=fact.made_by,
                 environment=json.dumps(fact.environment, sort_keys=True) if fact.environment else None,
             )

@@ -75,6 +75,18 @@ def test_both_directions_and_how_far(environ: dict[str, str]) -> None:
     assert landed[-1] == "came from nothing: it landed from outside"
 
 
+def test_columns(environ: dict[str, str]) -> None:
+    shown = falcon_here(environ, "lineage", "show", "clean", AT, "--columns").stdout
+    assert shown.split("columns:\n")[1].split("came from")[0] == (
+        "  total bigint from raw.a, raw.b\n"
+        "  one int from nothing\n"
+        "  guess string from raw.a  (not sure: it passed through code that Spark does not look into)\n"
+    )
+    found = json.loads(falcon_here(environ, "lineage", "show", "clean", AT, "--json").stdout)
+    assert found["version"]["columns"][0]["from"] == [{"feed": "raw", "column": "a"}, {"feed": "raw", "column": "b"}]
+    assert "columns: not recorded\n" in falcon_here(environ, "lineage", "show", "sums", AT, "--columns").stdout
+
+
 def test_what_was_made_from_a_version(environ: dict[str, str]) -> None:
     assert falcon_here(environ, "lineage", "impact", "raw", AT, "--version", "a1").stdout == IMPACT
     assert falcon_here(environ, "lineage", "impact", "raw", AT).stdout.endswith(AGAIN)

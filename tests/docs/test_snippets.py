@@ -40,6 +40,7 @@ def test_every_executable_block_is_executed() -> None:
         test_pages.OPERATIONS,
         test_tutorial.TUTORIAL,
         test_tutorial.LINEAGE,
+        test_tutorial.CAPTURE,
         OWN_LOCATION,
     }
     of_headings = {*test_recipes.RECIPES, test_pages.LANDING, test_tutorial.FIRST}

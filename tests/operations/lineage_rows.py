@@ -6,8 +6,10 @@ from typing import Any
 
 from falcon_assets.ledger.tables import DATA_VERSIONS, VERSION_EDGES
 from falcon_assets.ledger.upsert import upsert
+from falcon_assets.ledger.version_columns import Plans, plan_of, store_plans
 from falcon_assets.model.instant import parse_instant
 from falcon_assets.operations.installation import Installation
+from falcon_assets.planning.lineage.usage import OutputColumn
 
 T = parse_instant("2013-01-01T00:00Z")
 
@@ -31,6 +33,7 @@ def write_versions(installation: Installation, rows: list[dict[str, Any]], edges
     """Writes versions, and which was made from which by which process."""
     told = {"run_id": "run", "definition": 1, "declared": True}
     with installation.ledger.engine.begin() as connection:
+        store_plans(connection, PLANS)
         upsert(connection, DATA_VERSIONS, rows)
         upsert(
             connection,
@@ -39,11 +42,20 @@ def write_versions(installation: Installation, rows: list[dict[str, Any]], edges
         )
 
 
+PLANS: Plans = {}
+PLAN = plan_of(
+    (
+        OutputColumn("total", "bigint", (("raw", "a"), ("raw", "b"))),
+        OutputColumn("one", "int"),
+        OutputColumn("guess", "string", (("raw", "a"),), is_opaque=True),
+    ),
+    PLANS,
+)
 ROWS = [
     version_row(1, "raw", "a1", "REPLACED", ended_at=T.replace(minute=30)),
     version_row(2, "raw", "a2", bytes=9, path="/raw"),
     made_row(3, "clean", "b1", "cleanse", "REPLACED"),
-    made_row(4, "clean", "b2", "cleanse", late=True, definition=2, run_id="0123456789"),
+    made_row(4, "clean", "b2", "cleanse", late=True, definition=2, run_id="0123456789", plan=PLAN),
     made_row(5, "sums", "c1", "add-up", "EVICTED", archived_to="/archive"),
     made_row(6, "sums", "c2", "add-up"),
 ]

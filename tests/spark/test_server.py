@@ -17,13 +17,16 @@ from falcon_assets.spark.connect_server.server import start, status, stop
 from falcon_assets.spark.connect_server.server_state import ServerFiles, ServerProcess, authenticated
 from falcon_assets.spark.endpoints.connect_endpoint import served_port, with_token, without_token
 from falcon_assets.spark.session.sessions import isolated, session_for, stop_sessions
+from tests.listener import share_listener
 from tests.processes import free_port
 from tests.spark.sandbox import Sandbox, cluster_on
 
 
 @pytest.fixture(scope="module")
 def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("home")
+    made = tmp_path_factory.mktemp("home")
+    share_listener(made)
+    return made
 
 
 @pytest.fixture(scope="module")
@@ -158,6 +161,7 @@ def test_a_number_that_belongs_to_another_process_now(tmp_path: Path) -> None:
 
 
 def test_a_server_that_does_not_come_up(tmp_path: Path) -> None:
+    share_listener(tmp_path)
     with pytest.raises(SettingsError) as caught:
         start(tmp_path, free_port(), {**os.environ, "SPARK_DRIVER_MEMORY": "nonsense"})
     log = tmp_path / "spark" / "server.log"

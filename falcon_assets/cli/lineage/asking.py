@@ -49,6 +49,7 @@ def _about_a_version(command: Callable[..., Any]) -> Callable[..., Any]:
 @click.option(
     "--depth", type=click.IntRange(1, 100), help="Over how many steps; without it all, and as a tree 5 (at most 100)."
 )
+@click.option("--columns", "with_columns", is_flag=True, help="Show its columns, and from which each was made.")
 def show(
     feed: str,
     instance: datetime,
@@ -58,6 +59,7 @@ def show(
     as_dot: bool,
     direction: str,
     depth: int | None,
+    with_columns: bool,
 ) -> None:
     """Show what a version of an instance came from.
 
@@ -72,6 +74,8 @@ def show(
     if _printed(found, as_json=as_json, as_dot=as_dot):
         return
     _details(found)
+    if with_columns:
+        _columns(found)
     for is_wanted, title, above in ((up, "came from", True), (down, "was made into", False)):
         if is_wanted:
             _tree(found, title, up=above, depth=depth)
@@ -183,6 +187,17 @@ def _details(found: Lineage) -> None:
     for name, value in told.items():
         if value is not None:
             click.echo(f"  {name}: {printable(str(value))}")
+
+
+def _columns(found: Lineage) -> None:
+    if found.columns is None:
+        click.echo("columns: not recorded")
+        return
+    click.echo("columns:")
+    for one in found.columns:
+        read = ", ".join(f"{source}.{column}" for source, column in one.inputs) or "nothing"
+        unsure = "  (not sure: it passed through code that Spark does not look into)" if one.is_opaque else ""
+        click.echo(f"  {printable(f'{one.name} {one.type} from {read}')}{unsure}")
 
 
 def _lifecycle(found: VersionLifecycle) -> str:

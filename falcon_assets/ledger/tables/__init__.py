@@ -41,7 +41,13 @@ from falcon_assets.ledger.tables.scheduling import (
     RERUNS,
 )
 from falcon_assets.ledger.tables.sla import SLA_BREACHES, SLA_EVALUATIONS, SLA_PROGRESS, SLA_TOTALS
-from falcon_assets.ledger.tables.versions import DATA_VERSIONS, KEPT_VERSIONS, VERSION_EDGES, VERSION_LIFECYCLE
+from falcon_assets.ledger.tables.versions import (
+    DATA_VERSIONS,
+    KEPT_VERSIONS,
+    VERSION_COLUMNS,
+    VERSION_EDGES,
+    VERSION_LIFECYCLE,
+)
 
 __all__ = [
     "AUDIT",
@@ -76,6 +82,7 @@ __all__ = [
     "SLA_PROGRESS",
     "SLA_TOTALS",
     "TOTALS",
+    "VERSION_COLUMNS",
     "VERSION_EDGES",
     "VERSION_LIFECYCLE",
     "WORKFLOW_FILES",
@@ -88,6 +95,7 @@ PROJECTION = (
     DATA_VERSIONS,
     KEPT_VERSIONS,
     VERSION_EDGES,
+    VERSION_COLUMNS,
     PUSHED,
     FOLD,
     PROGRESS,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from sqlalchemy import BigInteger, Boolean, Column, Index, Integer, Table, Text
+from sqlalchemy.dialects.postgresql import JSONB
 
 from falcon_assets.ledger.tables.metadata import INSTANT, METADATA
 
@@ -33,6 +34,7 @@ DATA_VERSIONS = Table(
     Column("made_by", Text, comment="the user of the operating system whose run made it; null: not recorded"),
     Column("environment", Text, comment="JSON: versions of Python and packages that it was made with"),
     Column("restored_by", Text, comment="AVAILABLE: who restored it; null: it was made or landed"),
+    Column("plan", Text, comment="hash of its columns and what they were made from; null: not recorded"),
 )
 """Every version that a feed instance had on a cluster, also when it was replaced or evicted."""
 Index("ix_data_versions_id", DATA_VERSIONS.c.id, unique=True)
@@ -49,6 +51,14 @@ KEPT_VERSIONS = Table(
     Column("replaced_at", INSTANT, nullable=False, comment="when it was, on the falcon clock"),
 )
 """The versions of feed instances that were replaced and can be restored."""
+
+VERSION_COLUMNS = Table(
+    "version_columns",
+    METADATA,
+    Column("plan", Text, primary_key=True, comment="hash of the columns"),
+    Column("columns", JSONB, nullable=False, comment="name, type, what each was made from, whether that is sure"),
+)
+"""The columns of versions and what these were made from, once for all that were made alike."""
 
 VERSION_EDGES = Table(
     "version_edges",

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from dataclasses import dataclass
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -11,6 +11,7 @@ from sqlalchemy import Connection
 
 from falcon_assets.errors import UnknownInstanceError
 from falcon_assets.ledger.lineage import graph_of, reached
+from falcon_assets.ledger.version_columns import columns_of_plan
 from falcon_assets.model.access import may_read
 from falcon_assets.model.instant import format_instant
 from falcon_assets.operations.acting import acting
@@ -20,6 +21,7 @@ from falcon_assets.operations.lineage.lifecycle import VersionLifecycle, lifecyc
 from falcon_assets.operations.lineage.subject import VersionQuery, find_version, find_versions
 from falcon_assets.planning.lineage.difference import CodeVersion, Difference, difference
 from falcon_assets.planning.lineage.graph import Graph, Version
+from falcon_assets.planning.lineage.usage import OutputColumn
 
 
 @dataclass(frozen=True)
@@ -32,6 +34,8 @@ class Lineage:
         lifecycle: Its lifecycle status.
         graph: What is known of it, without versions of feeds that the user may not read.
         hidden: How many those are.
+        columns: Of the version, each with its type and what it was made from, without columns of feeds that the user
+            may not read; None: not recorded.
     """
 
     version: Version
@@ -39,6 +43,7 @@ class Lineage:
     lifecycle: VersionLifecycle
     graph: Graph
     hidden: int
+    columns: Sequence[OutputColumn] | None = None
 
     @property
     def derived(self) -> list[Version]:
@@ -49,7 +54,8 @@ class Lineage:
     def as_data(self) -> dict[str, Any]:
         """What ``--json`` prints."""
         code = self.code.code if self.code else None
-        version = {**self.version.as_data(), "code": code, **self.lifecycle.as_data()}
+        columns = None if self.columns is None else [one.as_data() for one in self.columns]
+        version = {**self.version.as_data(), "code": code, **self.lifecycle.as_data(), "columns": columns}
         return {**self.graph.as_data(), "version": version, "hidden": self.hidden}
 
 
@@ -98,7 +104,8 @@ def show_lineage(
             numbers |= reached(connection, version.number, up=direction, depth=depth) if is_wanted else set()
         graph, hidden = _readable(installation, connection, numbers)
         lifecycle = lifecycle_of(installation, connection, version)
-        return Lineage(version, code_version(connection, version), lifecycle, graph, hidden)
+        columns = _readable_columns(installation, columns_of_plan(connection, version.plan))
+        return Lineage(version, code_version(connection, version), lifecycle, graph, hidden, columns)
 
 
 def lineage_impact(installation: Installation, query: VersionQuery) -> Impact:
@@ -165,3 +172,13 @@ def _readable(installation: Installation, connection: Connection, numbers: Colle
     whole = graph_of(connection, numbers)
     graph = whole.only(lambda one: one.feed not in feeds or may_read(feeds[one.feed].acl, who))
     return graph, len(whole.versions) - len(graph.versions)
+
+
+def _readable_columns(
+    installation: Installation, columns: Sequence[OutputColumn] | None
+) -> Sequence[OutputColumn] | None:
+    who, feeds = acting(installation.settings), installation.all_entities.feeds
+    return columns and [
+        replace(one, inputs=tuple(at for at in one.inputs if at[0] not in feeds or may_read(feeds[at[0]].acl, who)))
+        for one in columns
+    ]

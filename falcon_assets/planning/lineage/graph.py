@@ -32,6 +32,7 @@ class Version:
         late: Whether a late rerun made it.
         made_by: Whose run made it, a user of the operating system; None: not recorded.
         environment: The versions of Python and packages that it was made with; None: not recorded.
+        plan: Which columns it has, and what they were made from; None: not recorded.
         restored_by: Who restored it, if it is there for that.
         kept_at: Where it lies, if it was replaced and is kept.
     """
@@ -58,6 +59,7 @@ class Version:
     late: bool = False
     made_by: str | None = None
     environment: Mapping[str, Any] | None = None
+    plan: str | None = None
     restored_by: str | None = None
     kept_at: str | None = None
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from falcon_assets.model.instant import format_instant
 from falcon_assets.planning.lineage.captured import Captured, DataRead
@@ -64,6 +64,17 @@ class OutputColumn:
     type: str
     inputs: tuple[tuple[str, str], ...] = ()
     is_opaque: bool = False
+
+    def as_data(self) -> dict[str, Any]:
+        """It in JSON."""
+        read = [{"feed": source, "column": column} for source, column in self.inputs]
+        return {"name": self.name, "type": self.type, "from": read, "opaque": self.is_opaque}
+
+    @classmethod
+    def of_data(cls, said: Mapping[str, Any]) -> OutputColumn:
+        """What such JSON says."""
+        read = tuple((one["feed"], one["column"]) for one in said["from"])
+        return cls(said["name"], said["type"], read, said["opaque"])
 
 
 @dataclass(frozen=True)

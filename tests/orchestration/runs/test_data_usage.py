@@ -11,9 +11,11 @@ import pytest
 
 from falcon_assets.errors import WorkflowError
 from falcon_assets.events.captured import DataCaptured
+from falcon_assets.events.event_log import asset_facts
 from falcon_assets.events.feed_instances import FeedInstanceAvailable
 from falcon_assets.orchestration.runs.instance_run import InstanceResult, InstanceRunner
 from falcon_assets.orchestration.runs.materializations import materializations
+from falcon_assets.planning.lineage.usage import OutputColumn
 from falcon_assets.spark.session.sessions import session_for
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.feed_store import StoresOf
@@ -70,6 +72,12 @@ def test_it_is_said_where_the_instance_is_recorded(tmp_path: Path) -> None:
     (read,) = there.undeclared
     assert (read.feed, read.instance, read.path) == ("names", NOMINAL, "/names/2013/01/01/05")
     assert len(read.version or "") == 32
+    (fact, *_) = asset_facts(1, event, NOMINAL)
+    assert isinstance(fact, FeedInstanceAvailable)
+    assert fact.columns == (
+        OutputColumn("m", "bigint", (("names", "m"),)),
+        OutputColumn("o", "bigint", ((f"{tmp_path}/other", "o"),)),
+    )
 
 
 def test_strict_lineage_publishes_nothing_that_is_not_declared(tmp_path: Path) -> None:

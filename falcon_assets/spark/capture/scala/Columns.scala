@@ -79,8 +79,5 @@ private class Columns {
       case outer: OuterReference => Set(outer.exprId)
     }.flatten
 
-  private def add(id: ExprId, used: Iterable[ExprId]): Unit = {
-    val others = used.toSet - id
-    if (others.nonEmpty) from(id) = from(id) ++ others
-  }
+  private def add(id: ExprId, used: Iterable[ExprId]): Unit = from(id) = from(id) ++ (used.toSet - id)
 }
