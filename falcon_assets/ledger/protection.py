@@ -25,7 +25,7 @@ class ProtectedVersions:
     """The protected versions of a feed on a cluster, and why each is.
 
     Attributes:
-        instances: Instance -> why what is there is.
+        instances: Instance -> why it stays: its present version is protected, or one that is kept, which goes with it.
         versions: Instance and version -> why it is.
     """
 
@@ -76,8 +76,10 @@ def protected_on(
         reason = Protected(named[reasons[one.number]].id, itself=reasons[one.number] == one.number)
         of_feed = found.setdefault(one.feed, ProtectedVersions())
         of_feed.versions[one.instance, one.version] = reason
-        if one.status is VersionStatus.AVAILABLE or one.number in uncollected:
+        if one.is_present or one.number in uncollected:
             of_feed.instances[one.instance] = reason
+        elif one.exists:
+            of_feed.instances.setdefault(one.instance, reason)
     return found
 
 

@@ -65,6 +65,13 @@ def test_colo_keeps_what_is_there(store: EntityStore) -> None:
     assert store.in_colo(None) is store
 
 
+def test_what_is_critical_in_another_colo_is_known(tmp_path: Path) -> None:
+    """It may have been made from what lies here."""
+    critical = FILES["feeds.yaml"].replace("name: delays\n", "name: delays\nlifecycle_status: critical\n")
+    west = load(tmp_path, {**FILES, "feeds.yaml": critical}).in_colo("west")
+    assert (list(west.feeds), west.critical) == (["raw"], {"delays"})
+
+
 def test_unknown_colo(store: EntityStore) -> None:
     with pytest.raises(UnknownEntityError, match=r"^no cluster has the colo 'wset' \(did you mean 'west'\?\)$"):
         store.in_colo("wset")

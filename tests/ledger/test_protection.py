@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from sqlalchemy import Engine
 
 from falcon_assets.events.event_log import Fact, Logged
+from falcon_assets.events.feed_instances import FeedInstanceAvailable, KeptVersion
 from falcon_assets.ledger.fold import fold, rebuild
 from falcon_assets.ledger.lifecycle import SetStatus, set_status, status_set
 from falcon_assets.ledger.lineage import versions_of_instance
@@ -81,3 +82,17 @@ def test_a_status_survives_a_rebuild_and_names_the_descendant(engine: Engine) ->
         "critical": "primary/b/2013-01-01T00:00Z@v1",
         "itself": False,
     }
+
+
+def test_an_instance_stays_for_a_version_that_is_kept_beside_it(engine: Engine) -> None:
+    """On object stores it is in the folder of the instance, and would go with it."""
+    beside = (KeptVersion("v1", "/kept/v1"),)
+    now = FeedInstanceAvailable(
+        "primary", "a", hour(0), "v2", hour(1), process="p", nominal=hour(0), kept_versions=beside
+    )
+    folded(engine, [landed(("primary", "a", hour(0), "v1")), now])
+    say(engine, ("primary", "a", hour(0), "v1"), "critical")
+    with engine.connect() as connection:
+        found = protected_on(connection, "primary", ["a"], ())["a"]
+    assert found.versions.keys() == {(hour(0), "v1")}
+    assert str(found.instances[hour(0)]) == "primary/a/2013-01-01T00:00Z@v1 is critical"
