@@ -10,6 +10,7 @@ from falcon_assets.model.instant import parse_instant
 from falcon_assets.operations.admin.audit import list_audit
 from falcon_assets.operations.admin.status import installation_status
 from falcon_assets.operations.admin.version import installed_versions
+from falcon_assets.operations.auditing import PlainRequest
 from falcon_assets.operations.collect import collect_instances
 from falcon_assets.operations.entities.changing import delete, submit, submit_and_schedule, update
 from falcon_assets.operations.entities.dependencies import entity_dependencies
@@ -31,6 +32,10 @@ from falcon_assets.operations.instances.restoring import restore_instance
 from falcon_assets.operations.instances.stopping import kill_instances, resume_instances, suspend_instances
 from falcon_assets.operations.instances.triage import triage
 from falcon_assets.operations.instances.waiting import wait_for_instance
+from falcon_assets.operations.lineage.expiring import expire_lineage
+from falcon_assets.operations.lineage.lifecycle import set_lifecycle
+from falcon_assets.operations.lineage.pruning import prune_plan
+from falcon_assets.operations.lineage.subject import VersionQuery
 from falcon_assets.operations.paging import Query
 
 __all__ = [
@@ -39,14 +44,17 @@ __all__ = [
     "Installation",
     "InstanceQuery",
     "InstanceRequest",
+    "PlainRequest",
     "Query",
     "Request",
     "RerunOptions",
+    "VersionQuery",
     "collect_instances",
     "delete",
     "entity_dependencies",
     "entity_diff",
     "entity_history",
+    "expire_lineage",
     "installation_status",
     "installed_versions",
     "instance_details",
@@ -59,6 +67,7 @@ __all__ = [
     "lookup",
     "open_installation",
     "parse_instant",
+    "prune_plan",
     "replay_instance",
     "rerun_instances",
     "restore_entity",
@@ -66,6 +75,7 @@ __all__ = [
     "resume_entities",
     "resume_instances",
     "schedule_entities",
+    "set_lifecycle",
     "show_entity",
     "submit",
     "submit_and_schedule",
