@@ -14,8 +14,9 @@ from falcon_assets.catalog.store import EntityStore
 from falcon_assets.errors import FalconError
 from falcon_assets.ledger import evictions
 from falcon_assets.ledger.evictions import Eviction
+from falcon_assets.ledger.kept_versions import known_versions
 from falcon_assets.ledger.locks import try_lock, unlock
-from falcon_assets.ledger.status import Status
+from falcon_assets.ledger.status import Status, statuses
 from falcon_assets.ledger.upsert import parts
 from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.feed import Feed
@@ -94,10 +95,11 @@ class RetentionPass:
             record: Takes an event for each instance that went.
         """
         instances, size, others, problems = 0, 0, Counter[str](), list[str]()
-        planner = RetentionPlanner(ledger, self.store, self._stores, self.feeds, self.settings.now)
-        ours = {feed.name for feed in self.feeds}
+        feeds = [*self.feeds, *self._with_versions_left(ledger)]
+        planner = RetentionPlanner(ledger, self.store, self._stores, feeds, self.settings.now)
+        ours = {feed.name for feed in feeds}
         with self._alone(ledger):
-            for name in [*(feed.name for feed in self.feeds), *self._left_behind(ledger)]:
+            for name in [*(feed.name for feed in feeds), *self._left_behind(ledger)]:
                 try:
                     plan = planner.plan(name) if name in ours else None
                     if plan and plan.status.status is not Status.RUNNING:
@@ -121,10 +123,26 @@ class RetentionPass:
         return Passed(instances, size, tuple(problems), others["copy"], others["version"])
 
     def has_leftovers(self, ledger: Ledger) -> bool:
-        """Whether a pass was killed before it had removed or withdrawn all that it decided on, or freed its space."""
+        """Whether there is work although no feed declares any.
+
+        A pass was killed before it had removed or withdrawn all that it decided on, or freed its space; or a feed that
+        has kept versions and declares none any more has some left.
+        """
         with ledger.engine.connect() as connection:
             decided = evictions.undone_feeds(connection, self.cluster.name)
-        return bool(decided) or not all(kind_of(files).is_purged() for files in self._areas())
+        if decided or self._with_versions_left(ledger):
+            return True
+        return not all(kind_of(files).is_purged() for files in self._areas())
+
+    def _with_versions_left(self, ledger: Ledger) -> list[Feed]:
+        """The feeds that kept versions, declare nothing any more that a pass would be for, and have some left."""
+        here = self.cluster.name
+        feeds = {name: one for name, one in self.store.feeds.items() if one.on(here) and not one.table_on(here)}
+        idle = {name: one for name, one in feeds.items() if cadence(one, here) is None}
+        with ledger.engine.begin() as connection:
+            found = [idle[name] for name in sorted(known_versions(connection, here, idle))]
+            running = statuses(connection, found, self.settings.now())
+        return [one for one in found if running[one.kind, one.name].status is Status.RUNNING]
 
     def _left_behind(self, ledger: Ledger) -> list[str]:
         """The feeds that a killed pass was evicting, and that no pass over this cluster covers any more."""

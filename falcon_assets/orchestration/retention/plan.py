@@ -133,7 +133,8 @@ class RetentionSnapshot:
             return FeedPlan(feed, self._cluster, status, (), problem or "")
         try:
             entry = feed.on(self._cluster.name)
-            only_versions = feed.versions is not None and not (entry and entry.retention)
+            keeps = feed.versions is not None or feed.name in self._versions
+            only_versions = keeps and not (entry and entry.retention)
             found = [] if only_versions else kind_of(files).stored(feed)
             paths, landed = InstancePaths(feed, self._cluster), self._landed.get(feed.name, {})
             protected = self._protected.get(feed.name, ProtectedVersions())

@@ -53,8 +53,8 @@ def hour(number: int) -> datetime:
     return parse_instant(f"2013-01-01T{number:02}:00Z")
 
 
-def run(installation: Installation, *, killed: bool = False) -> Passed:
-    """A pass, which may be killed before it records anything."""
+def run(installation: Installation, passing: RetentionPass | None = None, *, killed: bool = False) -> Passed:
+    """A pass, over the feed if not another one, which may be killed before it records anything."""
     entities, settings = installation.entities, installation.settings
 
     def record(events: Sequence[dg.AssetObservation]) -> None:
@@ -63,7 +63,7 @@ def run(installation: Installation, *, killed: bool = False) -> Passed:
         for event in events:
             installation.ledger.instance.report_runless_asset_event(event)
 
-    retention = RetentionPass(entities, entities.cluster("primary"), [entities.feed("totals")], settings, 0)
+    retention = passing or RetentionPass(entities, entities.cluster("primary"), [entities.feed("totals")], settings, 0)
     passed = retention.run(installation.ledger, "run", record)
     installation.ledger.catch_up()
     return passed
@@ -150,8 +150,12 @@ def test_versions_of_a_feed_that_keeps_none_any_more_go(installed: Callable[[str
     one, _ = publish(now, "one", hour(5)), publish(now, "two", hour(5))
     without_versions(now)
     assert planned(now, 5) == {one: (True, "the feed keeps no versions")}
-    run(now)
-    assert one not in kept(now, hour(5))
+    assert cadence(now.entities.feed("totals"), "primary") is None
+    others = RetentionPass(now.entities, now.entities.cluster("primary"), (), now.settings, 0)
+    assert others.has_leftovers(now.ledger)
+    assert run(now, others).problems == ()
+    assert kept(now, hour(5)) == known(now, 5) == set()
+    assert not others.has_leftovers(now.ledger)
 
 
 def test_a_version_stays_while_its_instance_is_written(installed: Callable[[str], Installation]) -> None:

@@ -192,6 +192,16 @@ def test_versions_go_one_by_one_and_with_their_instance(store: ClusterStore, sta
     assert names(store) == set()
 
 
+def test_a_version_goes_while_its_instance_is_written(store: ClusterStore, staging: LocalStaging) -> None:
+    one, two = publish(store, staging, 1), publish(store, staging, 2)
+    (found,) = kind_of(store).kept_versions(FEED.name)
+    with kind_of(store).publish("daily", {"out": TARGET}, staging) as publication:
+        write(publication.staging("out"), generation(3))
+        assert (found.version, evicted(store, found)) == (one, [])
+        publication.commit("out")
+    assert (present(store, staging), kept(store), len(folders(store))) == (3, {two}, 2)
+
+
 @pytest.mark.parametrize("conditions", [True, False], ids=["conditional writes", "without"])
 def test_a_run_that_wakes_up_writes_nothing_into_the_new_instance(
     store: ClusterStore, staging: LocalStaging, monkeypatch: pytest.MonkeyPatch, conditions: bool

@@ -70,19 +70,18 @@ class ObjectRemoval:
             self._store.files.remove_tree(place)
 
     def _remove_version(self, location: StoredLocation, place: str, flag: str) -> None:
-        """Its files first: a version that is gone halfway is still known, and goes with the next pass."""
+        """The flag first: who restores it at the same moment finds it there, and comes first, or finds it gone."""
         before = self._pointers.read(location.prefix, flag)
         pointer, folder = before.pointer, location.path[len(location.prefix) + 1 :]
+        if pointer is not None:
+            left = replace(pointer, kept={version: one for version, one in pointer.kept.items() if one != folder})
+            if left != pointer and not self._pointers.replace(location.prefix, flag, before, left):
+                where = f"cluster {self._store.cluster.name!r}: cannot evict {location.path}"
+                raise StorageError(f"{where}: its instance was written meanwhile; the next pass does")
+            if not left.kept:
+                self._pointers.forget(pointer.keeps)
         if pointer is None or pointer.folder != folder:
             self.set_aside(place)
-        if pointer is None or folder not in pointer.kept.values():
-            return
-        left = replace(pointer, kept={version: one for version, one in pointer.kept.items() if one != folder})
-        if not self._pointers.replace(location.prefix, flag, before, left):
-            where = f"cluster {self._store.cluster.name!r}: cannot evict {location.path}"
-            raise StorageError(f"{where}: its instance is being written meanwhile")
-        if not left.kept:
-            self._pointers.forget(pointer.keeps)
 
     @cached_property
     def _has_versions(self) -> bool:

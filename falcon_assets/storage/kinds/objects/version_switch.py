@@ -7,10 +7,9 @@ sees the whole old instance or the whole new one; there is no moment without.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import replace
 from uuid import uuid4
 
 from falcon_assets.errors import StorageError
@@ -72,18 +71,17 @@ class VersionSwitch:
         """
         new = fingerprint(self._store, f"{self._path}/{self._folder}", None)
         known, version = self._before.pointer, new.version
-        kept = dict(known.kept) if known else {}
-        if known and known.version != version:
-            kept[known.version] = known.folder
-        elif known or (self._plain and self._version_of("").version == version):
+        plain = dict[str, str]()
+        if known and known.version == version:
             return new
-        elif self._plain:
-            kept.update(self._plain_as_version(check))
-        same = kept.pop(version, None)
-        self._point(VersionPointer(self._folder, version, kept, self._keeps.name), check)
+        if known is None and self._plain:
+            if self._version_of("").version == version:
+                return new
+            plain = self._plain_as_version(check)
+        replaced = self._point(self._folder, version, plain, check)
         self._is_present = True
         self._remove(self._plain)
-        if same:
+        if same := replaced.get(version):
             self._remove_folder(same)
         return new
 
@@ -108,8 +106,7 @@ class VersionSwitch:
                 f"{self._where}: what lies at {at} is not version {version} any more: somebody changed it"
             )
         if not dry_run:
-            kept = {one: place for one, place in known.kept.items() if one != version} | {known.version: known.folder}
-            self._point(replace(known, folder=folder, version=version, kept=kept), check)
+            self._point(folder, version, {}, check)
         return found, True
 
     def drop(self) -> None:
@@ -121,12 +118,32 @@ class VersionSwitch:
         if pointer is None or pointer.folder != self._folder:
             self._remove_folder(self._folder)
 
-    def _point(self, pointer: VersionPointer, check: Callable[[], None]) -> None:
-        if pointer.kept:
-            self._pointers.note(pointer.keeps, self._path, self._flag)
-        check()
-        if not self._pointers.replace(self._path, self._flag, self._before, pointer):
-            raise StorageError(f"{self._where} is being written by another run meanwhile")
+    def _point(
+        self, folder: str, version: str, plain: Mapping[str, str], check: Callable[[], None]
+    ) -> Mapping[str, str]:
+        """Makes that folder the instance; gives the versions that were kept before."""
+        while True:
+            known = self._before.pointer
+            before = known.kept if known else {}
+            kept = {**before, **({known.version: known.folder} if known else plain)}
+            kept.pop(version, None)
+            if kept:
+                self._pointers.note(self._keeps.name, self._path, self._flag)
+            check()
+            pointer = VersionPointer(folder, version, kept, self._keeps.name)
+            if self._pointers.replace(self._path, self._flag, self._before, pointer):
+                return before
+            self._before = self._pointers.read(self._path, self._flag)
+            now = self._before.pointer
+            # Retention may have removed versions meanwhile; what is not the same instance any more, another run wrote.
+            went = {*before} - {*now.kept} if now else set()
+            if (
+                now is None
+                or known is None
+                or now.folder != known.folder
+                or (folder != self._folder and version in went)
+            ):
+                raise StorageError(f"{self._where} is being written by another run meanwhile")
 
     def _plain_as_version(self, check: Callable[[], None]) -> dict[str, str]:
         """Copies what lies beside the flag, from before the feed kept versions, to a folder of its own."""
