@@ -8,6 +8,7 @@ from pathlib import Path
 
 from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.feed import Feed
+from falcon_assets.model.table_uri import TableUri
 from falcon_assets.planning.instances.instance_paths import InstancePaths
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.tables.table_store import TableStore
@@ -32,7 +33,8 @@ def store_of(
         ExpressionError: the path template names an unknown variable or leaves its root.
     """
     if feed.table_on(cluster.name):
-        return TableStore(cluster, home, environ, readonly=readonly)
+        uri = TableUri.parse(InstancePaths(feed, cluster).template.text)
+        return TableStore(cluster, home, environ, readonly=readonly, table=uri)
     options = feed.locations_on(cluster.name).storage_options
     root = InstancePaths(feed, cluster).root
     return ClusterStore(cluster, home, environ, readonly=readonly, root=root, options=options)

@@ -872,7 +872,6 @@ def test_table_feed_with_registry_is_legal(tmp_path: Path) -> None:
         "table.yaml:3: partitions: the uri of a table says how it is partitioned",
         "table.yaml:4: availability_flag: a partition of a table is complete when it is there: take the flag out",
         f"table.yaml:11: warning: clusters[0].type: {where} 'primary', and tables are not replicated yet",
-        f"table.yaml:13: warning: clusters[0].retention: {where} 'primary', and tables are not evicted yet",
         f"table.yaml:15: warning: clusters[1].type: {where} 'backup', and tables are not replicated yet",
     ]
 

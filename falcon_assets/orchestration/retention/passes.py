@@ -276,6 +276,8 @@ class RetentionPass:
         for name, feed in self.store.feeds.items():
             if feed.on(self.cluster.name) is not None:
                 with suppress(FalconError):
+                    if feed.table_on(self.cluster.name):
+                        yield self._files_of(name)
                     roots |= {root: name for root in InstancePaths(feed, self.cluster).roots if root not in roots}
         for root, name in {**roots, None: ""}.items():
             with suppress(FalconError):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from falcon_assets.errors import StorageError
 from falcon_assets.planning.replication.options import ReplicationOptions
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.copying.copy_publication import publish_parts
@@ -30,10 +31,12 @@ def archive(source: ClusterStore, path: str, target: ClusterStore, archive_path:
         flag: Name of the feed's availability flag, which comes last.
 
     Raises:
-        StorageError: something else is at ``archive_path``, the instance changes meanwhile or links out of the root,
+        StorageError: it is in a table, something else is at ``archive_path``, it changes or links out of the root,
             or a file differs after it was copied. The original is then as it was.
         OSError: as the stores say.
     """
+    if Ability.ARCHIVE in kind_of(source).cannot:
+        raise StorageError(f"cluster {source.cluster.name!r}: {path} is in a table, and tables are not archived yet")
     is_there = source.fs.exists(source.path(path))
     if is_there and not kind_of(source).move(path, kind_of(target), archive_path):
         _copy(source, path, target, archive_path, flag)

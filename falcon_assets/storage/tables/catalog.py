@@ -119,6 +119,14 @@ class TableCatalog(ABC):
         """
 
     @abstractmethod
+    def drop(self, database: str, table: str, partitions: Sequence[Partition]) -> None:
+        """Takes partitions away, in one call; their files stay where they are. What is gone already is passed over.
+
+        Raises:
+            StorageError: one of them is another one by now; all of them are as they were.
+        """
+
+    @abstractmethod
     def switch(
         self, database: str, table: str, values: Values, folder: str, said: Mapping[str, str], before: Partition | None
     ) -> Partition:

@@ -127,6 +127,20 @@ class HiveCatalog(TableCatalog):
         with self._client(f"make table {database}.{table}") as client, suppress(ttypes.AlreadyExistsException):
             client.create_table(made)
 
+    def drop(self, database: str, table: str, partitions: Sequence[Partition]) -> None:
+        with self._client(f"drop partitions of {database}.{table}") as client:
+            keys = [key.name for key in client.get_table(database, table).partitionKeys]
+            known = {_name(keys, one.values): one for one in partitions}
+            there = {_name(keys, one.values): one for one in client.get_partitions_by_names(database, table, [*known])}
+            for name, one in there.items():
+                if _partition(one).version != known[name].version:
+                    raise self._replaced(f"{database}.{table}", name)
+            if there:
+                parts = ttypes.RequestPartsSpec(names=[*there])
+                client.drop_partitions_req(
+                    ttypes.DropPartitionsRequest(database, table, parts, deleteData=False, needResult=False)
+                )
+
     def switch(
         self, database: str, table: str, values: Values, folder: str, said: Mapping[str, str], before: Partition | None
     ) -> Partition:

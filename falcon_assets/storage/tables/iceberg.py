@@ -101,6 +101,23 @@ class IcebergCatalog(TableCatalog):
             except (TableAlreadyExistsError, CommitFailedException):
                 return
 
+    def drop(self, database: str, table: str, partitions: Sequence[Partition]) -> None:
+        wanted = {one.values: one.version for one in partitions}
+        with self._explained(f"drop partitions of {database}.{table}"):
+            for attempt in range(1, _ATTEMPTS + 1):
+                found = self._catalog.load_table((database, table))
+                there = self._of(found, list(wanted))
+                for values, files in there.items():
+                    if _version(files) != wanted[values]:
+                        raise self._replaced(f"{database}.{table}", values)
+                try:
+                    self._delete(found, [file for files in there.values() for file in files])
+                except CommitFailedException:  # another partition was published meanwhile
+                    if attempt == _ATTEMPTS:
+                        raise
+                else:
+                    return
+
     def switch(
         self, database: str, table: str, values: Values, folder: str, said: Mapping[str, str], before: Partition | None
     ) -> Partition:
@@ -117,10 +134,20 @@ class IcebergCatalog(TableCatalog):
                         raise
                     continue
                 return self._partitions(self._catalog.load_table((database, table)), [values])[values]
-        raise StorageError(
-            f"cluster {self.cluster!r}: partition {'/'.join(values)} of {database}.{table} was changed by somebody "
-            "else meanwhile: run it again"
+        raise self._replaced(f"{database}.{table}", values)
+
+    def _replaced(self, table: str, values: Values) -> StorageError:
+        return StorageError(
+            f"cluster {self.cluster!r}: partition {'/'.join(values)} of {table} was changed by somebody else "
+            "meanwhile: run it again"
         )
+
+    def _delete(self, table: Table, files: Sequence[DataFile]) -> None:
+        if files:
+            table.metadata.properties.update(_NO_RETRIES)
+            with table.transaction() as transaction, transaction.update_snapshot().overwrite() as snapshot:
+                for file in files:
+                    snapshot.delete_data_file(file)
 
     def _replace(
         self, table: Table, values: Values, there: Sequence[DataFile], folder: str, said: Mapping[str, str]
@@ -144,12 +171,7 @@ class IcebergCatalog(TableCatalog):
         return self._opened
 
     def _partitions(self, table: Table, wanted: Sequence[Values]) -> dict[Values, Partition]:
-        keys = [field.name.lower() for field in _key_fields(table)]
-        filters: BooleanExpression = AlwaysTrue()
-        if len(wanted) <= _FEW:
-            each = [_equal(table, dict(zip(keys, values, strict=True))) for values in wanted]
-            filters = Or(*each) if len(each) > 1 else each[0]
-        files = self._files(table, filters)
+        files = self._of(table, wanted)
         return {
             values: Partition(
                 values,
@@ -159,13 +181,21 @@ class IcebergCatalog(TableCatalog):
                 sum(file.file_size_in_bytes for file in files[values]),
                 "parquet",
             )
-            for values in wanted
-            if values in files
+            for values in files
         }
 
     def _live(self, table: Table, values: Values) -> list[DataFile]:
+        return self._of(table, [values]).get(values, [])
+
+    def _of(self, table: Table, wanted: Sequence[Values]) -> dict[Values, list[DataFile]]:
+        """The data files of those of the wanted partitions that are there."""
         keys = [field.name.lower() for field in _key_fields(table)]
-        return self._files(table, _equal(table, dict(zip(keys, values, strict=True)))).get(values, [])
+        filters: BooleanExpression = AlwaysTrue()
+        if len(wanted) <= _FEW:
+            each = [_equal(table, dict(zip(keys, values, strict=True))) for values in wanted]
+            filters = Or(*each) if len(each) > 1 else each[0]
+        files = self._files(table, filters)
+        return {values: files[values] for values in wanted if values in files}
 
     def _files(self, table: Table, filters: BooleanExpression) -> dict[Values, list[DataFile]]:
         """The data files of each partition that the filter lets through."""

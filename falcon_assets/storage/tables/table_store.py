@@ -9,16 +9,35 @@ from pathlib import Path
 from falcon_assets.errors import StorageError
 from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.registry import shown_registry
+from falcon_assets.model.table_uri import TableUri
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.tables.catalog import TableCatalog
 from falcon_assets.storage.tables.open_catalog import open_catalog
 
 
 class TableStore(ClusterStore):
-    """The cluster's own store, with the catalog that says where in it, or elsewhere, the partitions of tables lie."""
+    """The cluster's own store, with the catalog that says where in it, or elsewhere, the partitions of tables lie.
 
-    def __init__(self, cluster: Cluster, home: Path, environ: Mapping[str, str], *, readonly: bool = False) -> None:
+    Args:
+        cluster: As for any store; so the others.
+        home: Where bare endpoints lie.
+        environ: Where variables are looked up.
+        readonly: Whether it is only to be read.
+        table: URI of the table that it is opened for; None: of none in particular.
+    """
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        home: Path,
+        environ: Mapping[str, str],
+        *,
+        readonly: bool = False,
+        table: TableUri | None = None,
+    ) -> None:
         super().__init__(cluster, home, environ, readonly=readonly)
+        self.table = table
+        """URI of the table that it was opened for."""
 
     @cached_property
     def catalog(self) -> TableCatalog:

@@ -31,8 +31,10 @@ def check_files_or_table(definitions: Definitions) -> Iterator[Problem]:
                 where = f"feed {feed.entity.name!r} is a table on cluster {entry.name!r}"
                 if entry.type is not None:
                     yield feed.warning(("clusters", index, "type"), f"{where}, and tables are not replicated yet")
-                if entry.retention is not None:
-                    yield feed.warning(("clusters", index, "retention"), f"{where}, and tables are not evicted yet")
+                if entry.retention is not None and entry.retention.action == "archive":
+                    yield feed.problem(
+                        ("clusters", index, "retention", "action"), f"{where}, and tables are not archived yet"
+                    )
         if feed.entity.table is not None:
             yield from _of_files(feed)
     yield from _registries(definitions)

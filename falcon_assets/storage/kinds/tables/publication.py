@@ -14,6 +14,7 @@ from falcon_assets.storage.errors import explained
 from falcon_assets.storage.files.permissions import apply_permission
 from falcon_assets.storage.instances.data_files import remove_side_files
 from falcon_assets.storage.instances.data_version import DataVersion
+from falcon_assets.storage.kinds.tables.old_versions import path_of, remove_old
 from falcon_assets.storage.kinds.tables.version_folders import GRACE_SECONDS, VersionFolders
 from falcon_assets.storage.output_target import OutputTarget
 from falcon_assets.storage.tables.catalog import Column, Partition, TableLayout, Values
@@ -67,7 +68,9 @@ class TablePublication:
             for name, target in self._targets.items():
                 with explained(self._store.cluster.name, f"prepare {target.path}"):
                     self._outputs[name] = output = self._prepared(target)
-                    self._remove_old(output)
+                    if not output.is_new:
+                        table = (output.uri.database, output.uri.table)
+                        remove_old(self._store.catalog, *table, output.versions, self._grace)
         except BaseException:
             self.__exit__(None, None, None)
             raise
@@ -117,7 +120,7 @@ class TablePublication:
             said = {"falcon.instance": self._key, "falcon.records": str(files.records), "falcon.version": folder.name}
             if output.before and not catalog.keeps_history:
                 for place in output.before.places:
-                    output.versions.note(output.values, _path(place))
+                    output.versions.note(output.values, path_of(place))
             now = catalog.switch(uri.database, uri.table, output.values, f"file://{folder}", said, output.before)
             self._published.add(name)
             output.versions.is_published(folder)
@@ -156,22 +159,5 @@ class TablePublication:
             )
         return layout
 
-    def _remove_old(self, output: _Output) -> None:
-        """Removes versions that were replaced long ago, and what killed runs left."""
-        if output.is_new:
-            return
-        old, uri = list(output.versions.old(self._grace)), output.uri
-        there = self._store.catalog.partitions(uri.database, uri.table, list({one.values for one in old}))
-        for one in old:
-            places = there[one.values].places if one.values in there else ()
-            if any(_path(place) == one.folder or one.folder in _path(place).parents for place in places):
-                one.note.unlink(missing_ok=True)  # the crash came after it was published
-            else:
-                output.versions.drop(one.folder)
-
     def _error(self, output: _Output, why: str) -> StorageError:
         return StorageError(f"cluster {self._store.cluster.name!r}: cannot publish {output.target.path}: {why}")
-
-
-def _path(place: str) -> Path:
-    return Path("/" + place.removeprefix("file:").lstrip("/"))

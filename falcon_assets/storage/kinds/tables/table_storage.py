@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from datetime import datetime
 from itertools import islice
 from typing import NoReturn
@@ -25,7 +25,10 @@ from falcon_assets.storage.kinds.publishing import InstancePublication
 from falcon_assets.storage.kinds.reading import ReadableInstance, ReadablePartition
 from falcon_assets.storage.kinds.removing import Removal
 from falcon_assets.storage.kinds.storage_kind import READERS_SECONDS, StorageKind
+from falcon_assets.storage.kinds.tables.old_versions import remove_old
 from falcon_assets.storage.kinds.tables.publication import TablePublication
+from falcon_assets.storage.kinds.tables.removal import TableRemoval
+from falcon_assets.storage.kinds.tables.version_folders import VersionFolders
 from falcon_assets.storage.local_staging import LocalStaging
 from falcon_assets.storage.output_target import OutputTarget
 from falcon_assets.storage.tables.catalog import Partition, TableCatalog, TableLayout, Values
@@ -88,7 +91,12 @@ class TableStorage(StorageKind):
             yield from part
 
     def stored(self, feed: Feed) -> list[StoredInstance]:
-        self._refuse(f"feed {feed.name!r}", "be evicted by retention")
+        """Asks for the names of all partitions in one call."""
+        paths = InstancePaths(feed, self.store.cluster)
+        if paths.template.missing_for(feed.frequency):
+            raise StorageError(f"{paths.template.text!r} is coarser than the frequency {feed.frequency}")
+        found = sorted((instance, path) for path in self._list(paths) if (instance := paths.instance(path)))
+        return [StoredInstance(instance, (StoredLocation("data", path, paths.prefix),)) for instance, path in found]
 
     @property
     def tells_changes(self) -> bool:
@@ -144,16 +152,30 @@ class TableStorage(StorageKind):
         return False
 
     def removal(self, flag: str | None) -> Removal:
-        self._refuse("an instance", "be removed")
+        return TableRemoval(self._tables, self._partitions)
 
     def is_untouched(self, location: StoredLocation, flag: str | None) -> bool:
-        return False
+        """All partitions of an instance go in one call."""
+        return bool(self._partitions(location.path))
 
     def purge(self, patience: float = READERS_SECONDS) -> None:
-        pass
+        """Removes what was replaced or dropped a day ago; waits for nothing."""
+        with suppress(StorageError, OSError):
+            if versions := self._versions:
+                remove_old(self._catalog, *versions)
 
     def is_purged(self) -> bool:
+        with suppress(StorageError, OSError):
+            if versions := self._versions:
+                return not any(versions[2].old())
         return True
+
+    @property
+    def _versions(self) -> tuple[str, str, VersionFolders] | None:
+        """The table that the store was opened for, and its versions; None: there is none."""
+        uri = self._tables.table
+        layout = self._layout(uri) if uri else None
+        return (uri.database, uri.table, VersionFolders(layout)) if uri and layout else None
 
     def _refuse(self, what: str, how: str) -> NoReturn:
         raise StorageError(f"cluster {self.store.cluster.name!r}: {what} is a table, which cannot {how} yet")

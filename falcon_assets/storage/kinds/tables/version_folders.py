@@ -3,15 +3,17 @@
 They lie in ``TABLE/_versions``, which nobody takes for data of the table who reads its folder as a whole::
 
     TABLE/_versions/PARTITION/ID      what was written; the catalog says which one is the partition
-    TABLE/_versions/_notes/ID                     that ID may go: written before a version is begun or replaced
+    TABLE/_versions/_notes/ID                     that ID may go: written before a version is begun, replaced or dropped
 
-A note is taken away once its version is the partition. So what a crash leaves has a note, and so has what was replaced;
-it goes a day later, because somebody may be reading it.
+A note is taken away once its version is the partition. So what a crash leaves has a note, and so has what was replaced
+or dropped; it goes a day later, because somebody may be reading it. Partitions that others wrote lie elsewhere in the
+folder of the table, and have notes too once they were dropped.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import time
 import uuid
@@ -68,19 +70,36 @@ class VersionFolders:
     def note(self, values: Values, folder: Path) -> None:
         """Writes down that a version may go; nothing for a folder that is none of ours."""
         if self._root in folder.parents:
-            note = self._notes / folder.name
-            note.write_text(json.dumps([values, str(folder.relative_to(self._root))]), encoding="utf-8")
-            sync(note)
-            sync(self._notes)
+            self._write_note(values, folder)
+
+    def note_dropped(self, values: Values, place: Path) -> None:
+        """Writes down that a folder or file of a partition may go; nothing for what lies outside of the table."""
+        if self._root in place.parents:
+            self._write_note(values, self._root / Path(*place.relative_to(self._root).parts[:2]))
+        elif self._root.parent in place.parents:
+            make_folders(self._notes)
+            self._write_note(values, place)
 
     def is_published(self, folder: Path) -> None:
         """Takes the note of a version away."""
-        (self._notes / folder.name).unlink(missing_ok=True)
+        self._note_of(folder).unlink(missing_ok=True)
+
+    def _write_note(self, values: Values, folder: Path) -> None:
+        note = self._note_of(folder)
+        note.write_text(json.dumps([values, os.path.relpath(folder, self._root)]), encoding="utf-8")
+        sync(note)
+        sync(self._notes)
+
+    def _note_of(self, folder: Path) -> Path:
+        is_ours = self._root in folder.parents
+        return self._notes / (folder.name if is_ours else place_key(os.path.relpath(folder, self._root)))
 
     def drop(self, folder: Path) -> None:
         """Removes a version that nobody has seen."""
-        if folder.exists():
+        if folder.is_dir():
             shutil.rmtree(folder, ignore_errors=True)
+        else:
+            folder.unlink(missing_ok=True)
         if not folder.exists():
             self.is_published(folder)
 
@@ -90,6 +109,8 @@ class VersionFolders:
             try:
                 if time.time() - note.stat().st_mtime >= grace:
                     values, relative = json.loads(note.read_text(encoding="utf-8"))
-                    yield OldVersion(note, tuple(values), self._root / relative)
+                    place = Path(os.path.normpath(self._root / relative))
+                    if self._root.parent in place.parents:
+                        yield OldVersion(note, tuple(values), place)
             except (FileNotFoundError, ValueError):
                 continue  # another run removed it, or a crash came while it was written

@@ -1,0 +1,58 @@
+"""How instances leave a table: first the partitions, in one call, and their files a day later."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from falcon_assets.errors import StorageError
+from falcon_assets.model.table_uri import TableUri
+from falcon_assets.planning.retention.eviction import StoredLocation
+from falcon_assets.storage.kinds.tables.old_versions import path_of
+from falcon_assets.storage.kinds.tables.version_folders import VersionFolders
+from falcon_assets.storage.tables.catalog import Partition
+from falcon_assets.storage.tables.table_store import TableStore
+
+
+class TableRemoval:
+    """Drops partitions of external and managed tables alike: the files are left to :func:`.remove_old`.
+
+    Files outside of the folder of the table stay where they are: the catalog may name any place.
+
+    Args:
+        store: The tables.
+        partitions: Gives the partitions of an instance, by its URI.
+    """
+
+    def __init__(self, store: TableStore, partitions: Callable[[str], tuple[Partition, ...]]) -> None:
+        self._store, self._partitions = store, partitions
+
+    def place(self, location: StoredLocation) -> str:
+        if not TableUri.parse(location.path).fixed:
+            where = f"cluster {self._store.cluster.name!r}: cannot evict {location.place!r}"
+            raise StorageError(f"{where}: it is the whole table")
+        return location.path
+
+    @contextmanager
+    def held(self, location: StoredLocation) -> Iterator[str]:
+        """Nobody is kept away: the catalog refuses to drop what somebody else has replaced meanwhile."""
+        yield self.place(location)
+
+    def measure(self, place: str) -> tuple[int, int]:
+        found = self._partitions(place)
+        return sum(one.files for one in found), sum(one.bytes for one in found)
+
+    def remove(self, location: StoredLocation, place: str) -> None:
+        self.set_aside(place)
+
+    def set_aside(self, place: str) -> None:
+        uri, found = TableUri.parse(place), self._partitions(place)
+        layout = self._store.catalog.layout(uri.database, uri.table) if found else None
+        if layout is None:
+            return
+        versions = VersionFolders(layout)
+        for one in found:
+            for file in one.places:
+                if file.startswith("file:"):
+                    versions.note_dropped(one.values, path_of(file))
+        self._store.catalog.drop(uri.database, uri.table, found)

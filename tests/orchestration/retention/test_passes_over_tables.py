@@ -1,0 +1,81 @@
+"""Passes of retention over tables of both kinds of catalog, with a real ledger."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import dagster as dg
+import pytest
+from sqlalchemy import select
+
+from falcon_assets.catalog.store import load_entities
+from falcon_assets.ledger.tables import EVICTIONS, FEED_INSTANCES
+from falcon_assets.orchestration.coordination.collector import Collector
+from falcon_assets.orchestration.platform.open_ledger import open_ledger
+from falcon_assets.orchestration.retention.passes import RetentionPass
+from falcon_assets.orchestration.retention.plan import plan_retention
+from falcon_assets.settings import Settings
+from tests.builders import cluster_yaml
+from tests.orchestration.ledger_world import LedgerWorld
+from tests.registries import KINDS, Tables, endpoint_of
+
+FEED = """---
+kind: feed
+name: landed
+frequency: hours(1)
+schedule: true
+table: {uri: "catalog:default:TABLE#ds=${YEAR}-${MONTH}-${DAY}-${HOUR};region=*"}
+clusters:
+  - name: primary
+    validity: {start: 2013-01-01T00:00Z, end: 2013-01-02T00:00Z}
+    retention: {limit: hours(2)}
+"""
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_old_partitions_go_and_are_recorded(
+    kind: str,
+    request: pytest.FixtureRequest,
+    settings: Settings,
+    instance: dg.DagsterInstance,
+    write_entities: Callable[[dict[str, str]], Path],
+) -> None:
+    endpoint = endpoint_of(request, kind)
+    tables = Tables(endpoint, settings.home / "data/primary/tables")
+    interfaces = {"write": {"endpoint": "data/primary"}, "execute": {"endpoint": "local[1]"}}
+    cluster = cluster_yaml(interfaces={**interfaces, "registry": {"endpoint": endpoint}})
+    root = write_entities({"all.yaml": cluster + FEED.replace("TABLE", tables.name)})
+    world = LedgerWorld(load_entities(root), settings, instance, open_ledger(settings, instance))
+    primary = world.store.cluster("primary")
+    tables.make()
+    for hour in range(4):
+        for region in ("DE", "US"):
+            tables.land((f"2013-01-01-{hour:02}", region), hour)
+
+    def record(events: Sequence[dg.AssetObservation]) -> None:
+        for event in events:
+            instance.report_runless_asset_event(event)
+
+    def there() -> list[str]:
+        return sorted(values[0][-2:] for values in tables.catalog.values("default", tables.name, {}))
+
+    now = world.at("03:30")
+    assert Collector(world.store, primary, now).collect(world.ledger, 60).problems == {}
+    world.ledger.catch_up()
+    with world.ledger.engine.connect() as connection:
+        feeds = [world.store.feed("landed")]
+        plans = list(plan_retention(connection, world.store, world.stores("primary"), feeds, now.now()))
+    assert [one.action for plan in plans for one in plan.verdicts] == ["delete", "delete", "keep", "keep"]
+    retention = RetentionPass(world.store, primary, [world.store.feed("landed")], now, 0)
+    passed = retention.run(world.ledger, "run", record)
+    assert (passed.instances, passed.problems, passed.bytes > 0) == (2, (), True)
+    assert there() == ["02", "02", "03", "03"]
+    world.ledger.catch_up()
+    with world.ledger.engine.connect() as connection:
+        states = [row.state for row in connection.execute(select(FEED_INSTANCES).order_by("instance"))]
+        done = connection.execute(select(EVICTIONS)).all()
+    assert states == ["EVICTED", "EVICTED", "AVAILABLE", "AVAILABLE"]
+    assert [(row.files, row.done_at is not None) for row in done] == [(2, True), (2, True)]
+    assert not retention.has_leftovers(world.ledger)
+    assert retention.run(world.ledger, "again", record).instances == 0
