@@ -6,7 +6,8 @@ The instances of these feeds are versions: clients v15 are those of 15:00, and w
 from __future__ import annotations
 
 import platform
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import dagster as dg
@@ -24,7 +25,9 @@ from falcon_assets.operations.lineage.pruning import prune_plan
 from falcon_assets.operations.lineage.subject import VersionQuery
 from falcon_assets.operations.retention import retention_plan
 from falcon_assets.orchestration.code_location import definitions_of
+from falcon_assets.orchestration.retention.passes import RetentionPass
 from falcon_assets.orchestration.runs.definition_recording import DefinitionRecording
+from falcon_assets.planning.time.clock import Clock
 from falcon_assets.settings import Settings
 from tests.builders import cluster_yaml
 
@@ -32,6 +35,7 @@ SPAN = "validity: {start: 2013-01-01T00:00Z, end: 2013-01-02T00:00Z}"
 FEED = """---
 kind: feed
 name: {name}
+schedule: true
 frequency: hours(1)
 availability_flag: _SUCCESS
 format: json
@@ -199,3 +203,28 @@ def test_a_rerun_with_other_clients_leaves_the_version_before(
     assert ([one.number for one in old.derived], old.recompute) == ([before.number], [])
     new = lineage_impact(world, asked("clients", 15))
     assert new.recompute == [("one", "primary", parse_instant("2013-01-01T15:00Z"))]
+
+
+def test_retention_takes_clients_v15_and_leaves_what_the_critical_summary_was_made_from(world: Installation) -> None:
+    """The whole of it: what is left on the disk, what is recorded, and what can still be made again."""
+    done = set_lifecycle(world, asked("product-summary", 16), "critical", PlainRequest(reason="in the report"))
+    settings = replace(world.settings, clock=Clock(origin=parse_instant("2013-02-01T00:00Z")))
+    store = world.entities
+    feeds = [store.feed(name) for name in FEEDS]
+
+    def record(events: Sequence[dg.AssetObservation]) -> None:
+        for event in events:
+            world.ledger.instance.report_runless_asset_event(event)
+
+    passed = RetentionPass(store, store.cluster("primary"), feeds, settings, 0).run(world.ledger, "a-pass", record)
+    world.ledger.catch_up()
+    assert (passed.instances, passed.problems) == (2, ())
+    data = world.settings.home / "data/primary"
+    left = {f"{flag.parent.parent.name} v{int(flag.parent.name[-2:])}" for flag in data.glob("*/*/_SUCCESS")}
+    assert left == {"clients v16", "products v3", "names-and-products v16", "product-summary v16"}
+    gone = show_lineage(world, asked("clients", 15)).version
+    assert (gone.status.value, gone.exists) == ("EVICTED", False)
+    plan = prune_plan(world)
+    assert ([one.number for one in plan.wanted], plan.impossible, plan.goes) == ([done.version.number], [], [])
+    named_there = {f"{one.feed} v{one.instance.hour}" for one in plan.protected}
+    assert named_there == left
