@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import shutil
 import uuid
 from collections.abc import Iterator
@@ -10,6 +12,9 @@ from pathlib import Path
 
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.files.path_lock import path_lock
+
+_LOCK_SECONDS = 60.0
+"""Others have it for a moment, who look for what killed processes left."""
 
 
 class LocalStaging:
@@ -43,7 +48,9 @@ class LocalStaging:
         self._area.mkdir(parents=True, exist_ok=True)
         self._remove_left()
         folder = self._area / uuid.uuid4().hex
-        with path_lock(_lock(folder), 0):
+        with path_lock(_lock(folder), _LOCK_SECONDS) as is_ours:
+            if not is_ours:
+                raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN), str(_lock(folder)))
             folder.mkdir()
             try:
                 yield folder

@@ -3,7 +3,7 @@
 Each version is written once, to a folder of its own, which is never changed::
 
     INSTANCE/FLAG                  which folder is the instance, and which ones are kept; see :class:`VersionPointer`
-    INSTANCE/_versions/ID/...      the files of a version
+    INSTANCE/_versions/ID/...      the files of a version, with an empty flag
 
 A flag that says nothing of the kind is that of an instance whose files lie beside it.
 """

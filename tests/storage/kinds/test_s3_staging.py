@@ -18,6 +18,7 @@ import pytest
 
 from falcon_assets.errors import StorageError
 from falcon_assets.storage.cluster_store import ClusterStore
+from falcon_assets.storage.files import path_lock
 from falcon_assets.storage.instances.data_version import fingerprint
 from falcon_assets.storage.kinds.kind_of import kind_of
 from falcon_assets.storage.kinds.objects import ownership
@@ -167,6 +168,18 @@ def test_what_a_killed_process_staged_goes_with_the_next_one(staging: LocalStagi
     with staging.folder() as mine, staging.folder() as other:
         assert {path for path in left(tmp_path) if path.is_dir()} == {mine, other}
     assert left(tmp_path) == []
+
+
+def test_a_folder_is_locked_although_others_look_at_it_when_it_is_made(
+    staging: LocalStaging, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They look for what was left, and for a moment have the lock of a folder that is not there yet."""
+    lock, refused = path_lock.lock_descriptor, [True]
+    monkeypatch.setattr(
+        path_lock, "lock_descriptor", lambda *one, **how: not (refused and refused.pop()) and lock(*one, **how)
+    )
+    with staging.folder() as mine, staging.folder():
+        assert mine.exists()
 
 
 def generation(number: int) -> dict[str, bytes]:

@@ -105,7 +105,10 @@ def test_what_is_replaced_is_kept_as_it_was(store: ClusterStore, staging: LocalS
     assert kind.kept_versions(FEED.name, DAY) == kind.kept_versions(FEED.name)
     assert kind.kept_versions(FEED.name, NEXT) == kind.kept_versions("raw") == []
     for version in kind.kept_versions(FEED.name):
-        assert kind.version(version.path, None).version == version.version
+        assert kind.is_available(FEED, version.path)
+        with kind.reading(version.path, FLAG, staging) as read:
+            assert seen(files_in(read.folders[0].url)) == (1 if version.version == one else 2)
+            assert read.version.version == version.version
     assert (publish(store, staging, 3), kept(store)) == (three, {one, two})
     assert (publish(store, staging, 1), kept(store)) == (one, {two, three})
     assert len(folders(store)) == 3
@@ -116,7 +119,7 @@ def test_whoever_reads_the_flag_finds_the_files(store: ClusterStore, staging: Lo
     publish(store, staging, 1)
     publish(store, staging, 2)
     said = json.loads(store.fs.cat_file(f"{store.path(PATH)}/{FLAG}"))
-    assert names(store, f"{PATH}/{said['folder']}") == generation(2).keys()
+    assert names(store, f"{PATH}/{said['folder']}") == {FLAG, *generation(2)}
 
 
 def test_no_version_is_an_instance(store: ClusterStore, staging: LocalStaging) -> None:
@@ -183,7 +186,7 @@ def test_versions_go_one_by_one_and_with_their_instance(store: ClusterStore, sta
     assert evicted(store, *kind_of(store).kept_versions(FEED.name)) == []
     assert names(store) == {
         f"{PATH[1:]}/{FLAG}",
-        *(f"{PATH[1:]}/{pointer(store).folder}/{one}" for one in generation(2)),
+        *(f"{PATH[1:]}/{pointer(store).folder}/{one}" for one in (FLAG, *generation(2))),
     }
     publish(store, staging, 3)
     removal, location = kind_of(store).removal(FLAG), StoredLocation("data", PATH, "/raw")
@@ -306,9 +309,9 @@ def test_how_often_the_store_is_asked(
         "get_object": 2,
     }
     files = len(generation(2))
-    # The run's name comes twice and goes, each file is written and verified, the note and the flag are written.
+    # The run's name comes twice and goes, each file is written and verified, the note and both flags are written.
     assert counted(lambda: publish(store, staging, 2)) == {
-        "put_object": files + 4,
+        "put_object": files + 5,
         "head_object": files + 5,
         "get_object": 1,
         "delete_object": 1,

@@ -78,6 +78,7 @@ class VersionSwitch:
             if self._version_of("").version == version:
                 return new
             plain = self._plain_as_version(check)
+        self._complete(self._folder)
         replaced = self._point(self._folder, version, plain, check)
         self._is_present = True
         self._remove(self._plain)
@@ -155,7 +156,12 @@ class VersionSwitch:
 
         with ThreadPoolExecutor(self._store.files.requests) as pool:
             list(pool.map(one, self._plain))
+        self._complete(folder)
         return {self._version_of(folder).version: folder}
+
+    def _complete(self, folder: str) -> None:
+        """Sets a flag of its own: what is read as a version is an instance, too."""
+        self._store.fs.pipe_file(f"{self._store.path(self._path)}/{folder}/{self._flag}", b"")
 
     def _version_of(self, folder: str) -> DataVersion:
         return fingerprint(self._store, f"{self._path}/{folder}", self._flag)
