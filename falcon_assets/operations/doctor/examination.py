@@ -21,6 +21,7 @@ CHECKS: Mapping[str, Check] = {
     "python": machine.check_python,
     "java": machine.check_java,
     "spark": machine.check_spark,
+    "capture": machine.check_capture,
     "encoding": machine.check_encoding,
     "limits": machine.check_limits,
     "variables": environment.check_variables,

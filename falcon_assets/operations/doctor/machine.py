@@ -59,6 +59,20 @@ def check_spark(context: CheckContext) -> Iterator[Judgement]:
             yield ok(f"cluster {name!r} computes on {without_secrets(execute)}")
 
 
+def check_capture(context: CheckContext) -> Iterator[Judgement]:
+    """Whether what workflows read and write is captured."""
+    from falcon_assets.spark.capture.listener_jar import ListenerJar  # noqa: PLC0415 - loads PySpark
+
+    jar = ListenerJar(context.settings.home)
+    if jar.path.exists():
+        yield ok(f"what workflows read and write is captured: {jar.path}")
+    elif said := jar.problem:
+        fix = f"mend that, the next session tries it again: {jar.log} says more"
+        yield warning(f"what workflows read and write is not captured: {said.splitlines()[0]}", fix)
+    else:
+        yield ok("the listener that captures what workflows read and write is compiled when a session needs it")
+
+
 def installed_spark() -> Path:
     """The folder of the Spark that PySpark brings along."""
     from importlib.util import find_spec  # noqa: PLC0415 - for this only

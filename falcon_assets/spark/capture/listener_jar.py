@@ -48,7 +48,7 @@ class ListenerJar:
     def problem(self) -> str:
         """Why it could not be made when that was tried last; empty: it was made, or nobody tried."""
         try:
-            return self._log.read_text(encoding="utf-8", errors="replace").strip()
+            return self.log.read_text(encoding="utf-8", errors="replace").strip()
         except OSError:
             return ""
 
@@ -72,7 +72,8 @@ class ListenerJar:
         return self.path
 
     @property
-    def _log(self) -> Path:
+    def log(self) -> Path:
+        """What the compiler said, if it could not be made."""
         return self.path.with_suffix(".log")
 
     def _make(self, environ: Mapping[str, str]) -> None:
@@ -82,9 +83,9 @@ class ListenerJar:
                 _compile(made, environ)
                 made.replace(self.path)
         except CaptureError as error:
-            self._log.write_text(str(error), encoding="utf-8")
+            self.log.write_text(str(error), encoding="utf-8")
             raise
-        self._log.unlink(missing_ok=True)
+        self.log.unlink(missing_ok=True)
 
 
 def _sources() -> list[Path]:

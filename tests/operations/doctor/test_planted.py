@@ -20,6 +20,7 @@ from falcon_assets.operations.doctor import examination, stores
 from falcon_assets.orchestration.mapping import run_tags
 from falcon_assets.orchestration.platform.embedded_server import EmbeddedServer
 from falcon_assets.orchestration.platform.instance_storage import FalconStorage
+from falcon_assets.spark.capture.listener_jar import ListenerJar
 from falcon_assets.storage.cluster_store import ClusterStore
 from tests.builders import make_cluster
 from tests.operations.doctor.conftest import Installed
@@ -34,7 +35,19 @@ def test_a_healthy_installation_is_ok_throughout(installed: Installed) -> None:
     found = installed.found()
     assert [one for one in found if one[1] != "ok" or one[3]] == []
     assert {check for check, *_ in found} == {
-        *("python", "java", "spark", "encoding", "limits", "variables", "definitions", "secrets", "home", "space"),
+        *(
+            "python",
+            "java",
+            "spark",
+            "capture",
+            "encoding",
+            "limits",
+            "variables",
+            "definitions",
+            "secrets",
+            "home",
+            "space",
+        ),
         *("database", "migrations", "clock", "stores", "daemon", "sensors", "queue", "runs", "webserver"),
     }
 
@@ -76,6 +89,13 @@ def unset_secret(it: Installed) -> None:
     it.monkeypatch.delenv("LAKE_KEY", raising=False)
     it.set(LAKE_SECRET="")
     it.lake("http://127.0.0.1:1")
+
+
+def listener_that_does_not_compile(it: Installed) -> None:
+    jar = ListenerJar(it.settings.home / "other")
+    jar.path.parent.mkdir(parents=True, exist_ok=True)
+    jar.log.write_text("Scala's compiler failed: no scala-library\nand more\n")
+    it.set(FALCON_HOME=str(it.settings.home / "other"))
 
 
 def home_below_a_file(it: Installed) -> None:
@@ -201,6 +221,9 @@ PLANTED: list[tuple[Callable[[Installed], None], str, Said]] = [
     (unset_secret, "stores", ("stores", "problem",
         "cluster 'lake': storage option 'key' needs the environment variable LAKE_KEY, which is not set",
         "set it here and wherever Dagster runs")),
+    (listener_that_does_not_compile, "capture", ("capture", "warning",
+        "what workflows read and write is not captured: Scala's compiler failed: no scala-library",
+        r"mend that, the next session tries it again: /.*/spark/capture-.*\.log says more")),
     (home_below_a_file, "home", ("home", "problem", "FALCON_HOME .*/file/home cannot be written: Not a directory",
         "mend that, or set FALCON_HOME")),
     (nobody_listens, "database", ("database", "problem",
