@@ -1,19 +1,25 @@
-"""The catch-up as Dagster runs: ``python -m benchmarks.catch_up_runs PARALLEL`` prints the seconds of its steps."""
+"""The catch-up as Dagster runs: ``python -m benchmarks.catch_up_runs PARALLEL`` prints the seconds of its steps.
+
+With ``unseen`` behind it nobody captures what is read and written.
+"""
 
 from __future__ import annotations
 
 import json
 import sys
 import time
+from contextlib import nullcontext
 from dataclasses import replace
 
 import dagster as dg
 
 from benchmarks.flights import PROCESS, hours
 from falcon_assets.catalog.store import EntityStore, load_entities
+from falcon_assets.engines.computing import session
 from falcon_assets.model.instant import format_instant
 from falcon_assets.orchestration.code_location import definitions_of
 from falcon_assets.orchestration.platform.dagster_instance import open_instance
+from falcon_assets.planning.lineage.captured import Captured
 from falcon_assets.settings import load_settings
 from falcon_assets.spark.session.sessions import session_for, stop_sessions
 from falcon_assets.storage.cluster_store import ClusterStore
@@ -25,12 +31,15 @@ _RANGE = 100
 def main() -> None:
     """Runs the instances in ranges; history goes to the instance's PostgreSQL."""
     settings = load_settings()
+    if "unseen" in sys.argv:
+        session.capturing = lambda child: nullcontext(Captured)
     store = _with_parallel(load_entities(settings.entity_defs), int(sys.argv[1]))
     job = definitions_of(store, settings).resolve_job_def("primary__hourly_delays_job")
     with open_instance(settings) as instance:
         started = time.perf_counter()
         cluster = store.cluster("primary")
-        session_for(cluster, ClusterStore(cluster, settings.home, settings.environ).working).range(1).count()
+        working = ClusterStore(cluster, settings.home, settings.environ).working
+        session_for(cluster, working, settings.home).range(1).count()
         ready = time.perf_counter()
         _catch_up(job, instance)
         done = time.perf_counter()
