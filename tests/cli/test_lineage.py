@@ -11,7 +11,7 @@ import pytest
 
 from falcon_assets.operations.installation import open_installation
 from falcon_assets.settings import Settings
-from tests.operations.lineage_rows import EDGES, ROWS, write_versions
+from tests.operations.lineage_rows import EDGES, ROWS, version_row, write_versions
 from tests.operations.test_triage import ENTITIES
 from tests.processes import falcon_here
 
@@ -211,3 +211,16 @@ def test_what_is_forgotten(environ: dict[str, str]) -> None:
     assert (
         "no version a1... of feed 'raw'" in falcon_here(environ, "lineage", "show", "raw", AT, "--version", "a1").stderr
     )
+
+
+def test_a_version_that_was_made_from_many(environ: dict[str, str]) -> None:
+    many = [version_row(1, "many", f"m{number}", id=number) for number in range(100, 152)]
+    with open_installation() as installation:
+        write_versions(
+            installation, [*many, version_row(1, "raw", "whole", id=160)], {(160, one["id"]): "p" for one in many}
+        )
+    asked = ("lineage", "status", "raw", AT, "critical", "--version", "whole", "--reason", "x")
+    lines = falcon_here(environ, *asked).stdout.splitlines()
+    assert (lines[1], len(lines)) == ("52 versions that it was made from:", 53)
+    assert lines[-1] == "  ... and 2 more; --json lists all"
+    assert len(json.loads(falcon_here(environ, *asked, "--json").stdout)["protects"]) == 52

@@ -18,6 +18,9 @@ from falcon_assets.operations.installation import open_installation
 from falcon_assets.operations.lineage.lifecycle import LifecycleResult, set_lifecycle
 from falcon_assets.operations.lineage.subject import VersionQuery
 
+_LISTED = 50
+"""So many versions are printed."""
+
 
 @click.command()
 @click.argument("feed")
@@ -55,8 +58,10 @@ def status(
     click.echo(f"{named(done.version)} {_said(done)}")
     if done.ancestors:
         click.echo(f"{count_of(len(done.ancestors), 'version')} that it was made from:")
-    for one in done.ancestors:
+    for one in done.ancestors[:_LISTED]:
         click.echo(f"  {named(one)}  {status_of(one)}{'' if one.exists else ': there is nothing left to protect'}")
+    if len(done.ancestors) > _LISTED:
+        click.echo(f"  ... and {len(done.ancestors) - _LISTED:,} more; --json lists all")
 
 
 def _said(done: LifecycleResult) -> str:
