@@ -17,6 +17,7 @@ from benchmarks import (
     quiet_ticks,
     replication,
     sla,
+    tables,
     validate,
 )
 from benchmarks.measure import show
@@ -35,6 +36,7 @@ BENCHMARKS = {
     "landing": landing.measure,
     "eviction": eviction.measure,
     "replication": replication.measure,
+    "tables": tables.measure,
 }
 
 
