@@ -24,8 +24,9 @@ def measure() -> list[Line]:
     with tempfile.TemporaryDirectory() as folder:
         environ = {key: value for key, value in os.environ.items() if not key.startswith(("FALCON_", "DAGSTER_"))}
         environ |= {"FALCON_HOME": f"{folder}/home", "FALCON_ENTITY_DEFS": f"{folder}/entities"}
-        _run(["benchmarks.flights"], environ)
-        rounds = list(alternate(ROUNDS, lambda: _steps([RUNS, "2"], environ), lambda: _steps([LOOP], environ)))
+        run(["benchmarks.flights"], environ)
+        loop = [LOOP, f"{folder}/home/data", "local[2]", "{}"]
+        rounds = list(alternate(ROUNDS, lambda: _steps([RUNS, "2"], environ), lambda: _steps(loop, environ)))
         seen = list(
             alternate(ROUNDS, lambda: _steps([RUNS, "2"], environ), lambda: _steps([RUNS, "2", "unseen"], environ))
         )
@@ -41,11 +42,12 @@ def measure() -> list[Line]:
 def _steps(command: list[str], environ: Mapping[str, str]) -> Steps:
     """Seconds of one side, in a process of its own, with nothing written yet."""
     shutil.rmtree(Path(environ["FALCON_HOME"], "data", "delays"), ignore_errors=True)
-    steps: Steps = json.loads(_run(command, environ).splitlines()[-1])
+    steps: Steps = json.loads(run(command, environ).splitlines()[-1])
     return steps
 
 
-def _run(command: list[str], environ: Mapping[str, str]) -> str:
+def run(command: list[str], environ: Mapping[str, str]) -> str:
+    """What ``python -m`` of that command prints."""
     done = subprocess.run([sys.executable, "-m", *command], env=environ, check=False, capture_output=True, text=True)
     if done.returncode:
         raise SystemExit(f"{command[0]} failed:\n{done.stderr[-4000:]}")

@@ -1,11 +1,13 @@
-"""The catch-up as a plain PySpark loop: ``python -m benchmarks.catch_up_loop`` prints the seconds of its steps."""
+"""The catch-up as a plain PySpark loop: ``python -m benchmarks.catch_up_loop`` prints the seconds of its steps.
+
+Arguments: the root of the data, where Spark runs, and more settings as JSON.
+"""
 
 from __future__ import annotations
 
 import json
-import os
+import sys
 import time
-from pathlib import Path
 
 from pyspark.sql import SparkSession
 
@@ -14,10 +16,13 @@ from benchmarks.flights import CONFS, QUERY, SCHEMA, THRESHOLD, hours
 
 def main() -> None:
     """Reads and writes the same folders as the runs do."""
-    data = Path(os.environ["FALCON_HOME"], "data")
+    data, where, more = sys.argv[1:]
     started = time.perf_counter()
-    builder = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
-    for key, value in {**CONFS, "spark.sql.session.timeZone": "UTC", "spark.ui.showConsoleProgress": "false"}.items():
+    builder = SparkSession.builder.remote(where) if where.startswith("sc://") else SparkSession.builder.master(where)
+    own = {"spark.sql.session.timeZone": "UTC", "spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false"}
+    for key, value in {**json.loads(more), **CONFS, **own}.items():
+        if where.startswith("sc://") and not key.startswith("spark.sql."):
+            continue  # what a server has since it started
         builder = builder.config(key, value)
     spark = builder.getOrCreate()
     spark.range(1).count()
