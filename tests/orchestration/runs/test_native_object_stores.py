@@ -16,6 +16,7 @@ from falcon_assets.orchestration.runs.instance_run import InstanceResult, Instan
 from falcon_assets.spark.session.sessions import session_for
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.feed_store import StoresOf
+from falcon_assets.storage.kinds.kind_of import kind_of
 from tests.builders import VALIDITY, make_cluster, make_feed, make_process
 from tests.orchestration.replication_world import hour
 from tests.s3_server import ENVIRON, KEY, SECRET, lake, s3_server
@@ -51,11 +52,13 @@ def landed(url: str, endpoint: str, home: Path, bucket: str) -> tuple[Cluster, C
     return cluster, store
 
 
-def ran(cluster: Cluster, store: ClusterStore, home: Path) -> InstanceResult:
+def ran(cluster: Cluster, store: ClusterStore, home: Path, **output: Any) -> InstanceResult:
     (home / "sum.sql").write_text("SELECT sum(n) AS n, 'a b' AS kind FROM flights")
     feeds = {
         "raw-flights": make_feed(clusters=ON, schema="n int", locations={"data": "/in/${HOUR}"}),
-        "delays": make_feed(name="delays", clusters=ON, partitions=["kind"], locations={"data": "/out/${HOUR}"}),
+        "delays": make_feed(
+            name="delays", clusters=ON, partitions=["kind"], locations={"data": "/out/${HOUR}"}, **output
+        ),
     }
     process = make_process(clusters=ON, workflow={"engine": "spark-sql", "path": "sum.sql"})
     runner = InstanceRunner(process, cluster, feeds, store, StoresOf(cluster, home, ENVIRON), home, "etl", "run")
@@ -80,6 +83,11 @@ def test_it_reads_and_writes_the_store_itself(url: str, confs: dict[str, str], t
             assert [output.records for output in result.outputs] == [1]
             assert read(store) == {"kind=a b": [{"n": 21}], "_SUCCESS": []}
             assert store.fs.find(store.staging, withdirs=True) in ([], [store.staging])
+        ran(cluster, store, tmp_path, versions={"keep": 1})
+        kind = kind_of(store)
+        with kind.reading("/out/05", "_SUCCESS") as found:
+            assert found.folders[0].url.startswith(f"s3a://{store.path('/out/05/_versions')}/")
+        assert [one.nominal for one in kind.kept_versions("delays")] == [hour(5)]
         assert not (tmp_path / "working/lake/staged").exists()
         said = (tmp_path / "foreign.log").read_text()
         assert KEY not in said and SECRET not in said
