@@ -7,25 +7,28 @@ import re
 import signal
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime, timedelta
 from functools import partial
-from itertools import count
+from itertools import count, product
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from falcon_assets.errors import StorageError
+from falcon_assets.model.instant import parse_instant
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.files import path_lock
 from falcon_assets.storage.instances.data_version import fingerprint
 from falcon_assets.storage.kinds.kind_of import kind_of
 from falcon_assets.storage.kinds.objects import ownership
 from falcon_assets.storage.kinds.objects.ownership import Ownership
+from falcon_assets.storage.landing import collect
 from falcon_assets.storage.local_staging import LocalStaging
 from falcon_assets.storage.output_target import OutputTarget
-from tests.builders import make_cluster, make_feed
+from tests.builders import VALIDITY, make_cluster, make_feed
 from tests.processes import forked
 from tests.s3_server import ENVIRON, lake, s3_server
 from tests.waiting import wait_until
@@ -335,3 +338,29 @@ def test_how_often_the_store_is_asked(
         "delete_object": 2,
         "list_objects_v2": 2,
     }
+
+
+def test_how_often_a_tick_of_the_collector_asks(store: ClusterStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Once for each folder that holds instances, once for each that may be late, and five times for a new one."""
+    on = [{"name": "lake", "validity": VALIDITY}]
+    kind, feed = kind_of(store), make_feed(clusters=on, locations={"data": "/raw/${YEAR}-${MONTH}-${DAY}/${HOUR}"})
+    first = parse_instant("2013-01-01T00:00Z")
+    days, hours = 3, 4
+    for day, hour in product(range(days), range(hours)):
+        land(store, {"part-0": b"x", FLAG: b""}, f"/raw/2013-01-0{day + 1}/0{hour}")
+
+    def tick(known: Mapping[datetime, str], late_from: datetime | None) -> tuple[Counter[str], dict[datetime, str]]:
+        windows, found = [(first, first + timedelta(days=days, hours=-1))], dict[datetime, str]()
+
+        def collected() -> None:
+            found.update((one.instance, one.signature) for one in collect(kind, feed, windows, known, late_from))
+
+        asked = requests(store, monkeypatch, collected)
+        return asked, found
+
+    asked, known = tick({}, None)
+    new = days * hours
+    assert (asked, len(known)) == ({"list_objects_v2": days + 3 * new, "head_object": 2 * new}, new)
+    assert tick(known, None) == ({"list_objects_v2": days}, {})
+    late = first + timedelta(days=1)
+    assert tick(known, late) == ({"list_objects_v2": days + (days - 1) * hours}, {})
