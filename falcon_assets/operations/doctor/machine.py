@@ -64,11 +64,11 @@ def check_capture(context: CheckContext) -> Iterator[Judgement]:
     from falcon_assets.spark.capture.listener_jar import ListenerJar  # noqa: PLC0415 - loads PySpark
 
     jar = ListenerJar(context.settings.home)
-    if jar.path.exists():
-        yield ok(f"what workflows read and write is captured: {jar.path}")
-    elif said := jar.problem:
-        fix = f"mend that, the next session tries it again: {jar.log} says more"
+    if said := jar.problem:
+        fix = f"mend that, the next session tries it again; what the compiler said is in {jar.log}"
         yield warning(f"what workflows read and write is not captured: {said.splitlines()[0]}", fix)
+    elif jar.path.exists():
+        yield ok(f"what workflows read and write is captured: {jar.path}")
     else:
         yield ok("the listener that captures what workflows read and write is compiled when a session needs it")
 

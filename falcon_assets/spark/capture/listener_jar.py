@@ -46,7 +46,9 @@ class ListenerJar:
 
     @property
     def problem(self) -> str:
-        """Why it could not be made when that was tried last; empty: it was made, or nobody tried."""
+        """Why there is none: it could not be made when that was tried last; empty: it was made, or nobody tried."""
+        if os.pathsep in str(self.path):
+            return f"no class path can name {self.path}, which holds {os.pathsep!r}: choose another FALCON_HOME"
         try:
             return self.log.read_text(encoding="utf-8", errors="replace").strip()
         except OSError:
@@ -56,8 +58,10 @@ class ListenerJar:
         """The jar, compiled unless it is there; who asks meanwhile waits for it.
 
         Raises:
-            CaptureError: it cannot be compiled; the next who asks tries again.
+            CaptureError: it cannot be compiled; the next who asks tries again. Or no class path can name it.
         """
+        if os.pathsep in str(self.path):
+            raise CaptureError(self.problem)
         if self.path.exists():
             return self.path
         try:

@@ -223,7 +223,7 @@ PLANTED: list[tuple[Callable[[Installed], None], str, Said]] = [
         "set it here and wherever Dagster runs")),
     (listener_that_does_not_compile, "capture", ("capture", "warning",
         "what workflows read and write is not captured: Scala's compiler failed: no scala-library",
-        r"mend that, the next session tries it again: /.*/spark/capture-.*\.log says more")),
+        r"mend that, the next session tries it again; what the compiler said is in /.*/spark/capture-.*\.log")),
     (home_below_a_file, "home", ("home", "problem", "FALCON_HOME .*/file/home cannot be written: Not a directory",
         "mend that, or set FALCON_HOME")),
     (nobody_listens, "database", ("database", "problem",

@@ -64,6 +64,14 @@ def test_extensions_and_class_paths_of_others_stay(tmp_path: Path) -> None:
     assert loading(tmp_path, {"SPARK_CONF_DIR": str(tmp_path)}, {}).confs == {"spark.sql.extensions": extension}
 
 
+def test_a_home_that_no_class_path_can_name(tmp_path: Path) -> None:
+    home = tmp_path / "a:b"
+    with pytest.raises(CaptureError, match=r"^no class path can name .*/a:b/spark/.*, which holds ':': choose another"):
+        ListenerJar(home).made(os.environ)
+    assert not home.exists()
+    assert ListenerJar(home).problem
+
+
 def test_another_source_is_another_jar(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     before = ListenerJar(LISTENER_HOME).path
     (tmp_path / "scala").mkdir()
