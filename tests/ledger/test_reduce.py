@@ -604,6 +604,7 @@ def expected_content(rows: Rows, cursor: int | None) -> dict[str, list[tuple[obj
             for key, row in rows.versions.known.items()
         ],
         "version_edges": [{"output": key[0], "input": key[1], **vars(row)} for key, row in rows.versions.edges.items()],
+        "version_columns": [],  # none of these facts says its columns
         "kept_versions": [
             {"cluster": key[0], "feed": key[1], "instance": key[2], "version": version, **row._asdict()}
             for key, own in rows.kept.items()
