@@ -152,16 +152,15 @@ class HiveCatalog(TableCatalog):
             new = ttypes.Partition(
                 values=list(values), dbName=database, tableName=table, sd=storage, parameters=dict(said)
             )
-            there = client.get_partitions_by_names(database, table, [name])
-            if [_partition(one).version for one in there] != ([before.version] if before else []):
-                raise self._replaced(f"{database}.{table}", name)
-            if there:
-                client.alter_partition(database, table, new)
-            else:
+            if before is None:
                 try:
-                    client.add_partition(new)  # of two that do this, one is refused
+                    return _partition(client.add_partition(new))  # of two that do this, one is refused
                 except ttypes.AlreadyExistsException:
                     raise self._replaced(f"{database}.{table}", name) from None
+            there = client.get_partitions_by_names(database, table, [name])
+            if [_partition(one).version for one in there] != [before.version]:
+                raise self._replaced(f"{database}.{table}", name)
+            client.alter_partition(database, table, new)
             return _partition(client.get_partition_by_name(database, table, name))
 
     def _replaced(self, table: str, name: str) -> StorageError:

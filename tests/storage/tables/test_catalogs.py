@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from thrift.protocol.TBinaryProtocol import TBinaryProtocolAccelerated
 
 from falcon_assets.errors import StorageError, UnreachableError
 from falcon_assets.storage.tables.catalog import Column
@@ -63,6 +64,26 @@ def test_of_two_that_publish_a_partition_the_slower_one_is_refused(tables: Table
     with pytest.raises(StorageError, match="was changed by somebody else meanwhile: run it again"):
         tables.catalog.switch("default", tables.name, NAMES[0], tables.files(3), {}, before)
     assert tables.there(*NAMES[0]) == now
+
+
+def test_a_metastore_is_called_as_seldom_as_can_be(
+    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tables = Tables(endpoint_of(request, "hive"), tmp_path)
+    tables.make()
+    calls: list[str] = []
+    real = TBinaryProtocolAccelerated.writeMessageBegin
+
+    def counting(self: TBinaryProtocolAccelerated, name: str, kind: int, number: int) -> None:
+        calls.append(name)
+        real(self, name, kind, number)
+
+    monkeypatch.setattr(TBinaryProtocolAccelerated, "writeMessageBegin", counting)
+    first = tables.catalog.switch("default", tables.name, NAMES[0], tables.files(1), {}, None)
+    assert calls == ["get_table", "add_partition"]
+    calls.clear()
+    tables.catalog.switch("default", tables.name, NAMES[0], tables.files(2), {}, first)
+    assert calls == ["get_table", "get_partitions_by_names", "alter_partition", "get_partition_by_name"]
 
 
 @pytest.mark.parametrize(
