@@ -1,0 +1,73 @@
+"""A reader of a table sees the old partition or the new one, wherever the publisher is killed."""
+
+from __future__ import annotations
+
+from collections import Counter
+from functools import partial
+from itertools import count
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from falcon_assets.storage.kinds.tables.publication import TablePublication
+from falcon_assets.storage.output_target import OutputTarget
+from falcon_assets.storage.tables.table_store import TableStore
+from tests.processes import killed_before
+from tests.registries import KINDS, Tables, endpoint_of
+
+pytestmark = pytest.mark.soak
+DAY = "2024-01-01"
+STEPS = {"os.mkdir", "os.rename", "os.remove", "os.rmdir", "os.chmod", "shutil.rmtree", "socket.connect", "open"}
+"""Audit events of what touches the table's folder or calls the metastore."""
+
+
+def publication(tables: Tables, generation: int, grace: float = 3600) -> TablePublication:
+    """By a store of its own: a process that is killed shares no connection with the tests."""
+    target = OutputTarget(f"catalog:default:{tables.name}#ds={DAY}", None, format="parquet")
+    store = TableStore(tables.cluster, tables.home, {})
+    return TablePublication(store, f"generation {generation}", {"out": target}, grace)
+
+
+def publish(tables: Tables, generation: int) -> None:
+    with publication(tables, generation) as made:
+        folder = Path(made.staging("out"))
+        folder.mkdir()
+        rows = pa.table({"carrier": ["UA"], "flight": pa.array([generation], pa.int64())})
+        for part in range(2):
+            pq.write_table(rows, folder / f"part-{part}.parquet")
+        made.commit("out")
+
+
+def seen(tables: Tables) -> int:
+    """The generation that is the partition; it is whole."""
+    partition = tables.there(DAY)
+    assert partition is not None
+    places = [Path(urlsplit(place).path) for place in partition.places]
+    files = [file for place in places for file in (sorted(place.iterdir()) if place.is_dir() else [place])]
+    rows = [number for file in files for number in pq.read_table(file)["flight"].to_pylist()]
+    assert len(rows) == 2 and len(set(rows)) == 1
+    return int(rows[0])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_killed_at_every_step(request: pytest.FixtureRequest, tmp_path: Path, kind: str) -> None:
+    tables = Tables(endpoint_of(request, kind), tmp_path, keys=("ds",))
+    tables.make()
+    publish(tables, 0)
+    outcomes: Counter[str] = Counter()
+    for step in count(1):
+        before = seen(tables)
+        was_killed = killed_before(step, STEPS, partial(publish, tables, step))
+        now = seen(tables)
+        assert now in ((before, step) if was_killed else (step,))
+        if not was_killed:
+            break
+        outcomes["new" if now == step else "old"] += 1
+        with publication(tables, step, grace=0):  # removes what the killed one left, and nothing else
+            pass
+        assert seen(tables) == now
+        assert list((tmp_path / tables.name / "_versions/_notes").iterdir()) == []
+    assert outcomes.keys() == {"old", "new"}
