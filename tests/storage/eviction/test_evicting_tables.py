@@ -159,6 +159,19 @@ def test_a_managed_table_keeps_its_files_for_a_day_too(request: pytest.FixtureRe
     assert (tables.days, tables.data) == (DAYS[1:], 6)
 
 
+def test_a_folder_that_another_partition_has_too_stays(request: pytest.FixtureRequest, tmp_path: Path) -> None:
+    tables = Evicting(endpoint_of(request, "hive"), tmp_path)
+    first, region = tables.there(DAYS[0], REGIONS[0]), REGIONS[0]
+    assert first is not None
+    tables.catalog.switch("default", tables.name, ("latest", region), first.places[0], {}, None)
+    tables.evict(tables.stored[0])
+    tables.later()
+    kind_of(tables.opened).purge()
+    assert (tables.days, tables.data) == ([*DAYS[1:], "latest"], 5)
+    assert list(Path(first.places[0].removeprefix("file:")).rglob("*.parquet"))
+    assert kind_of(tables.opened).is_purged()
+
+
 def test_files_elsewhere_stay(tables: Evicting) -> None:
     elsewhere = tables.home / "elsewhere"
     shutil.move(tables.files(1).removeprefix("file://"), elsewhere)

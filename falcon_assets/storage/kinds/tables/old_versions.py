@@ -14,7 +14,7 @@ def remove_old(
     """Removes versions that were replaced or dropped long ago, and what killed runs left.
 
     Args:
-        catalog: Says what is a partition after all.
+        catalog: Says what is of any partition after all.
         database: Of the table.
         table: Is there.
         versions: Its versions.
@@ -25,11 +25,14 @@ def remove_old(
         OSError: as the operating system says.
     """
     old = list(versions.old(grace))
-    there = catalog.partitions(database, table, list({one.values for one in old}))
+    if not old:
+        return
+    there = catalog.partitions(database, table, catalog.values(database, table, {}))  # several may share a folder
+    places = (path_of(place) for one in there.values() for place in one.places)
+    used = {folder for path in places for folder in (path, *path.parents)}
     for one in old:
-        places = there[one.values].places if one.values in there else ()
-        if any(path_of(place) == one.folder or one.folder in path_of(place).parents for place in places):
-            one.note.unlink(missing_ok=True)  # the crash came after it was published, or before it was dropped
+        if one.folder in used:
+            one.note.unlink(missing_ok=True)  # published, or not dropped, before a crash; or another partition's, too
         else:
             versions.drop(one.folder)
 
