@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
@@ -42,20 +42,42 @@ SPARK = {
 IN_PROCESS = Work("local[2]", SPARK, "tests.simulation.workflow")
 
 
-def entities(world: World, home: Path, failures: Collection[str] = (), work: Work = IN_PROCESS) -> str:
-    """All definitions as YAML; ``failures`` are the runs that are to fail."""
+def on_files(cluster: str) -> dict[str, Any]:
+    """A cluster whose data is below FALCON_HOME."""
+    return {"name": cluster, "interfaces": {"write": {"endpoint": f"data/{cluster}"}}}
+
+
+def entities(
+    world: World,
+    home: Path,
+    failures: Collection[str] = (),
+    work: Work = IN_PROCESS,
+    place: Callable[[str], dict[str, Any]] = on_files,
+    keep: Collection[str] = (),
+) -> str:
+    """All definitions as YAML.
+
+    Args:
+        world: What is declared.
+        home: FALCON_HOME.
+        failures: The runs that are to fail.
+        work: What computes.
+        place: Where the data of a cluster lies.
+        keep: The feeds that keep versions.
+    """
     clusters = sorted({cluster for process in world.processes for cluster in process.clusters})
     places = {"spark.sql.warehouse.dir": str(home / "warehouse"), "counters": str(home / "counters")}
     documents: list[dict[str, Any]] = [
         {
             "kind": "cluster",
-            "name": name,
-            "interfaces": {"write": {"endpoint": f"data/{name}"}, "execute": {"endpoint": work.execute}},
+            **place(name),
+            "interfaces": {**place(name)["interfaces"], "execute": {"endpoint": work.execute}},
             "properties": {**work.properties, **places},
         }
         for name in clusters
     ]
-    documents += [_feed(world, feed) for feed in world.feeds if _users(world, feed)]
+    kept = {name: {"versions": {"keep": 2}} for name in keep}
+    documents += [_feed(world, feed) | kept.get(feed.name, {}) for feed in world.feeds if _users(world, feed)]
     documents += [_process(process, failures, work.module) for process in world.processes]
     return yaml.safe_dump_all(documents, sort_keys=False)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import shutil
+from contextlib import suppress
 from datetime import datetime
 from zoneinfo import ZoneInfo
 
@@ -10,11 +10,14 @@ from falcon_assets.catalog.store import EntityStore
 from falcon_assets.settings import Settings
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.instances.data_version import fingerprint
+from falcon_assets.storage.instances.instance_files import files_of
 from tests.simulation.world import Arrival, World
+
+FLAG = "_SUCCESS"
 
 
 class Ground:
-    """The clusters' folders; `versions` names all data versions that came from outside."""
+    """The clusters' stores; `versions` names all data versions that came from outside."""
 
     def __init__(self, world: World, store: EntityStore, settings: Settings) -> None:
         self.world, self.store, self.settings = world, store, settings
@@ -29,20 +32,25 @@ class Ground:
 
     def content(self, cluster: str, feed: str, instance: datetime) -> str:
         """The one line that an instance holds now."""
-        (file,) = (self.settings.home / "data" / cluster / self._path(feed, instance)[1:]).glob("*.txt")
-        return file.read_text().rstrip("\n")
+        store, path = self._store(cluster), self._path(feed, instance)
+        (file,) = [entry for name, entry in files_of(store, store.path(path), FLAG) if name.endswith(".txt")]
+        return str(store.fs.cat_file(file["name"]).decode()).rstrip("\n")
 
     def _write(self, arrival: Arrival) -> None:
         """The data first, the flag last."""
         cluster, name, instance = arrival.key
         path = self._path(name, instance)
-        place = self.settings.home / "data" / cluster / path[1:]
-        shutil.rmtree(place, ignore_errors=True)
-        place.mkdir(parents=True)
-        (place / "data.txt").write_text(f"{arrival.version}\n")
-        (place / "_SUCCESS").touch()
-        files = ClusterStore(self.store.cluster(cluster), self.settings.home, self.settings.environ)
-        self.versions[cluster, name, fingerprint(files, path, "_SUCCESS").version] = arrival.version
+        store = self._store(cluster)
+        place = store.path(path)
+        with suppress(FileNotFoundError):
+            store.files.remove_tree(place)
+        store.fs.makedirs(place, exist_ok=True)
+        store.fs.pipe_file(f"{place}/data.txt", f"{arrival.version}\n".encode())
+        store.fs.pipe_file(f"{place}/{FLAG}", b"")
+        self.versions[cluster, name, fingerprint(store, path, FLAG).version] = arrival.version
+
+    def _store(self, cluster: str) -> ClusterStore:
+        return ClusterStore(self.store.cluster(cluster), self.settings.home, self.settings.environ)
 
     def _path(self, name: str, instance: datetime) -> str:
         feed = self.world.feed(name)

@@ -56,11 +56,21 @@ def oracle() -> Oracle:
 
 
 @pytest.fixture(scope="module")
+def declare() -> Callable[..., str]:
+    """Says what is declared: the data lies in files."""
+    return entities
+
+
+@pytest.fixture(scope="module")
 def player(
-    world: World, settings: Settings, instance: dg.DagsterInstance, write_entities: Callable[[dict[str, str]], Path]
+    world: World,
+    settings: Settings,
+    instance: dg.DagsterInstance,
+    write_entities: Callable[[dict[str, str]], Path],
+    declare: Callable[..., str],
 ) -> Iterator[Player]:
     fail = {f"{process}@{nominal:%Y-%m-%dT%H:%MZ}#{number}" for process, nominal, number in make_failures(SEED)}
-    store = load_entities(write_entities({"all.yaml": entities(world, settings.home, fail)}))
+    store = load_entities(write_entities({"all.yaml": declare(world, settings.home, fail)}))
     played = Player(world, store, settings, instance)
     played.play()
     yield played
