@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import socket
+import struct
+import threading
 from pathlib import Path
 
 import pytest
@@ -94,3 +97,26 @@ def test_what_does_not_answer_is_told_without_its_secrets(endpoint: str) -> None
     with pytest.raises(UnreachableError) as raised:
         catalog.layout("default", "flights")
     assert "127.0.0.1:1" in str(raised.value) and "nobody" not in str(raised.value)
+
+
+@pytest.mark.parametrize("answer", [b"HTTP/1.1 400 Bad Request\r\n\r\n", b"SSH-2.0-x\r\n", b"\xff" * 64, b"", None])
+def test_what_is_no_metastore_is_told_in_one_line(answer: bytes | None) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def serve() -> None:
+            connection = server.accept()[0]
+            connection.recv(4096)
+            if answer is None:  # it resets the connection, as when it is killed
+                connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            connection.sendall(answer or b"")
+            connection.close()
+
+        other = threading.Thread(target=serve)
+        other.start()
+        endpoint = f"thrift://127.0.0.1:{server.getsockname()[1]}"
+        with pytest.raises(StorageError) as raised:
+            open_catalog("primary", endpoint, "file:///none").layout("default", "flights")
+        other.join()
+    assert str(raised.value).startswith("cluster 'primary': ")
+    assert "look at table default.flights: " in str(raised.value)
+    assert "\n" not in str(raised.value)
