@@ -224,3 +224,18 @@ def test_a_version_that_was_made_from_many(environ: dict[str, str]) -> None:
     assert (lines[1], len(lines)) == ("52 versions that it was made from:", 53)
     assert lines[-1] == "  ... and 2 more; --json lists all"
     assert len(json.loads(falcon_here(environ, *asked, "--json").stdout)["protects"]) == 52
+
+
+def test_a_page_for_browsers(environ: dict[str, str], tmp_path: Path) -> None:
+    file = tmp_path / "graph.html"
+    for asked in (("show", "sums", AT), ("impact", "raw", AT), ("path", f"raw/{AT}", f"sums/{AT}")):
+        done = falcon_here(environ, "lineage", *asked, "--html", str(file))
+        assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+        assert f"primary/sums/{AT}@c2" in file.read_text("ascii")
+        file.unlink()
+    plain = {**environ, "LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    assert falcon_here(plain, "lineage", "show", "sums", AT, "--html", "-").stdout.startswith("<!DOCTYPE html>")
+    nowhere = falcon_here(environ, "lineage", "show", "sums", AT, "--html", str(tmp_path / "no" / "graph.html"))
+    assert (nowhere.returncode, nowhere.stdout) == (1, "")
+    assert "no/graph.html" in nowhere.stderr
+    assert "Traceback" not in nowhere.stderr

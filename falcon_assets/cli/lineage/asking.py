@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import datetime
-from typing import Any
+from typing import Any, TextIO
 
 import click
 
@@ -16,11 +16,18 @@ from falcon_assets.model.instant import format_instant
 from falcon_assets.operations.installation import open_installation
 from falcon_assets.operations.lineage.asking import Lineage, lineage_diff, lineage_impact, lineage_path, show_lineage
 from falcon_assets.operations.lineage.lifecycle import VersionLifecycle
+from falcon_assets.operations.lineage.page import page_of
 from falcon_assets.operations.lineage.subject import VersionQuery
 from falcon_assets.planning.lineage.graph import Line, dot, tree
 
 _JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON: nodes, and edges from input to output.")
 _DOT = click.option("--dot", "as_dot", is_flag=True, help="Print the graph in the language of Graphviz.")
+_HTML = click.option(
+    "--html",
+    metavar="FILE",
+    type=click.File("w", encoding="ascii", lazy=True, atomic=True),
+    help="Write one page for a browser, with the graph to pan, zoom, filter and click; it needs no network.",
+)
 
 
 def _about_a_version(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -31,6 +38,7 @@ def _about_a_version(command: Callable[..., Any]) -> Callable[..., Any]:
         click.option("--version", help="Which version (default: the present one, else the last)."),
         _JSON,
         _DOT,
+        _HTML,
     )
     for option in reversed(options):
         command = option(command)
@@ -57,6 +65,7 @@ def show(
     version: str | None,
     as_json: bool,
     as_dot: bool,
+    html: TextIO | None,
     direction: str,
     depth: int | None,
     with_columns: bool,
@@ -65,13 +74,13 @@ def show(
 
     INSTANCE is a time, YYYY-MM-DDTHH:MMZ.
     """
-    if depth is None and not (as_json or as_dot):
+    if depth is None and not (as_json or as_dot or html):
         depth = 5
     with open_installation() as installation:
         query = VersionQuery(feed, instance, cluster, version)
         up, down = direction != "down", direction != "up"
         found = show_lineage(installation, query, up=up, down=down, depth=depth)
-    if _printed(found, as_json=as_json, as_dot=as_dot):
+    if _printed(found, as_json=as_json, as_dot=as_dot, html=html):
         return
     _details(found)
     if with_columns:
@@ -85,7 +94,13 @@ def show(
 @click.command()
 @_about_a_version
 def impact(
-    feed: str, instance: datetime, cluster: str | None, version: str | None, as_json: bool, as_dot: bool
+    feed: str,
+    instance: datetime,
+    cluster: str | None,
+    version: str | None,
+    as_json: bool,
+    as_dot: bool,
+    html: TextIO | None,
 ) -> None:
     """Show everything that was made from a version.
 
@@ -94,7 +109,7 @@ def impact(
     """
     with open_installation() as installation:
         found = lineage_impact(installation, VersionQuery(feed, instance, cluster, version))
-    if _printed(found, as_json=as_json, as_dot=as_dot):
+    if _printed(found, as_json=as_json, as_dot=as_dot, html=html):
         return
     derived, again = found.derived, found.recompute
     click.echo(f"{named(found.version)}: {count_of(len(derived), 'version')} were made from it")
@@ -112,14 +127,15 @@ def impact(
 @click.argument("result", metavar="TO", type=VERSION)
 @_JSON
 @_DOT
-def path(origin: VersionQuery, result: VersionQuery, as_json: bool, as_dot: bool) -> None:
+@_HTML
+def path(origin: VersionQuery, result: VersionQuery, as_json: bool, as_dot: bool, html: TextIO | None) -> None:
     """Show how one version was made from another: all that lies between them.
 
     Both are written as [CLUSTER/]FEED/INSTANCE[@VERSION]. Exit code 1: TO was not made from FROM.
     """
     with open_installation() as installation:
         found = lineage_path(installation, origin, result)
-    if _printed(found, as_json=as_json, as_dot=as_dot):
+    if _printed(found, as_json=as_json, as_dot=as_dot, html=html):
         return
     for one in (found.version, *found.derived):
         click.echo(f"{named(one)}  {status(one)}{made(one)}")
@@ -155,13 +171,15 @@ def diff(
         click.echo(f"    {name} {format_instant(at)} on {where}: {' -> '.join(map(printable, sides))}")
 
 
-def _printed(found: Lineage, *, as_json: bool, as_dot: bool) -> bool:
-    """Prints it for programs, if that is asked for."""
+def _printed(found: Lineage, *, as_json: bool, as_dot: bool, html: TextIO | None) -> bool:
+    """Prints it for programs, or writes the page, if that is asked for."""
+    if html:
+        html.write(page_of(found))
     if as_json:
         print_json(found.as_data())
     elif as_dot:
         click.echo(dot(found.graph))
-    return as_json or as_dot
+    return bool(as_json or as_dot or html)
 
 
 def _details(found: Lineage) -> None:

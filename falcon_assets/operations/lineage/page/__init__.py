@@ -1,0 +1,93 @@
+"""A graph of versions as one HTML page: no server, no network, nothing beside it."""
+
+from __future__ import annotations
+
+import json
+from base64 import b64encode
+from collections.abc import Mapping
+from hashlib import sha256
+from html import escape
+from importlib.resources import files
+from typing import Any
+
+from falcon_assets.errors import UsageError, printable
+from falcon_assets.operations.lineage.asking import Lineage
+from falcon_assets.planning.lineage.layout import layout
+
+LARGEST = 5000
+"""So many versions are drawn at most: with more, browsers are slow and people see nothing."""
+_PAGE = """<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy"
+ content="default-src 'none'; style-src {style_hash}; script-src {script_hash}">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>{title}</title>
+<style>{style}</style>
+</head>
+<body>
+<header>
+<h1>{title}</h1>
+<input id="filter" type="search" placeholder="Filter: words of names, versions, runs ..." aria-label="Filter">
+<select id="status" aria-label="Status"><option value="">every status</option></select>
+<output id="count"></output>
+<button id="smaller" title="Smaller">&minus;</button>
+<button id="larger" title="Larger">+</button>
+<button id="fit" title="The whole graph">Fit</button>
+</header>
+<main>
+<svg id="graph" role="img" aria-label="{title}"></svg>
+<aside id="details" aria-live="polite"></aside>
+</main>
+<script id="data" type="application/json">{data}</script>
+<script>{script}</script>
+</body>
+</html>
+"""
+
+
+def page_of(found: Lineage) -> str:
+    """The page, in ASCII. Whatever names, paths and versions hold, they are text in it, and no script.
+
+    Raises:
+        UsageError: the graph has more than :data:`LARGEST` versions.
+    """
+    graph = found.graph
+    if len(graph.versions) > LARGEST:
+        raise UsageError(
+            f"{len(graph.versions):,} versions are too many for a page, which shows {LARGEST:,}: "
+            "ask for fewer (show has --depth), or take --json or --dot"
+        )
+    places, order = layout(graph), {number: place for place, number in enumerate(graph.versions)}
+    nodes = [{**one.as_data(), "place": places[number]} for number, one in graph.versions.items()]
+    nodes[order[found.version.number]].update(found.as_data()["version"])
+    edges = [
+        (order[one.input], order[one.output], one.process, one.run, one.definition, one.declared) for one in graph.edges
+    ]
+    data = {"nodes": nodes, "edges": edges, "chosen": order[found.version.number], "hidden": found.hidden}
+    style, script = (files(__name__).joinpath(name).read_text("utf-8") for name in ("page.css", "page.js"))
+    return _PAGE.format_map(
+        {
+            "title": _ascii(escape(f"Lineage of {printable(found.version.id)}")),
+            "data": _in_script(data),
+            "style": style,
+            "style_hash": _allowed(style),
+            "script": script,
+            "script_hash": _allowed(script),
+        }
+    )
+
+
+def _in_script(data: Mapping[str, Any]) -> str:
+    """JSON that does not end the element which it stands in."""
+    return json.dumps(data, separators=(",", ":")).replace("<", "\\u003c")
+
+
+def _allowed(text: str) -> str:
+    """How a content security policy names what may be run or applied."""
+    return f"'sha256-{b64encode(sha256(text.encode()).digest()).decode()}'"
+
+
+def _ascii(text: str) -> str:
+    return text.encode("ascii", "xmlcharrefreplace").decode()

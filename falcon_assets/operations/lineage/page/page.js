@@ -1,0 +1,153 @@
+
+"use strict";
+(() => {
+  const { nodes, edges, chosen, hidden } = JSON.parse(document.getElementById("data").textContent);
+  const [WIDTH, HEIGHT, COLUMN, ROW] = [210, 48, 300, 64];
+  const byId = (id) => document.getElementById(id);
+  const svg = byId("graph"), details = byId("details"), filter = byId("filter"), status = byId("status");
+
+  // Everything that is shown goes through textContent and setAttribute: names are text, whatever they hold.
+  const add = (parent, name, attributes = {}, text = "") => {
+    const drawn = parent.namespaceURI === "http://www.w3.org/2000/svg";
+    const element = document.createElementNS(drawn ? parent.namespaceURI : "http://www.w3.org/1999/xhtml", name);
+    for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
+    if (text) element.textContent = text;
+    return parent.appendChild(element);
+  };
+  const cut = (text, length) => (text.length > length ? text.slice(0, length - 1) + "\u2026" : text);
+  const label = (node) => node.feed + " " + node.instance;
+
+  // The graph.
+  const marker = add(add(svg, "defs"), "marker", { id: "arrow", viewBox: "0 0 8 8", refX: 8, refY: 4, markerWidth: 7, markerHeight: 7, orient: "auto", fill: "context-stroke" });
+  add(marker, "path", { d: "M0,0 L8,4 L0,8 z" });
+  const scene = add(svg, "g"), lines = add(scene, "g"), boxes = add(scene, "g");
+  const [reads, makes] = [nodes.map(() => []), nodes.map(() => [])];
+  const place = ({ place: [column, row] }) => [column * COLUMN, row * ROW];
+  edges.forEach((edge, number) => {
+    const [from, to, , , , declared] = edge;
+    const [[x, y], [end, low]] = [place(nodes[from]), place(nodes[to])];
+    const [left, right, bend] = [x + WIDTH, end, Math.max(40, Math.abs(end - x - WIDTH) / 2)];
+    const d = "M" + [left, y] + " C" + [left + bend, y, right - bend, low, right, low];
+    edge.line = add(lines, "path", { d, class: declared ? "edge" : "edge undeclared", "marker-end": "url(#arrow)" });
+    reads[to].push(number);
+    makes[from].push(number);
+  });
+  nodes.forEach((node, number) => {
+    const [x, y] = place(node);
+    const name = "node " + node.status + (node.exists ? "" : " gone");
+    const box = add(boxes, "g", { class: name, transform: "translate(" + x + "," + (y - HEIGHT / 2) + ")", tabindex: 0, role: "button", "aria-label": node.id + " " + node.status, "data-id": node.id });
+    add(box, "title", {}, node.id);
+    add(box, "rect", { width: WIDTH, height: HEIGHT, rx: 6 });
+    add(box, "text", { x: 9, y: 20 }, cut(label(node), 33));
+    add(box, "text", { x: 9, y: 38, class: "more" }, cut(node.cluster + " @" + node.version.slice(0, 12) + "  " + node.status, 38));
+    box.addEventListener("click", () => { if (!moved) choose(number); });
+    box.addEventListener("keydown", (event) => { if (event.key === "Enter") choose(number); });
+    node.box = box;
+    node.text = Object.values(node).map((value) => (value && typeof value === "object" && !value.nodeType ? JSON.stringify(value) : value)).join("\n").toLowerCase();
+  });
+
+  // Pan and zoom.
+  let [view, start, moved] = [{ x: 0, y: 0, scale: 1 }, null, false];
+  const show = () => scene.setAttribute("transform", "translate(" + view.x + "," + view.y + ") scale(" + view.scale + ")");
+  const zoom = (factor, x = svg.clientWidth / 2, y = svg.clientHeight / 2) => {
+    const scale = Math.min(4, Math.max(0.005, view.scale * factor));
+    view = { x: x - ((x - view.x) * scale) / view.scale, y: y - ((y - view.y) * scale) / view.scale, scale };
+    show();
+  };
+  const centre = (node, scale = Math.max(view.scale, 0.8)) => {
+    const [x, y] = place(node);
+    view = { x: svg.clientWidth / 2 - (x + WIDTH / 2) * scale, y: svg.clientHeight / 2 - y * scale, scale };
+    show();
+  };
+  const fit = () => {
+    const [low, high] = [[Infinity, Infinity], [-Infinity, -Infinity]];
+    for (const node of nodes) place(node).forEach((at, axis) => { low[axis] = Math.min(low[axis], at); high[axis] = Math.max(high[axis], at); });
+    const [width, height] = [high[0] - low[0] + WIDTH + 40, high[1] - low[1] + HEIGHT + 40];
+    const scale = Math.max(0.005, Math.min(1, svg.clientWidth / width, svg.clientHeight / height));
+    view = { x: svg.clientWidth / 2 - ((low[0] + high[0] + WIDTH) / 2) * scale, y: svg.clientHeight / 2 - ((low[1] + high[1]) / 2) * scale, scale };
+    show();
+  };
+  svg.addEventListener("wheel", (event) => {
+    event.preventDefault();
+    const { left, top } = svg.getBoundingClientRect();
+    zoom(Math.exp(-event.deltaY / (event.deltaMode ? 20 : 500)), event.clientX - left, event.clientY - top);
+  }, { passive: false });
+  svg.addEventListener("pointerdown", (event) => { start = { x: event.clientX - view.x, y: event.clientY - view.y, at: [event.clientX, event.clientY] }; moved = false; });
+  window.addEventListener("pointermove", (event) => {
+    if (!start) return;
+    moved = moved || Math.hypot(event.clientX - start.at[0], event.clientY - start.at[1]) > 4;
+    if (moved) { view = { ...view, x: event.clientX - start.x, y: event.clientY - start.y }; show(); }
+  });
+  for (const end of ["pointerup", "pointercancel"]) window.addEventListener(end, () => { start = null; });
+  svg.addEventListener("click", (event) => { if (!moved && !event.target.closest(".node")) choose(null); });
+  byId("fit").addEventListener("click", fit);
+  byId("larger").addEventListener("click", () => zoom(1.4));
+  byId("smaller").addEventListener("click", () => zoom(1 / 1.4));
+
+  // Choosing a version: what it came from and what was made from it, and all about it.
+  const reach = (first, following, end) => {
+    const [seen, found, waiting] = [new Set([first]), new Set(), [first]];
+    while (waiting.length) for (const number of following[waiting.pop()]) {
+      found.add(number);
+      const next = edges[number][end];
+      if (!seen.has(next)) { seen.add(next); waiting.push(next); }
+    }
+    return [seen, found];
+  };
+  const related = (title, numbers, end) => {
+    add(details, "h2", {}, title + ": " + (numbers.length || "nothing"));
+    for (const number of numbers) {
+      const [, , process, run, definition, declared] = edges[number], other = nodes[edges[number][end]];
+      const by = process + (run ? ", run " + run.slice(0, 8) : "") + (definition ? ", definition " + definition : "") + (declared ? "" : ", undeclared");
+      const button = add(details, "button", { title: other.id }, label(other) + " on " + other.cluster + " @" + other.version.slice(0, 12) + " (" + other.status + ") by " + by);
+      button.addEventListener("click", () => { choose(edges[number][end]); centre(other); });
+    }
+  };
+  const choose = (number) => {
+    document.querySelectorAll(".chosen, .related, .unrelated").forEach((element) => element.classList.remove("chosen", "related", "unrelated"));
+    details.replaceChildren();
+    if (number === null) {
+      add(details, "p", {}, "Click a version to see all about it. Drag to move, turn the wheel to zoom; in the filter, Enter goes to the first match.");
+      if (hidden) add(details, "p", {}, hidden + " versions of feeds that you may not read are left out.");
+      return;
+    }
+    const [above, ups] = reach(number, reads, 0), [below, downs] = reach(number, makes, 1);
+    nodes.forEach((node, one) => { if (!above.has(one) && !below.has(one)) node.box.classList.add("unrelated"); });
+    edges.forEach((edge, one) => edge.line.classList.add(ups.has(one) || downs.has(one) ? "related" : "unrelated"));
+    nodes[number].box.classList.add("chosen");
+    add(details, "h2", {}, label(nodes[number]));
+    const list = add(details, "dl");
+    for (const [key, value] of Object.entries(nodes[number])) {
+      if (["id", "feed", "instance", "place", "box", "text"].includes(key) || value === null || value === false) continue;
+      add(list, "dt", {}, key.replaceAll("_", " "));
+      add(list, "dd", {}, typeof value === "object" ? JSON.stringify(value, null, 1) : String(value));
+    }
+    related("Made from", reads[number], 0);
+    related("Made into", makes[number], 1);
+  };
+
+  // The filter: all of its words, anywhere in what is known of a version.
+  let matching = nodes;
+  const sift = () => {
+    const words = filter.value.toLowerCase().split(/\s+/).filter(Boolean);
+    matching = nodes.filter((node) => (!status.value || node.status === status.value) && words.every((word) => node.text.includes(word)));
+    const kept = new Set(matching);
+    nodes.forEach((node) => node.box.classList.toggle("filtered", !kept.has(node)));
+    edges.forEach(({ 0: from, 1: to, line }) => line.classList.toggle("filtered", !kept.has(nodes[from]) || !kept.has(nodes[to])));
+    byId("count").textContent = (matching.length === nodes.length ? "" : matching.length + " of ") + nodes.length + (nodes.length === 1 ? " version" : " versions");
+  };
+  for (const one of [...new Set(nodes.map((node) => node.status))].sort()) add(status, "option", { value: one }, one);
+  filter.addEventListener("input", sift);
+  status.addEventListener("change", sift);
+  filter.addEventListener("keydown", (event) => {
+    if (event.key !== "Enter" || !matching.length) return;
+    choose(nodes.indexOf(matching[0]));
+    centre(matching[0]);
+  });
+  window.addEventListener("keydown", (event) => { if (event.key === "Escape") choose(null); });
+
+  sift();
+  fit();
+  if (view.scale < 0.3) centre(nodes[chosen]);
+  choose(chosen);
+})();

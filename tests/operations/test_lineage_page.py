@@ -1,0 +1,190 @@
+"""The page of a graph: nothing beside it, names are text, and a person can move, zoom, filter and click it."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import timedelta
+from html import unescape
+from html.parser import HTMLParser
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+import pytest
+
+from falcon_assets.errors import UsageError
+from falcon_assets.operations.lineage.asking import Lineage
+from falcon_assets.operations.lineage.lifecycle import VersionLifecycle
+from falcon_assets.operations.lineage.page import LARGEST, page_of
+from falcon_assets.planning.lineage.graph import Edge, Graph, Version
+from falcon_assets.planning.lineage.version_status import VersionStatus
+from tests.operations.lineage_rows import T
+
+ODD = "</script><script>window.top.owned = 1</script><img src=x onerror=window.top.owned=1> ü \udcff"
+
+
+def lineage(count: int, **first: Any) -> Lineage:
+    """Versions of which each was made from two before it; the first as it is said."""
+    versions = {
+        number: Version(
+            *(number, "primary", f"feed-{number % 7}", T + timedelta(hours=number), f"v{number}"),
+            VersionStatus.AVAILABLE if number % 3 else VersionStatus.EVICTED,
+            process="add-up",
+            run_id=f"run-{number}",
+        )
+        for number in range(count)
+    }
+    versions[0] = replace(versions[0], **first)
+    pairs = {(number, (number - 1) // back) for number in range(1, count) for back in (2, 3)}
+    edges = [Edge(output, read, "add-up", "run", 1, declared=output % 5 > 0) for output, read in sorted(pairs)]
+    return Lineage(versions[0], None, VersionLifecycle("initial", None), Graph(versions, edges), hidden=0)
+
+
+class Elements(HTMLParser):
+    """The names of all attributes of a page."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.attributes: set[str] = set()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.attributes |= {name for name, _ in attrs}
+
+
+def test_the_page_is_alone_and_names_are_no_script() -> None:
+    page = page_of(lineage(3, version=ODD, path=ODD))
+    assert page.isascii()
+    assert page.count("<script") == page.count("</script>") == 2
+    assert "<img" not in page
+    elements = Elements()
+    elements.feed(page)
+    assert elements.attributes.isdisjoint({"src", "href", "style", "onclick", "onerror"})
+    assert not re.search(r"url\((?!#)|@import|fetch|XMLHttp", page)
+    data = json.loads(page.split('type="application/json">')[1].split("</script>")[0])
+    assert (data["nodes"][0]["path"], len(data["edges"])) == (ODD, 2)
+    assert data["nodes"][0]["lifecycle_status"] == "initial"
+
+
+def test_more_than_anybody_can_look_at() -> None:
+    with pytest.raises(UsageError, match=r"5,001 versions are too many for a page, which shows 5,000"):
+        page_of(lineage(LARGEST + 1))
+
+
+DRIVER = """<!DOCTYPE html><meta charset="utf-8"><pre id="seen"></pre>
+<iframe src="/page.html" style="width: 1200px; height: 700px" onload="drive(this)"></iframe>
+<script>
+function drive(frame) {
+  const page = frame.contentWindow, find = (query) => page.document.querySelector(query);
+  const all = (query) => page.document.querySelectorAll(query).length;
+  const view = () => find("#graph > g").getAttribute("transform");
+  const pointer = (where, type, x, y) =>
+    where.dispatchEvent(new page.PointerEvent(type, { clientX: x, clientY: y, bubbles: true, pointerId: 1 }));
+  const seen = { nodes: all(".node"), edges: all(".edge"), count: find("#count").value, title: page.document.title };
+  seen.opened = find("#details h2").textContent;
+  seen.shown = [find(".node.chosen"), find("#graph")].map((one) => one.getBoundingClientRect().width > 10);
+
+  const views = [view()], svg = find("#graph");
+  svg.dispatchEvent(new page.WheelEvent("wheel", { deltaY: -200, clientX: 300, clientY: 300, cancelable: true }));
+  views.push(view());
+  pointer(svg, "pointerdown", 300, 300);
+  pointer(svg, "pointermove", 340, 320);
+  pointer(svg, "pointerup", 340, 320);
+  views.push(view());
+  find("#fit").click();
+  views.push(view());
+  seen.views = new Set(views).size;
+
+  const filter = find("#filter");
+  const sift = (text) => { filter.value = text; filter.dispatchEvent(new page.Event("input")); };
+  sift("FEED-3 run-10");
+  seen.filtered = [find("#count").value, all(".node:not(.filtered)"), all(".edge:not(.filtered)")];
+  filter.dispatchEvent(new page.KeyboardEvent("keydown", { key: "Enter", bubbles: true }));
+  seen.first = find("#details h2").textContent;
+  sift("");
+  find("#status").value = "EVICTED";
+  find("#status").dispatchEvent(new page.Event("change"));
+  seen.evicted = all(".node:not(.filtered)");
+
+  const last = [...page.document.querySelectorAll(".node")].at(-1);
+  pointer(last, "pointerdown", 10, 10);
+  pointer(last, "pointerup", 10, 10);
+  last.dispatchEvent(new page.MouseEvent("click", { bubbles: true }));
+  seen.details = find("#details").textContent;
+  seen.chosen = find(".chosen").dataset.id;
+  seen.related = all(".node:not(.unrelated)");
+  find("#details button").click();
+  seen.input = find(".chosen").dataset.id;
+  page.dispatchEvent(new page.KeyboardEvent("keydown", { key: "Escape" }));
+  seen.closed = all(".chosen");
+  seen.owned = [window.owned, page.owned].some(Boolean);
+  document.getElementById("seen").textContent = JSON.stringify(seen);
+}
+</script>"""
+
+
+@contextmanager
+def serving(pages: dict[str, str]) -> Iterator[tuple[str, list[str]]]:
+    """Their address, and what was asked for."""
+    asked: list[str] = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            asked.append(self.path)
+            body = pages.get(self.path, "").encode()
+            self.send_response(200 if body else 404)
+            self.send_header("Content-Type", "text/html")
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: Any) -> None:
+            """Nothing."""
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}", asked
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+def driven(page: str, home: Path) -> tuple[dict[str, Any], list[str]]:
+    """What a browser saw while it was used, and what it asked for."""
+    found = [path for name in ("chromium", "chromium-browser", "google-chrome") if (path := shutil.which(name))]
+    assert found, "this test needs Chromium: apt-get install chromium"
+    with serving({"/": DRIVER, "/page.html": page}) as (address, asked):
+        flags = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", f"--user-data-dir={home}"]
+        command = [found[0], *flags, "--dump-dom", f"{address}/"]
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+    seen = re.search(r'<pre id="seen">(.+?)</pre>', done.stdout, re.DOTALL)
+    assert seen, done.stdout[-3000:] + done.stderr[-3000:]
+    return json.loads(unescape(seen[1])), asked
+
+
+@pytest.mark.soak
+def test_a_browser_shows_two_thousand_versions(tmp_path: Path) -> None:
+    drawn = lineage(2000, path=ODD, version=ODD)
+    seen, asked = driven(page_of(drawn), tmp_path)
+    assert (seen["nodes"], seen["edges"], seen["count"]) == (2000, len(drawn.graph.edges), "2000 versions")
+    assert seen["opened"] == "feed-0 2013-01-01T00:00Z"
+    assert seen["shown"] == [True, True]
+    assert seen["views"] == 4
+    assert seen["filtered"][0] == f"{seen['filtered'][1]} of 2000 versions"
+    assert seen["first"].startswith("feed-3 ")
+    assert seen["evicted"] == 667
+    assert seen["chosen"] == "primary/feed-4/2013-03-25T07:00Z@v1999"
+    for text in ("run-1999", "Made from: 2", "Made into: nothing", "definition 1"):
+        assert text in seen["details"]
+    assert seen["related"] < 100
+    assert seen["input"] in ("primary/feed-5/2013-02-11T15:00Z@v999", "primary/feed-1/2013-01-28T18:00Z@v666")
+    assert (seen["closed"], seen["owned"]) == (0, False)
+    assert set(asked) <= {"/", "/page.html", "/favicon.ico"}
