@@ -11,6 +11,7 @@ from falcon_assets.model.instant import parse_instant
 from falcon_assets.orchestration.runs.instance_run import InstanceResult, PublishedOutput
 from falcon_assets.orchestration.runs.materializations import materializations
 from falcon_assets.planning.instances.process_instance import OutputPlan
+from falcon_assets.planning.lineage.usage import Usage
 from falcon_assets.settings import os_user
 from falcon_assets.storage.instances.data_version import DataVersion
 from tests.builders import make_feed
@@ -23,7 +24,8 @@ def test_each_output_says_the_definition_that_it_was_made_with() -> None:
         PublishedOutput(OutputPlan(name, make_feed(name=name), T, f"/{name}"), f"/{name}", DataVersion("v", 1, 1), 1)
         for name in ("one", "two")
     )
-    events = materializations(InstanceResult(T, {}, outputs, "app", 1.0), "p", "primary", "2013", T, definition=3)
+    result = InstanceResult(T, {}, outputs, "app", 1.0, Usage())
+    events = materializations(result, "p", "primary", "2013", T, definition=3)
     said = [FeedInstanceAvailable.read(said_by(event)) for event in events]
     assert [one.definition for one in said] == [3, 3]
     assert {one.made_by for one in said} == {os_user()}
