@@ -32,9 +32,11 @@ from falcon_assets.operations.instances.restoring import restore_instance
 from falcon_assets.operations.instances.stopping import kill_instances, resume_instances, suspend_instances
 from falcon_assets.operations.instances.triage import triage
 from falcon_assets.operations.instances.waiting import wait_for_instance
+from falcon_assets.operations.lineage.asking import lineage_diff, lineage_impact, lineage_path, show_lineage
 from falcon_assets.operations.lineage.expiring import expire_lineage
 from falcon_assets.operations.lineage.lifecycle import set_lifecycle
 from falcon_assets.operations.lineage.pruning import prune_plan
+from falcon_assets.operations.lineage.searching import search_lineage
 from falcon_assets.operations.lineage.subject import VersionQuery
 from falcon_assets.operations.paging import Query
 
@@ -61,6 +63,9 @@ __all__ = [
     "instance_status",
     "instance_versions",
     "kill_instances",
+    "lineage_diff",
+    "lineage_impact",
+    "lineage_path",
     "list_audit",
     "list_entities",
     "list_instances",
@@ -75,8 +80,10 @@ __all__ = [
     "resume_entities",
     "resume_instances",
     "schedule_entities",
+    "search_lineage",
     "set_lifecycle",
     "show_entity",
+    "show_lineage",
     "submit",
     "submit_and_schedule",
     "summarize_entities",

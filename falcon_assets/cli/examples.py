@@ -43,6 +43,7 @@ EXAMPLES: Mapping[str, str] = {
     "lineage impact": "lineage impact raw-flights 2013-01-03T06:00Z",
     "lineage path": "lineage path raw-flights/2013-01-03T06:00Z delays-hourly/2013-01-03T06:00Z",
     "lineage diff": "lineage diff delays-hourly 2013-01-03T06:00Z",
+    "lineage search": "lineage search --where feed=delays-hourly --where 'instance>=2013-01-03T00:00Z'",
     "lineage status": 'lineage status delays-hourly 2013-01-03T06:00Z critical --reason "in the annual report"',
     "lineage prune-plan": "lineage prune-plan delays-hourly/2013-01-03T06:00Z",
     "lineage expire": "lineage expire --dry-run",

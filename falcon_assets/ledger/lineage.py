@@ -24,8 +24,13 @@ _TABLE, _EDGE = DATA_VERSIONS.c, VERSION_EDGES.c
 def versions_of_instance(connection: Connection, feed: str, instance: datetime) -> list[Version]:
     """The versions that the instance had, on all clusters; what came last is last."""
     own = (_TABLE.feed == feed, _TABLE.instance == instance)
-    every = select(*_COLUMNS).outerjoin_from(DATA_VERSIONS, KEPT_VERSIONS, _SAME).where(*own)
-    return [_version(row) for row in connection.execute(every.order_by(_TABLE.event_id, _TABLE.id))]
+    every = every_version().where(*own)
+    return [version_of_row(row) for row in connection.execute(every.order_by(_TABLE.event_id, _TABLE.id))]
+
+
+def every_version() -> Select[Any]:
+    """Asks for all versions, as :func:`version_of_row` takes them."""
+    return select(*_COLUMNS).outerjoin_from(DATA_VERSIONS, KEPT_VERSIONS, _SAME)
 
 
 def reached(connection: Connection, start: int, *, up: bool, depth: int | None = None) -> set[int]:
@@ -63,14 +68,14 @@ def versions_of_numbers(connection: Connection, numbers: Collection[int], *only:
     """These versions, in any order; ``only``: those of ``data_versions`` of which that is true."""
     given = rows_of(DATA_VERSIONS, {"id": list(numbers)})
     asked = select(*_COLUMNS).join_from(given, DATA_VERSIONS, _TABLE.id == given.c.id)
-    return [_version(row) for row in connection.execute(asked.outerjoin(KEPT_VERSIONS, _SAME).where(*only))]
+    return [version_of_row(row) for row in connection.execute(asked.outerjoin(KEPT_VERSIONS, _SAME).where(*only))]
 
 
 def all_versions(connection: Connection, *, existing: bool = False) -> list[Version]:
     """All versions, in any order; ``existing``: those whose data is there, as the present version or a kept one."""
     asked = select(*_COLUMNS).outerjoin_from(DATA_VERSIONS, KEPT_VERSIONS, _SAME)
     there = or_(_TABLE.status == VersionStatus.AVAILABLE.value, KEPT_VERSIONS.c.path.is_not(None))
-    return [_version(row) for row in connection.execute(asked.where(there) if existing else asked)]
+    return [version_of_row(row) for row in connection.execute(asked.where(there) if existing else asked)]
 
 
 def graph_of(connection: Connection, numbers: Collection[int]) -> Graph:
@@ -87,7 +92,8 @@ def graph_of(connection: Connection, numbers: Collection[int]) -> Graph:
     return Graph(versions, edges)
 
 
-def _version(row: Any) -> Version:
+def version_of_row(row: Any) -> Version:
+    """A row of :func:`every_version`."""
     values = {name: row._mapping[name] for name in _VERSION}
     environment = json.loads(row.environment) if row.environment else None
     return Version(row.id, **{**values, "status": VersionStatus(values["status"]), "environment": environment})

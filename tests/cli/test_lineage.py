@@ -239,3 +239,15 @@ def test_a_page_for_browsers(environ: dict[str, str], tmp_path: Path) -> None:
     assert (nowhere.returncode, nowhere.stdout) == (1, "")
     assert "no/graph.html" in nowhere.stderr
     assert "Traceback" not in nowhere.stderr
+
+
+def test_versions_are_searched_for(environ: dict[str, str]) -> None:
+    found = falcon_here(environ, "lineage", "search", "--where", "process=add-up", "--limit", "1")
+    assert (found.returncode, len(found.stdout.splitlines())) == (0, 2)
+    assert found.stdout.startswith(f"sums {AT} on primary @c2  AVAILABLE  by add-up in run ")
+    after = found.stdout.splitlines()[1].removeprefix("the next ones: --after ")
+    rest = falcon_here(environ, "lineage", "search", "--where", "process=add-up", "--after", after, "--json")
+    assert [one["version"] for one in json.loads(rest.stdout)["items"]] == ["c1"]
+    assert falcon_here(environ, "lineage", "search", "--where", "feed=none").stdout == "no version is so\n"
+    wrong = falcon_here(environ, "lineage", "search", "--where", "colour=red")
+    assert (wrong.returncode, "there is no field 'colour'" in wrong.stderr) == (2, True)

@@ -8,6 +8,7 @@ from falcon_assets.cli.main import LazyGroup
 
 MODULES = {
     **dict.fromkeys(["show", "impact", "path", "diff"], "asking"),
+    "search": "searching",
     "status": "lifecycle",
     "prune-plan": "pruning",
     "expire": "expiring",
