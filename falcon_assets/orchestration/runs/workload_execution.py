@@ -49,6 +49,8 @@ class StoppedInstance:
 
 Outcome: TypeAlias = Done | Exception | LeftAlone | StoppedInstance | None
 """What an instance came to; None: it starts."""
+Started: TypeAlias = dict[datetime, bool]
+"""Instances that have started and not ended, and whether that is recorded."""
 Said: TypeAlias = "SimpleQueue[tuple[datetime, Outcome]]"
 """What the instances of a run say, in the order in which they do."""
 
@@ -101,7 +103,7 @@ class WorkloadExecution:
         for nominal, reason in failures.items():
             self._record_state(context, work, nominal, InstanceState.FAILED, reason)
         said: Said = SimpleQueue()
-        running: set[datetime] = set()
+        running: Started = {}
         stopped: dict[datetime, str] = {}
         try:
             with CommandedStops(claims, ready) as stops:
@@ -207,15 +209,16 @@ class WorkloadExecution:
         work: InstanceWork,
         nominal: datetime,
         outcome: Outcome,
-        running: set[datetime],
+        running: Started,
         failures: dict[datetime, str],
     ) -> None:
         """Records what an instance came to."""
         if outcome is None:
-            running.add(nominal)
+            running[nominal] = False
             self._record_state(context, work, nominal, InstanceState.RUNNING)
+            running[nominal] = True
             return
-        running.discard(nominal)
+        is_recorded = running.pop(nominal, False)
         if isinstance(outcome, LeftAlone):
             context.log.info(f"{self.workload.name} {format_instant(nominal)} is left alone: {outcome.why}")
             return
@@ -223,6 +226,8 @@ class WorkloadExecution:
             context.log.warning(f"{self.workload.name} {format_instant(nominal)} was stopped: {outcome.why}")
             return
         if not isinstance(outcome, Exception):
+            if not is_recorded:  # the interruption came before its start was written down
+                self._record_state(context, work, nominal, InstanceState.RUNNING)
             self._record(context, work, outcome)
             return
         failures[nominal] = str(outcome) or type(outcome).__name__
@@ -236,7 +241,7 @@ class WorkloadExecution:
         context: dg.AssetExecutionContext,
         work: InstanceWork,
         said: Said,
-        running: set[datetime],
+        running: Started,
         failures: dict[datetime, str],
     ) -> None:
         """Says of every instance how the interruption left it: those that were published nevertheless are done."""

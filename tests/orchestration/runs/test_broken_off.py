@@ -1,0 +1,44 @@
+"""What is said of instances whose run is interrupted."""
+
+from __future__ import annotations
+
+from queue import SimpleQueue
+from types import SimpleNamespace
+from typing import Any
+
+import dagster as dg
+
+from falcon_assets.events.process_instances import InstanceChanged
+from falcon_assets.events.record import said_by
+from falcon_assets.model.instant import parse_instant
+from falcon_assets.orchestration.runs.instance_run import InstanceResult
+from falcon_assets.orchestration.runs.materializations import materializations
+from falcon_assets.orchestration.runs.workload_execution import Said, WorkloadExecution
+from falcon_assets.planning.lineage.usage import Usage
+from falcon_assets.planning.workloads.process_workload import ProcessWorkload
+from tests.builders import make_process
+
+T = parse_instant("2013-01-01T00:00Z")
+
+
+class Ended:
+    """An instance without outputs that succeeded."""
+
+    nominal = T
+
+    def events(self, partition: str, at: Any, definition: int | None) -> Any:
+        return materializations(InstanceResult(T, {}, (), "", 1.0, Usage()), "p", "primary", partition, at, definition)
+
+
+def test_what_ended_before_its_start_was_recorded_has_both_in_history(instance: dg.DagsterInstance) -> None:
+    """The interruption came while its start was written down, or before."""
+    workload = ProcessWorkload(make_process(inputs=[], outputs=[]), "primary", {})
+    execution = WorkloadExecution(workload, lambda: T, None, None)  # type: ignore[arg-type]
+    for running in ({}, {T: False}):
+        said: Said = SimpleQueue()
+        said.put((T, Ended()))
+        events: list[Any] = []
+        context: Any = SimpleNamespace(instance=instance, run_id="run", log_event=events.append)
+        execution._broken_off(context, SimpleNamespace(definition=lambda _: 1), said, dict(running), {})  # type: ignore[arg-type]
+        states = [InstanceChanged.read(said_by(event)).state.value for event in events]
+        assert states == ["RUNNING", "SUCCEEDED"]
