@@ -154,7 +154,8 @@ def diff(
 ) -> None:
     """Show why two versions of an instance differ.
 
-    By their inputs, the definition and the workflow. INSTANCE is a time, YYYY-MM-DDTHH:MMZ.
+    By their inputs, definition, workflow, columns and environment (Python, packages). INSTANCE is a time,
+    YYYY-MM-DDTHH:MMZ.
     """
     with open_installation() as installation:
         found = lineage_diff(installation, VersionQuery(feed, instance, cluster), before, after)

@@ -62,7 +62,10 @@ class Difference:
 
     @property
     def causes(self) -> list[str]:
-        """In words: what of process, definition, workflow and inputs is not the same; none: all that is recorded is."""
+        """In words: what of all that is recorded is not the same; none: everything is.
+
+        Process, definition, workflow, environment, columns and inputs.
+        """
         old, new = self.before, self.after
         found = []
         if old.process != new.process:
@@ -74,9 +77,22 @@ class Difference:
             found.append("the text of the definition changed")
         if workflows[0] != workflows[1]:
             found.append("the files of the workflow changed")
+        for name, (was, now) in self.environment.items():
+            found.append("other packages are installed" if name == "packages" else f"{name} {was} and {now}")
+        if old.plan and new.plan and old.plan != new.plan:
+            found.append("the columns, or what they are made from, differ")
         if self.inputs:
             found.append(f"{len(self.inputs)} inputs differ" if len(self.inputs) > 1 else "1 input differs")
         return found
+
+    @property
+    def environment(self) -> dict[str, tuple[str, str]]:
+        """By name, what of the environment differs, as it was and as it is; nothing where one was not recorded."""
+        old, new = self.before.environment, self.after.environment
+        if old is None or new is None:
+            return {}
+        both = {name: (str(old.get(name, "none")), str(new.get(name, "none"))) for name in dict.fromkeys((*old, *new))}
+        return {name: sides for name, sides in both.items() if sides[0] != sides[1]}
 
     def as_data(self) -> dict[str, Any]:
         """What ``--json`` prints."""
@@ -93,7 +109,9 @@ class Difference:
             }
             for one in self.inputs
         ]
-        return {"from": sides[0], "to": sides[1], "causes": self.causes, "inputs": inputs}
+        environment = {name: {"from": was, "to": now} for name, (was, now) in self.environment.items()}
+        told = {"causes": self.causes, "environment": environment, "inputs": inputs}
+        return {"from": sides[0], "to": sides[1], **told}
 
 
 def difference(

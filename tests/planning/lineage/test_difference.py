@@ -1,0 +1,37 @@
+"""Why two versions differ, as far as it is recorded."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from falcon_assets.model.instant import parse_instant
+from falcon_assets.planning.lineage.difference import difference
+from falcon_assets.planning.lineage.graph import Version
+from falcon_assets.planning.lineage.version_status import VersionStatus
+
+T = parse_instant("2013-01-01T00:00Z")
+ENVIRONMENT = {"python": "3.11.7", "pyspark": "4.3.0", "packages": "a1"}
+OLD = Version(1, "primary", "sums", T, "v1", VersionStatus.REPLACED, environment=ENVIRONMENT, plan="p1")
+
+
+def causes(**changed: object) -> list[str]:
+    new = replace(OLD, number=2, version="v2", **changed)  # type: ignore[arg-type]
+    return difference((OLD, new), ((), ()), (None, None)).causes
+
+
+def test_what_of_the_environment_differs_is_named() -> None:
+    assert causes() == []
+    assert causes(environment={**ENVIRONMENT, "python": "3.12.1"}) == ["python 3.11.7 and 3.12.1"]
+    assert causes(environment={**ENVIRONMENT, "packages": "b2"}) == ["other packages are installed"]
+    assert causes(environment={"python": "3.11.7", "packages": "a1"}) == ["pyspark 4.3.0 and none"]
+    new = replace(OLD, environment={**ENVIRONMENT, "pyspark": "4.4.0"})
+    told = difference((OLD, new), ((), ()), (None, None)).as_data()["environment"]
+    assert told == {"pyspark": {"from": "4.3.0", "to": "4.4.0"}}
+
+
+def test_what_is_not_recorded_is_no_difference() -> None:
+    assert causes(environment=None, plan=None) == []
+
+
+def test_columns() -> None:
+    assert causes(plan="p2") == ["the columns, or what they are made from, differ"]
