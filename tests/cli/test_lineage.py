@@ -11,6 +11,7 @@ import pytest
 
 from falcon_assets.operations.installation import open_installation
 from falcon_assets.settings import Settings
+from tests.operations.ledger_rows import process_row, write
 from tests.operations.lineage_rows import EDGES, ROWS, version_row, write_versions
 from tests.operations.test_triage import ENTITIES
 from tests.processes import falcon_here
@@ -251,3 +252,18 @@ def test_versions_are_searched_for(environ: dict[str, str]) -> None:
     assert falcon_here(environ, "lineage", "search", "--where", "feed=none").stdout == "no version is so\n"
     wrong = falcon_here(environ, "lineage", "search", "--where", "colour=red")
     assert (wrong.returncode, "there is no field 'colour'" in wrong.stderr) == (2, True)
+
+
+def test_what_was_made_from_a_version_runs_again(environ: dict[str, str]) -> None:
+    """But for a process that is deleted by now."""
+    with open_installation() as installation:
+        write(installation, process_row("cleanse", 0, "SUCCEEDED"))
+    asked = ("lineage", "impact", "raw", AT, "--version", "a2", "--rerun", "--reason", "wrong prices")
+    would = falcon_here(environ, *asked, "--dry-run")
+    gone = "there is no process or feed 'add-up'"
+    lines = [f"  cleanse {AT} on primary", f"  left out: {gone}", "1 instance would be asked to run again"]
+    assert (would.returncode, would.stdout.splitlines()) == (0, lines)
+    done = json.loads(falcon_here(environ, *asked, "--json").stdout)
+    assert (done["changed"], done["left"], [one["reason"] for one in done["results"]]) == (1, [gone], ["wrong prices"])
+    again = falcon_here(environ, *asked)
+    assert again.stdout.splitlines()[-1] == "0 instances are asked to run again"

@@ -13,8 +13,16 @@ from falcon_assets.cli.listing import print_json
 from falcon_assets.cli.parameters import one_instance
 from falcon_assets.errors import count_of, printable
 from falcon_assets.model.instant import format_instant
-from falcon_assets.operations.installation import open_installation
-from falcon_assets.operations.lineage.asking import Lineage, lineage_diff, lineage_impact, lineage_path, show_lineage
+from falcon_assets.operations.auditing import PlainRequest
+from falcon_assets.operations.installation import Installation, open_installation
+from falcon_assets.operations.lineage.asking import (
+    Impact,
+    Lineage,
+    lineage_diff,
+    lineage_impact,
+    lineage_path,
+    show_lineage,
+)
 from falcon_assets.operations.lineage.lifecycle import VersionLifecycle
 from falcon_assets.operations.lineage.page import page_of
 from falcon_assets.operations.lineage.subject import VersionQuery
@@ -93,6 +101,9 @@ def show(
 
 @click.command()
 @_about_a_version
+@click.option("--rerun", is_flag=True, help="Ask that what has to run again does, each after what it reads.")
+@click.option("--reason", default="", help="With --rerun: why; it is recorded.")
+@click.option("--dry-run", is_flag=True, help="With --rerun: only say what would change.")
 def impact(
     feed: str,
     instance: datetime,
@@ -101,6 +112,9 @@ def impact(
     as_json: bool,
     as_dot: bool,
     html: TextIO | None,
+    rerun: bool,
+    reason: str,
+    dry_run: bool,
 ) -> None:
     """Show everything that was made from a version.
 
@@ -109,6 +123,9 @@ def impact(
     """
     with open_installation() as installation:
         found = lineage_impact(installation, VersionQuery(feed, instance, cluster, version))
+        if rerun:
+            _rerun(installation, found, PlainRequest(None, reason, dry_run), as_json=as_json)
+            return
     if _printed(found, as_json=as_json, as_dot=as_dot, html=html):
         return
     derived, again = found.derived, found.recompute
@@ -170,6 +187,24 @@ def diff(
         where, name, at = changed.place
         sides = (", ".join(one[:SHOWN] for one in side) or "nothing" for side in (changed.before, changed.after))
         click.echo(f"    {name} {format_instant(at)} on {where}: {' -> '.join(map(printable, sides))}")
+
+
+def _rerun(installation: Installation, found: Impact, request: PlainRequest, *, as_json: bool) -> None:
+    from falcon_assets.operations.lineage.recomputing import rerun_impact  # noqa: PLC0415 - takes seconds
+
+    done = rerun_impact(installation, found, request)
+    if as_json:
+        print_json(done.as_data())
+        return
+    for result in done.results:
+        for item in (one.instance for one in result.items):
+            click.echo(f"  {printable(item.entity)} {format_instant(item.instance)} on {item.cluster}")
+        for note in result.notes:
+            click.echo(f"    {note}")
+    for why in done.left:
+        click.echo(f"  left out: {printable(why)}")
+    verb = "would be" if request.dry_run else "is" if done.changed == 1 else "are"
+    click.echo(f"{count_of(done.changed, 'instance')} {verb} asked to run again")
 
 
 def _printed(found: Lineage, *, as_json: bool, as_dot: bool, html: TextIO | None) -> bool:
