@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from tests.docs.pages import page, run_blocks, section
 
 FIRST = "Your first feed and process"
@@ -14,6 +16,7 @@ CAPTURE = "docs/guides/capture.md"
 """And this goes on there."""
 
 
+@pytest.mark.soak
 def test_the_tutorial(checkout: Path, environ: dict[str, str]) -> None:
     shown = run_blocks([*section(FIRST), *page(TUTORIAL), *page(LINEAGE), *page(CAPTURE)], checkout, environ)
     assert "2 instances succeeded, 0 did not" in shown
