@@ -12,7 +12,7 @@ from click.testing import CliRunner
 
 from falcon_assets.catalog.store import load_entities
 from falcon_assets.cli.main import falcon
-from falcon_assets.errors import QueryError, UnknownInstanceError
+from falcon_assets.errors import QueryError, StorageError, UnknownInstanceError
 from falcon_assets.model.instant import parse_instant
 from falcon_assets.operations.admin.audit import list_audit
 from falcon_assets.operations.collect import collect_instances
@@ -27,6 +27,7 @@ from falcon_assets.operations.lineage.subject import VersionQuery
 from falcon_assets.operations.paging import Query
 from falcon_assets.orchestration.code_location import definitions_of
 from falcon_assets.orchestration.runs.definition_recording import DefinitionRecording
+from falcon_assets.storage.files.path_lock import path_lock
 from tests.builders import cluster_yaml
 
 SPAN = "validity: {start: 2013-01-01T00:00Z, end: 2013-01-02T00:00Z}"
@@ -162,6 +163,15 @@ def test_what_cannot_be_asked_for(world: Installation) -> None:
         replayed(world, "to-add", "f00")
     with pytest.raises(QueryError, match="which instance is to be replayed"):
         replay_instance(world, InstanceRequest(InstanceQuery("to-add")))
+
+
+def test_of_two_replays_at_once_one_is_refused(world: Installation) -> None:
+    folder = Path(replayed(world, "to-draw").folder)
+    with path_lock(folder.with_name(f"{folder.name}.lock"), 0) as is_ours:
+        assert is_ours
+        with pytest.raises(StorageError, match="to-draw 2013-01-01T03:00Z is being replayed by another process"):
+            replayed(world, "to-draw")
+    assert list(folder.glob("out/*.json"))
 
 
 def test_published_it_is_the_present_version(world: Installation) -> None:

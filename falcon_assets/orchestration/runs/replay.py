@@ -35,6 +35,7 @@ from falcon_assets.spark.data.reading import read_input
 from falcon_assets.spark.endpoints.shared_folders import shares_folders
 from falcon_assets.spark.session.process_settings import apply_settings
 from falcon_assets.spark.session.sessions import isolated
+from falcon_assets.storage.files.path_lock import path_lock
 from falcon_assets.storage.kinds.kind_of import kind_of
 
 
@@ -115,14 +116,19 @@ class Replay:
 
         Raises:
             WorkflowError: the workflow failed, or what it made cannot be read.
-            StorageError: a store cannot be read.
+            StorageError: a store cannot be read, or another process replays the instance.
         """
-        shutil.rmtree(self.folder, ignore_errors=True)
-        self.folder.mkdir(parents=True)
-        data = self._data(ready)
-        with data.readable(ready.available) as read:
-            urls = {output.name: f"file://{self.folder / output.name}" for output in ready.plan.outputs}
-            return self._computed(ready, data, read, urls, session)[0]
+        self.folder.parent.mkdir(parents=True, exist_ok=True)
+        with path_lock(self.folder.with_name(f"{self.folder.name}.lock"), 0) as is_ours:
+            if not is_ours:
+                when = f"{self.runner.process.name} {format_instant(self.nominal)}"
+                raise StorageError(f"{when} is being replayed by another process: let it end")
+            shutil.rmtree(self.folder, ignore_errors=True)
+            self.folder.mkdir()
+            data = self._data(ready)
+            with data.readable(ready.available) as read:
+                urls = {output.name: f"file://{self.folder / output.name}" for output in ready.plan.outputs}
+                return self._computed(ready, data, read, urls, session)[0]
 
     def publish(
         self, ready: ReadyInstance, session: Callable[[], SparkSession]
