@@ -159,6 +159,17 @@ def test_a_managed_table_keeps_its_files_for_a_day_too(request: pytest.FixtureRe
     assert (tables.days, tables.data) == (DAYS[1:], 6)
 
 
+def test_files_in_the_folder_of_another_partition_stay(request: pytest.FixtureRequest, tmp_path: Path) -> None:
+    """Which may be any folder: here it is that of the whole table."""
+    tables = Evicting(endpoint_of(request, "hive"), tmp_path)
+    whole = f"file://{tables.home / tables.name}"
+    tables.catalog.switch("default", tables.name, ("all", REGIONS[0]), whole, {}, None)
+    tables.evict(tables.stored[0])
+    tables.later()
+    kind_of(tables.opened).purge()
+    assert (tables.days, tables.data) == ([*DAYS[1:], "all"], 6)
+
+
 def test_a_folder_that_another_partition_has_too_stays(request: pytest.FixtureRequest, tmp_path: Path) -> None:
     tables = Evicting(endpoint_of(request, "hive"), tmp_path)
     first, region = tables.there(DAYS[0], REGIONS[0]), REGIONS[0]

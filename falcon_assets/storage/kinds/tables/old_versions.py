@@ -28,10 +28,10 @@ def remove_old(
     if not old:
         return
     there = catalog.partitions(database, table, catalog.values(database, table, {}))  # several may share a folder
-    places = (path_of(place) for one in there.values() for place in one.places)
+    places = {path_of(place) for one in there.values() for place in one.places}
     used = {folder for path in places for folder in (path, *path.parents)}
     for one in old:
-        if one.folder in used:
+        if one.folder in used or not places.isdisjoint(one.folder.parents):
             one.note.unlink(missing_ok=True)  # published, or not dropped, before a crash; or another partition's, too
         else:
             versions.drop(one.folder)
