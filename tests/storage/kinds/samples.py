@@ -1,0 +1,235 @@
+"""A store of every kind with a daily feed on it, whose instances hold numbers."""
+
+from __future__ import annotations
+
+import pickle
+import signal
+import subprocess
+import sys
+import uuid
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import ClassVar
+from urllib.parse import urlsplit
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from falcon_assets.model.cluster import Cluster
+from falcon_assets.model.feed import Feed
+from falcon_assets.model.instant import parse_instant
+from falcon_assets.planning.instances.instance_paths import InstancePaths
+from falcon_assets.planning.retention.eviction import StoredLocation
+from falcon_assets.storage.cluster_store import ClusterStore
+from falcon_assets.storage.feed_store import store_of
+from falcon_assets.storage.kinds.kind_of import kind_of
+from falcon_assets.storage.kinds.reading import ReadableInstance
+from falcon_assets.storage.kinds.storage_kind import StorageKind
+from falcon_assets.storage.output_target import KeptAs, OutputTarget
+from falcon_assets.storage.tables.table_store import TableStore
+from tests.builders import make_cluster, make_feed
+from tests.processes import CHECKOUT
+from tests.registries import KINDS as CATALOGS
+from tests.registries import cluster_with, endpoint_of
+from tests.s3_server import ENVIRON, lake
+
+FILES = ["renaming", "objects"]
+KINDS = [*FILES, *CATALOGS]
+FLAG = "_SUCCESS"
+FIRST = parse_instant("2013-01-01T00:00Z")
+ODD = "E/U=%ü+'"
+
+
+@dataclass(frozen=True)
+class Sample(ABC):
+    """A store, empty at first; another process opens the same by what it is made of."""
+
+    cluster: Cluster
+    home: Path
+    environ: Mapping[str, str]
+    feed: Feed
+
+    BUSY: ClassVar[str]
+    """What the slower of two writers is told."""
+    FORBIDDEN: ClassVar[Mapping[str, str]]
+    """What may not be evicted, and why."""
+
+    @property
+    def store(self) -> ClusterStore:
+        return store_of(self.feed, self.cluster, self.home, self.environ)
+
+    @property
+    def kind(self) -> StorageKind:
+        """As for one look at the store."""
+        return kind_of(self.store)
+
+    def day(self, number: int) -> datetime:
+        return FIRST + timedelta(days=number - 1)
+
+    def path(self, day: int = 1) -> str:
+        return InstancePaths(self.feed, self.cluster).data(self.day(day))
+
+    def location(self, day: int = 1, path: str | None = None) -> StoredLocation:
+        return StoredLocation("data", path or self.path(day), InstancePaths(self.feed, self.cluster).prefix)
+
+    def target(self, day: int = 1, keeps: bool = False) -> OutputTarget:
+        kept = KeptAs(self.feed.name, self.day(day)) if keeps else None
+        return OutputTarget(self.path(day), self.feed.availability_flag, format=self.feed.format, keeps=kept)
+
+    def publish(self, *numbers: int, day: int = 1, keeps: bool = False) -> str:
+        with self.kind.publish("daily", {"out": self.target(day, keeps)}) as publication:
+            self.write(publication.staging("out"), *numbers)
+            return publication.commit("out").version
+
+    def version(self, day: int = 1) -> str:
+        return self.kind.version(self.path(day), self.feed.availability_flag).version
+
+    def numbers(self, day: int = 1) -> list[int] | None:
+        """What whoever reads an instance finds in it; None: it is not available."""
+        kind, path = self.kind, self.path(day)
+        if not kind.is_available(self.feed, path):
+            return None
+        with kind.reading(path, self.feed.availability_flag) as read:
+            return sorted(self.read(read))
+
+    @abstractmethod
+    def land(self, *numbers: int, day: int = 1) -> None:
+        """An instance is there, in place of what was there, by another program."""
+
+    @abstractmethod
+    def write(self, place: str, *numbers: int) -> None:
+        """What Spark writes where an output is staged."""
+
+    @abstractmethod
+    def read(self, instance: ReadableInstance) -> Iterable[int]:
+        """What Spark reads."""
+
+    @abstractmethod
+    def is_there(self, place: str) -> bool:
+        """Whether anything is staged there."""
+
+
+@dataclass(frozen=True)
+class InFiles(Sample):
+    """A file for each number, every other one in a folder."""
+
+    BUSY = "is being written by another run"
+    FORBIDDEN: ClassVar[Mapping[str, str]] = dict.fromkeys(
+        ("/raw", "/other/2013/01/01", "/raw/../data"), "it is not below /raw"
+    )
+
+    def land(self, *numbers: int, day: int = 1) -> None:
+        place, fs = self.store.path(self.path(day)), self.store.fs
+        if self.is_there(place):
+            self.store.files.remove_tree(place)
+        self.write(place, *numbers)
+        fs.pipe_file(f"{place}/{FLAG}", b"")
+
+    def write(self, place: str, *numbers: int) -> None:
+        fs = self.store.fs
+        for number in numbers:
+            folder = f"{place}/carrier=E U%ü+'" if number % 2 else place
+            fs.makedirs(folder, exist_ok=True)
+            fs.pipe_file(f"{folder}/part-{number}", str(number).encode())
+
+    def read(self, instance: ReadableInstance) -> Iterable[int]:
+        (folder,) = instance.folders
+        parts = urlsplit(folder.url)
+        place = parts.netloc + parts.path
+        for name, size in folder.files.sizes.items():
+            content = self.store.fs.cat_file(f"{place}/{name}")
+            assert len(content) == size
+            yield int(content)
+
+    def is_there(self, place: str) -> bool:
+        self.store.files.refresh()
+        return bool(self.store.fs.exists(place))
+
+
+@dataclass(frozen=True)
+class InTable(Sample):
+    """A file with a row for each number."""
+
+    BUSY = "was changed by somebody else meanwhile: run it again"
+    FORBIDDEN: ClassVar[Mapping[str, str]] = {"catalog:default:any#ds=*;region=*": "it is the whole table"}
+    ROWS = pa.schema([("number", pa.int64())])
+
+    @property
+    def tables(self) -> TableStore:
+        assert isinstance(self.store, TableStore)
+        return self.store
+
+    @property
+    def _name(self) -> tuple[str, str]:
+        uri = self.tables.table
+        assert uri is not None
+        return uri.database, uri.table
+
+    def make(self) -> InTable:
+        """Makes the table."""
+        place = f"file://{self.home}/{self._name[1]}"
+        self.tables.catalog.create(*self._name, self.ROWS, ("ds", "region"), "parquet", place)
+        return self
+
+    def land(self, *numbers: int, day: int = 1) -> None:
+        catalog, values = self.tables.catalog, (f"{self.day(day):%Y-%m-%d}", ODD)
+        folder = str(self.home / "landed" / uuid.uuid4().hex)
+        self.write(folder, *numbers)
+        before = catalog.partitions(*self._name, [values]).get(values)
+        catalog.switch(*self._name, values, f"file://{folder}", {}, before)
+
+    def write(self, place: str, *numbers: int) -> None:
+        Path(place).mkdir(parents=True)
+        pq.write_table(pa.table({"number": list(numbers)}, self.ROWS), f"{place}/part-0.parquet")
+
+    def read(self, instance: ReadableInstance) -> Iterable[int]:
+        (partition,) = instance.partitions
+        assert partition.layout.key_names == ("ds", "region")
+        assert partition.partition.values[1] == ODD
+        for url in partition.partition.places:
+            place = Path("/" + url.removeprefix("file:").lstrip("/"))
+            for file in sorted(place.iterdir()) if place.is_dir() else [place]:
+                yield from pq.read_table(file, partitioning=None)["number"].to_pylist()
+
+    def is_there(self, place: str) -> bool:
+        return Path(place).exists()
+
+
+def sample(request: pytest.FixtureRequest, kind: str, home: Path) -> Sample:
+    """A store of that kind of its own; only the server that it needs is started."""
+    if kind in CATALOGS:
+        uri = f"catalog:default:numbers_{uuid.uuid4().hex}#ds=${{YEAR}}-${{MONTH}}-${{DAY}};region={ODD}"
+        said = {"format": "parquet", "availability_flag": None, "locations": None, "table": {"uri": uri}}
+        return InTable(cluster_with(endpoint_of(request, kind)), home, {}, _feed(**said)).make()
+    feed = _feed(availability_flag=FLAG, locations={"data": "/raw/${YEAR}/${MONTH}/${DAY}"})
+    if kind == "renaming":
+        return InFiles(make_cluster(), home, {}, feed)
+    bucket = f"kinds-{uuid.uuid4()}"
+    made = InFiles(
+        make_cluster(**lake(request.getfixturevalue("s3"), name="primary", bucket=bucket)), home, ENVIRON, feed
+    )
+    made.store.fs.mkdir(bucket)
+    return made
+
+
+_PROGRAM = """
+import os, pickle, signal, sys
+stored = pickle.loads(sys.stdin.buffer.read())
+with stored.kind.publish("daily", {"out": stored.target()}) as publication:
+    stored.write(publication.staging("out"), 9)
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def killed_while_publishing(stored: Sample) -> None:
+    """A program of its own has written an output, and is killed before it publishes it."""
+    killed = subprocess.run([sys.executable, "-c", _PROGRAM], input=pickle.dumps(stored), check=False, cwd=CHECKOUT)
+    assert killed.returncode == -signal.SIGKILL
+
+
+def _feed(**said: object) -> Feed:
+    return make_feed(name="numbers", frequency="days(1)", **said)
