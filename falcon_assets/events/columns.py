@@ -2,47 +2,48 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from falcon_assets.events.record import storable
-from falcon_assets.planning.lineage.usage import OutputColumn
+from falcon_assets.planning.lineage.columns import OutputColumn, OutputColumns, Source
 
-SCHEMA, LINEAGE = "dagster/column_schema", "dagster/column_lineage"
+SCHEMA, LINEAGE, ROWS = "dagster/column_schema", "dagster/column_lineage", "rows_from"
 _OPAQUE = "falcon/opaque"
 _OPAQUE_TEXT = "passed through code that Spark does not look into: it may come from more, or from less"
 
 
-def columns_metadata(columns: Sequence[OutputColumn], cluster: str) -> dict[str, Any]:
+def columns_metadata(columns: OutputColumns | None, cluster: str) -> dict[str, Any]:
     """What Dagster knows of columns and what they were made from; a place that is no feed's is an asset key."""
     import dagster as dg  # noqa: PLC0415 - takes seconds, and commands that only read need none of it
 
-    if not columns:
+    if columns is None:
         return {}
     schema = [
         dg.TableColumn(one.name, one.type, _OPAQUE_TEXT, tags={_OPAQUE: "true"})
         if one.is_opaque
         else dg.TableColumn(one.name, one.type)
-        for one in columns
+        for one in columns.each
     ]
     lineage = {
         one.name: [
             dg.TableColumnDep(dg.AssetKey([source] if "/" in source else [cluster, source]), column)
             for source, column in one.inputs
         ]
-        for one in columns
+        for one in columns.each
     }
-    return {SCHEMA: dg.TableSchema(schema), LINEAGE: dg.TableColumnLineage(lineage)}
+    rows = {} if columns.rows_from is None else {ROWS: dg.MetadataValue.json(columns.as_data()["rows_from"])}
+    return {SCHEMA: dg.TableSchema(schema), LINEAGE: dg.TableColumnLineage(lineage), **rows}
 
 
-def columns_in(metadata: Mapping[str, Any]) -> tuple[OutputColumn, ...]:
-    """The columns that such metadata says; none where it is not ours."""
+def columns_in(metadata: Mapping[str, Any]) -> OutputColumns | None:
+    """The columns that such metadata says; None: none that are ours."""
     import dagster as dg  # noqa: PLC0415 - as above
 
-    schema, lineage = (getattr(metadata.get(name), "value", None) for name in (SCHEMA, LINEAGE))
-    if not isinstance(schema, dg.TableSchema) or not isinstance(lineage, dg.TableColumnLineage):
-        return ()
-    return tuple(
+    schema, lineage, rows = (getattr(metadata.get(name), "value", None) for name in (SCHEMA, LINEAGE, ROWS))
+    if not isinstance(schema, dg.TableSchema) or not isinstance(lineage, dg.TableColumnLineage) or not schema.columns:
+        return None
+    each = tuple(
         OutputColumn(
             storable(one.name),
             storable(one.type),
@@ -54,3 +55,11 @@ def columns_in(metadata: Mapping[str, Any]) -> tuple[OutputColumn, ...]:
         )
         for one in schema.columns
     )
+    return OutputColumns(each, _sources(rows))
+
+
+def _sources(said: Any) -> tuple[Source, ...] | None:
+    try:
+        return tuple((storable(one["feed"]), storable(one["column"])) for one in said)
+    except (TypeError, KeyError, AttributeError):  # others may write about these assets, and whatever they like
+        return None

@@ -11,7 +11,7 @@ from falcon_assets.events.columns import columns_metadata
 from falcon_assets.events.inputs import Changes, Consumption, Inputs
 from falcon_assets.events.record import Data, Record, Size, Text, Time, VersionNumber, Words
 from falcon_assets.model.instant import Instant
-from falcon_assets.planning.lineage.usage import OutputColumn
+from falcon_assets.planning.lineage.columns import OutputColumns
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ class FeedInstanceAvailable(Record):
     restored_by: Text | None = None
     made_by: Text | None = None
     environment: Data = None
-    columns: Annotated[tuple[OutputColumn, ...], keys.COLUMNS] = ()
+    columns: Annotated[OutputColumns | None, keys.COLUMNS] = None
     undeclared: Annotated[tuple[Consumption, ...], keys.UNDECLARED] = ()
 
     def metadata(self) -> dict[str, Any]:

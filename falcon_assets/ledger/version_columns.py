@@ -3,25 +3,25 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Collection
 from hashlib import sha256
 from typing import Any, TypeAlias
 
 from sqlalchemy import Connection, select
 
 from falcon_assets.ledger.tables import VERSION_COLUMNS
-from falcon_assets.ledger.upsert import upsert
-from falcon_assets.planning.lineage.usage import OutputColumn
+from falcon_assets.ledger.upsert import rows_of, upsert
+from falcon_assets.planning.lineage.columns import OutputColumns
 
-Plans: TypeAlias = dict[str, list[dict[str, Any]]]
+Plans: TypeAlias = dict[str, dict[str, Any]]
 """Columns as JSON, by the hash of them."""
 
 
-def plan_of(columns: Sequence[OutputColumn], plans: Plans) -> str | None:
-    """The hash of columns, which are among ``plans`` afterwards; None: there are none."""
-    if not columns:
+def plan_of(columns: OutputColumns | None, plans: Plans) -> str | None:
+    """The hash of columns, which are among ``plans`` afterwards; None: not recorded."""
+    if columns is None:
         return None
-    said = [one.as_data() for one in columns]
+    said = columns.as_data()
     plan = sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()[:32]
     plans[plan] = said
     return plan
@@ -29,11 +29,11 @@ def plan_of(columns: Sequence[OutputColumn], plans: Plans) -> str | None:
 
 def store_plans(connection: Connection, plans: Plans) -> None:
     """Stores what is new among them."""
-    upsert(connection, VERSION_COLUMNS, [{"plan": plan, "columns": columns} for plan, columns in plans.items()])
+    upsert(connection, VERSION_COLUMNS, [{"plan": plan, **said} for plan, said in plans.items()])
 
 
-def columns_of_plan(connection: Connection, plan: str | None) -> list[OutputColumn] | None:
-    """The columns; None: not recorded."""
-    asked = select(VERSION_COLUMNS.c.columns).where(VERSION_COLUMNS.c.plan == plan)
-    found = connection.execute(asked).scalar()
-    return None if found is None else [OutputColumn.of_data(one) for one in found]
+def columns_of_plans(connection: Connection, plans: Collection[str]) -> dict[str, OutputColumns]:
+    """Columns by their hashes."""
+    given = rows_of(VERSION_COLUMNS, {"plan": sorted(plans)})
+    asked = select(VERSION_COLUMNS).join(given, VERSION_COLUMNS.c.plan == given.c.plan)
+    return {row.plan: OutputColumns.of_data(dict(row._mapping)) for row in connection.execute(asked)}

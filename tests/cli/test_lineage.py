@@ -82,15 +82,40 @@ def test_columns(environ: dict[str, str]) -> None:
         "  total bigint from raw.a, raw.b\n"
         "  one int from nothing\n"
         "  guess string from raw.a  (not sure: it passed through code that Spark does not look into)\n"
+        "rows are decided by: raw.day\n"
     )
     found = json.loads(falcon_here(environ, "lineage", "show", "clean", AT, "--json").stdout)
     assert found["version"]["columns"][0]["from"] == [{"feed": "raw", "column": "a"}, {"feed": "raw", "column": "b"}]
+    assert found["version"]["rows_from"] == [{"feed": "raw", "column": "day"}]
     assert "columns: not recorded\n" in falcon_here(environ, "lineage", "show", "sums", AT, "--columns").stdout
 
 
 def test_what_was_made_from_a_version(environ: dict[str, str]) -> None:
     assert falcon_here(environ, "lineage", "impact", "raw", AT, "--version", "a1").stdout == IMPACT
     assert falcon_here(environ, "lineage", "impact", "raw", AT).stdout.endswith(AGAIN)
+
+
+@pytest.mark.parametrize(
+    ("column", "clean"),
+    [
+        pytest.param("b", "total, perhaps guess", id="from which one was made"),
+        pytest.param("day", "its rows, perhaps guess", id="which decides on rows"),
+        pytest.param("x", "perhaps guess", id="that nobody is known to read"),
+    ],
+)
+def test_what_depends_on_a_column(environ: dict[str, str], column: str, clean: str) -> None:
+    shown = falcon_here(environ, "lineage", "impact", "raw", AT, "--column", column)
+    assert shown.stdout == (
+        f"raw 2013-01-01T00:00Z on primary @a2: 2 versions were made from its column {column}\n"
+        f"  clean 2013-01-01T00:00Z on primary @b2  AVAILABLE: {clean}\n"
+        "  sums 2013-01-01T00:00Z on primary @c2  AVAILABLE: perhaps more: not all columns are recorded\n" + AGAIN
+    )
+    found = json.loads(falcon_here(environ, "lineage", "impact", "clean", AT, "--column", "one", "--json").stdout)
+    unknown = {"columns": [], "perhaps": [], "rows": False, "known": False}
+    assert found["affected"] == {"primary/sums/2013-01-01T00:00Z@c2": unknown}
+    missing = falcon_here(environ, "lineage", "impact", "clean", AT, "--column", "two")
+    assert missing.returncode == 1
+    assert "clean/2013-01-01T00:00Z@b2 has no column 'two': it has total, one, guess\n" in missing.stderr
 
 
 def test_why_two_versions_differ(environ: dict[str, str]) -> None:

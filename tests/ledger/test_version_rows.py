@@ -15,7 +15,7 @@ from falcon_assets.events.process_instances import InstanceChanged
 from falcon_assets.ledger.reduce import Rows
 from falcon_assets.ledger.version_rows import EdgeRow, VersionKey, VersionRow
 from falcon_assets.planning.instances.instance_record import InstanceState, LateChange
-from falcon_assets.planning.lineage.usage import OutputColumn
+from falcon_assets.planning.lineage.columns import OutputColumn, OutputColumns
 from falcon_assets.planning.lineage.version_status import VersionStatus
 from tests.ledger.histories import hour
 
@@ -173,10 +173,10 @@ def test_what_was_read_and_is_not_declared_is_an_edge_too() -> None:
 
 
 def test_columns_are_kept_once_for_all_that_were_made_alike() -> None:
-    columns = (OutputColumn("n", "int", (("raw", "m"),), is_opaque=True),)
+    columns = OutputColumns((OutputColumn("n", "int", (("raw", "m"),), is_opaque=True),), (("raw", "k"),))
     rows = rows_after(made("o1", 1, columns=columns), made("o2", 2, columns=columns), made("o3", 3))
     (plan,) = rows.versions.plans
     assert [rows.versions.known[key(one, "out")].plan for one in ("o1", "o2", "o3")] == [plan, plan, None]
-    assert list(map(OutputColumn.of_data, rows.versions.plans[plan])) == list(columns)
+    assert OutputColumns.of_data(rows.versions.plans[plan]) == columns
     again = rows_after(made("o1", 1, columns=columns), raw("x", 2))
     assert list(again.versions.plans) == [plan]

@@ -9,7 +9,7 @@ from falcon_assets.ledger.upsert import upsert
 from falcon_assets.ledger.version_columns import Plans, plan_of, store_plans
 from falcon_assets.model.instant import parse_instant
 from falcon_assets.operations.installation import Installation
-from falcon_assets.planning.lineage.usage import OutputColumn
+from falcon_assets.planning.lineage.columns import OutputColumn, OutputColumns
 
 T = parse_instant("2013-01-01T00:00Z")
 
@@ -44,10 +44,13 @@ def write_versions(installation: Installation, rows: list[dict[str, Any]], edges
 
 PLANS: Plans = {}
 PLAN = plan_of(
-    (
-        OutputColumn("total", "bigint", (("raw", "a"), ("raw", "b"))),
-        OutputColumn("one", "int"),
-        OutputColumn("guess", "string", (("raw", "a"),), is_opaque=True),
+    OutputColumns(
+        (
+            OutputColumn("total", "bigint", (("raw", "a"), ("raw", "b"))),
+            OutputColumn("one", "int"),
+            OutputColumn("guess", "string", (("raw", "a"),), is_opaque=True),
+        ),
+        (("raw", "day"),),
     ),
     PLANS,
 )

@@ -23,6 +23,7 @@ from falcon_assets.errors import UsageError
 from falcon_assets.operations.lineage.asking import Lineage
 from falcon_assets.operations.lineage.lifecycle import VersionLifecycle
 from falcon_assets.operations.lineage.page import LARGEST, page_of
+from falcon_assets.planning.lineage.columns import OutputColumn, OutputColumns
 from falcon_assets.planning.lineage.graph import Edge, Graph, Version
 from falcon_assets.planning.lineage.version_status import VersionStatus
 from tests.operations.lineage_rows import T
@@ -30,7 +31,20 @@ from tests.operations.lineage_rows import T
 ODD = "</script><script>window.top.owned = 1</script><img src=x onerror=window.top.owned=1> ü \udcff"
 
 
-def lineage(count: int, **first: Any) -> Lineage:
+PLANS = {
+    "sums": OutputColumns((OutputColumn("total", "int", (("feed-0", "amount"),)),), (("feed-0", "day"),)),
+    "shares": OutputColumns(
+        (
+            OutputColumn("share", "double", (("feed-1", "total"),)),
+            OutputColumn("guess", "int", (), is_opaque=True),
+            OutputColumn(ODD, "int", (("feed-0", "amount"),)),
+        ),
+        (),
+    ),
+}
+
+
+def lineage(count: int, column: str | None = None, **first: Any) -> Lineage:
     """Versions of which each was made from two before it; the first as it is said."""
     versions = {
         number: Version(
@@ -38,13 +52,14 @@ def lineage(count: int, **first: Any) -> Lineage:
             VersionStatus.AVAILABLE if number % 3 else VersionStatus.EVICTED,
             process="add-up",
             run_id=f"run-{number}",
+            plan={1: "sums", 3: "shares"}.get(number),
         )
         for number in range(count)
     }
     versions[0] = replace(versions[0], **first)
     pairs = {(number, (number - 1) // back) for number in range(1, count) for back in (2, 3)}
     edges = [Edge(output, read, "add-up", "run", 1, declared=output % 5 > 0) for output, read in sorted(pairs)]
-    return Lineage(versions[0], None, VersionLifecycle("initial", None), Graph(versions, edges), hidden=0)
+    return Lineage(versions[0], None, VersionLifecycle("initial", None), Graph(versions, edges), 0, PLANS, column)
 
 
 class Elements(HTMLParser):
@@ -70,6 +85,13 @@ def test_the_page_is_alone_and_names_are_no_script() -> None:
     data = json.loads(page.split('type="application/json">')[1].split("</script>")[0])
     assert (data["nodes"][0]["path"], len(data["edges"])) == (ODD, 2)
     assert data["nodes"][0]["lifecycle_status"] == "initial"
+
+
+def test_a_page_about_a_column() -> None:
+    page = page_of(lineage(4, column="amount"))
+    data = json.loads(page.split('type="application/json">')[1].split("</script>")[0])
+    assert (data["column"], data["nodes"][3]["plan"]) == ("amount", "shares")
+    assert data["plans"]["sums"] == PLANS["sums"].as_data()
 
 
 def test_more_than_anybody_can_look_at() -> None:
@@ -111,6 +133,25 @@ function drive(frame) {
   find("#status").value = "EVICTED";
   find("#status").dispatchEvent(new page.Event("change"));
   seen.evicted = all(".node:not(.filtered)");
+
+  const those = (query) => [...page.document.querySelectorAll(query)];
+  const columns = () => those("#details .column");
+  const follow = (name) => {
+    columns().find((one) => one.textContent.startsWith(name)).click();
+    return those(".node:not(.unrelated) text.more").slice(0, 4).map((one) => one.textContent);
+  };
+  const click = (number) => {
+    pointer(those(".node")[number], "pointerdown", 10, 10);
+    pointer(those(".node")[number], "pointerup", 10, 10);
+    those(".node")[number].dispatchEvent(new page.MouseEvent("click", { bubbles: true }));
+  };
+  click(0);
+  seen.columns = columns().map((one) => one.textContent);
+  seen.amount = follow("amount");
+  seen.day = follow("day");
+  click(3);
+  seen.share = follow("share");
+  seen.followed = those(".followed").map((one) => one.textContent);
 
   const last = [...page.document.querySelectorAll(".node")].at(-1);
   pointer(last, "pointerdown", 10, 10);
@@ -182,6 +223,10 @@ def test_a_browser_shows_two_thousand_versions(tmp_path: Path) -> None:
     assert seen["first"].startswith("feed-3 ")
     assert seen["evicted"] == 667
     assert seen["chosen"] == "primary/feed-4/2013-03-25T07:00Z@v1999"
+    assert seen["columns"] == ["amount ", "day "]
+    assert (seen["amount"][:2], seen["amount"][3][:8]) == (["amount", "total"], ODD[:8])
+    assert (seen["day"][:2], seen["day"][3]) == (["day", "its rows"], "perhaps guess, share")
+    assert (seen["share"][:3], seen["followed"]) == (["amount", "total", "share"], ["share double from feed-1.total"])
     for text in ("run-1999", "Made from: 2", "Made into: nothing", "definition 1"):
         assert text in seen["details"]
     assert seen["related"] < 100

@@ -7,7 +7,8 @@ import click
 from falcon_assets.cli.main import LazyGroup
 
 MODULES = {
-    **dict.fromkeys(["show", "impact", "path", "diff"], "asking"),
+    **dict.fromkeys(["show", "path", "diff"], "asking"),
+    "impact": "impact",
     "search": "searching",
     "status": "lifecycle",
     "prune-plan": "pruning",

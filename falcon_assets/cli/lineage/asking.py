@@ -1,60 +1,34 @@
-"""``falcon lineage show|impact|path|diff``: which versions came from which."""
+"""``falcon lineage show|path|diff``: which versions came from which."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from datetime import datetime
-from typing import Any, TextIO
+from typing import TextIO
 
 import click
 
+from falcon_assets.cli.lineage.graphs import DOT, HTML, JSON, about_a_version, print_hidden, printed
 from falcon_assets.cli.lineage.words import SHOWN, VERSION, made, named, status
 from falcon_assets.cli.listing import print_json
 from falcon_assets.cli.parameters import one_instance
 from falcon_assets.errors import count_of, printable
 from falcon_assets.model.instant import format_instant
-from falcon_assets.operations.auditing import PlainRequest
-from falcon_assets.operations.installation import Installation, open_installation
+from falcon_assets.operations.installation import open_installation
 from falcon_assets.operations.lineage.asking import (
-    Impact,
     Lineage,
     lineage_diff,
-    lineage_impact,
     lineage_path,
     show_lineage,
 )
 from falcon_assets.operations.lineage.lifecycle import VersionLifecycle
-from falcon_assets.operations.lineage.page import page_of
 from falcon_assets.operations.lineage.subject import VersionQuery
-from falcon_assets.planning.lineage.graph import Line, dot, tree
-
-_JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON: nodes, and edges from input to output.")
-_DOT = click.option("--dot", "as_dot", is_flag=True, help="Print the graph in the language of Graphviz.")
-_HTML = click.option(
-    "--html",
-    metavar="FILE",
-    type=click.File("w", encoding="ascii", lazy=True, atomic=True),
-    help="Write one page for a browser, with the graph to pan, zoom, filter and click; it needs no network.",
-)
-
-
-def _about_a_version(command: Callable[..., Any]) -> Callable[..., Any]:
-    options = (
-        click.argument("feed"),
-        one_instance,
-        click.option("--cluster", help="Where it is, if versions of it are on several clusters."),
-        click.option("--version", help="Which version (default: the present one, else the last)."),
-        _JSON,
-        _DOT,
-        _HTML,
-    )
-    for option in reversed(options):
-        command = option(command)
-    return command
+from falcon_assets.planning.lineage.columns import Source
+from falcon_assets.planning.lineage.graph import Line, tree
 
 
 @click.command()
-@_about_a_version
+@about_a_version
 @click.option(
     "--direction",
     type=click.Choice(["up", "down", "both"]),
@@ -88,7 +62,7 @@ def show(
         query = VersionQuery(feed, instance, cluster, version)
         up, down = direction != "down", direction != "up"
         found = show_lineage(installation, query, up=up, down=down, depth=depth)
-    if _printed(found, as_json=as_json, as_dot=as_dot, html=html):
+    if printed(found, as_json=as_json, as_dot=as_dot, html=html):
         return
     _details(found)
     if with_columns:
@@ -96,55 +70,15 @@ def show(
     for is_wanted, title, above in ((up, "came from", True), (down, "was made into", False)):
         if is_wanted:
             _tree(found, title, up=above, depth=depth)
-    _hidden(found)
-
-
-@click.command()
-@_about_a_version
-@click.option("--rerun", is_flag=True, help="Ask that what has to run again does, each after what it reads.")
-@click.option("--reason", default="", help="With --rerun: why; it is recorded.")
-@click.option("--dry-run", is_flag=True, help="With --rerun: only say what would change.")
-def impact(
-    feed: str,
-    instance: datetime,
-    cluster: str | None,
-    version: str | None,
-    as_json: bool,
-    as_dot: bool,
-    html: TextIO | None,
-    rerun: bool,
-    reason: str,
-    dry_run: bool,
-) -> None:
-    """Show everything that was made from a version.
-
-    Directly or not; and which instances have to run again to make anew what is there of it. INSTANCE is a time,
-    YYYY-MM-DDTHH:MMZ.
-    """
-    with open_installation() as installation:
-        found = lineage_impact(installation, VersionQuery(feed, instance, cluster, version))
-        if rerun:
-            _rerun(installation, found, PlainRequest(None, reason, dry_run), as_json=as_json)
-            return
-    if _printed(found, as_json=as_json, as_dot=as_dot, html=html):
-        return
-    derived, again = found.derived, found.recompute
-    click.echo(f"{named(found.version)}: {count_of(len(derived), 'version')} were made from it")
-    for one in derived:
-        click.echo(f"  {named(one)}  {status(one)}")
-    if again:
-        click.echo("to be run again for what is there:")
-    for entity, where, nominal in again:
-        click.echo(f"  {printable(entity)} {format_instant(nominal)} on {where}")
-    _hidden(found)
+    print_hidden(found)
 
 
 @click.command()
 @click.argument("origin", metavar="FROM", type=VERSION)
 @click.argument("result", metavar="TO", type=VERSION)
-@_JSON
-@_DOT
-@_HTML
+@JSON
+@DOT
+@HTML
 def path(origin: VersionQuery, result: VersionQuery, as_json: bool, as_dot: bool, html: TextIO | None) -> None:
     """Show how one version was made from another: all that lies between them.
 
@@ -152,11 +86,11 @@ def path(origin: VersionQuery, result: VersionQuery, as_json: bool, as_dot: bool
     """
     with open_installation() as installation:
         found = lineage_path(installation, origin, result)
-    if _printed(found, as_json=as_json, as_dot=as_dot, html=html):
+    if printed(found, as_json=as_json, as_dot=as_dot, html=html):
         return
     for one in (found.version, *found.derived):
         click.echo(f"{named(one)}  {status(one)}{made(one)}")
-    _hidden(found)
+    print_hidden(found)
 
 
 @click.command()
@@ -189,35 +123,6 @@ def diff(
         click.echo(f"    {name} {format_instant(at)} on {where}: {' -> '.join(map(printable, sides))}")
 
 
-def _rerun(installation: Installation, found: Impact, request: PlainRequest, *, as_json: bool) -> None:
-    from falcon_assets.operations.lineage.recomputing import rerun_impact  # noqa: PLC0415 - takes seconds
-
-    done = rerun_impact(installation, found, request)
-    if as_json:
-        print_json(done.as_data())
-        return
-    for result in done.results:
-        for item in (one.instance for one in result.items):
-            click.echo(f"  {printable(item.entity)} {format_instant(item.instance)} on {item.cluster}")
-        for note in result.notes:
-            click.echo(f"    {note}")
-    for why in done.left:
-        click.echo(f"  left out: {printable(why)}")
-    verb = "would be" if request.dry_run else "is" if done.changed == 1 else "are"
-    click.echo(f"{count_of(done.changed, 'instance')} {verb} asked to run again")
-
-
-def _printed(found: Lineage, *, as_json: bool, as_dot: bool, html: TextIO | None) -> bool:
-    """Prints it for programs, or writes the page, if that is asked for."""
-    if html:
-        html.write(page_of(found))
-    if as_json:
-        print_json(found.as_data())
-    elif as_dot:
-        click.echo(dot(found.graph))
-    return bool(as_json or as_dot or html)
-
-
 def _details(found: Lineage) -> None:
     one = found.version
     click.echo(f"{named(one)}  {status(one)}{made(one)}")
@@ -244,14 +149,20 @@ def _details(found: Lineage) -> None:
 
 
 def _columns(found: Lineage) -> None:
-    if found.columns is None:
+    columns = found.columns_of(found.version)
+    if columns is None:
         click.echo("columns: not recorded")
         return
     click.echo("columns:")
-    for one in found.columns:
-        read = ", ".join(f"{source}.{column}" for source, column in one.inputs) or "nothing"
+    for one in columns.each:
         unsure = "  (not sure: it passed through code that Spark does not look into)" if one.is_opaque else ""
-        click.echo(f"  {printable(f'{one.name} {one.type} from {read}')}{unsure}")
+        click.echo(f"  {printable(f'{one.name} {one.type} from {_sources(one.inputs)}')}{unsure}")
+    if columns.rows_from is not None:
+        click.echo(printable(f"rows are decided by: {_sources(columns.rows_from)}"))
+
+
+def _sources(sources: Sequence[Source]) -> str:
+    return ", ".join(f"{feed}.{column}" for feed, column in sources) or "nothing"
 
 
 def _lifecycle(found: VersionLifecycle) -> str:
@@ -275,8 +186,3 @@ def _line(line: Line) -> str:
     above = "  (see above)" if line.is_repeated else ""
     one = line.version
     return f"{'  ' * line.depth}{named(one)}  {status(one)}{made(one)}{undeclared}{above}"
-
-
-def _hidden(found: Lineage) -> None:
-    if found.hidden:
-        click.echo(f"{count_of(found.hidden, 'version')} of feeds that you may not read are left out")

@@ -57,6 +57,7 @@ VERSION_COLUMNS = Table(
     METADATA,
     Column("plan", Text, primary_key=True, comment="hash of the columns"),
     Column("columns", JSONB, nullable=False, comment="name, type, what each was made from, whether that is sure"),
+    Column("rows_from", JSONB(none_as_null=True), comment="what decides which rows there are; null: not recorded"),
 )
 """The columns of versions and what these were made from, once for all that were made alike."""
 

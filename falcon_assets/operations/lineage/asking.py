@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
 from sqlalchemy import Connection
 
-from falcon_assets.errors import UnknownInstanceError
+from falcon_assets.errors import UnknownInstanceError, printable
 from falcon_assets.ledger.lineage import graph_of, reached
-from falcon_assets.ledger.version_columns import columns_of_plan
+from falcon_assets.ledger.version_columns import columns_of_plans
 from falcon_assets.model.access import may_read
 from falcon_assets.model.instant import format_instant
 from falcon_assets.operations.acting import acting
@@ -19,9 +19,10 @@ from falcon_assets.operations.installation import Installation
 from falcon_assets.operations.lineage.code import code_version
 from falcon_assets.operations.lineage.lifecycle import VersionLifecycle, lifecycle_of
 from falcon_assets.operations.lineage.subject import VersionQuery, find_version, find_versions
+from falcon_assets.planning.lineage.column_impact import Affected, affected_by
+from falcon_assets.planning.lineage.columns import OutputColumns
 from falcon_assets.planning.lineage.difference import CodeVersion, Difference, difference
 from falcon_assets.planning.lineage.graph import Graph, Version
-from falcon_assets.planning.lineage.usage import OutputColumn
 
 
 @dataclass(frozen=True)
@@ -34,8 +35,8 @@ class Lineage:
         lifecycle: Its lifecycle status.
         graph: What is known of it, without versions of feeds that the user may not read.
         hidden: How many those are.
-        columns: Of the version, each with its type and what it was made from, without columns of feeds that the user
-            may not read; None: not recorded.
+        columns: Of the versions, by their plans, without what comes from feeds that the user may not read.
+        column: The column of the version that is asked about; None: all of it.
     """
 
     version: Version
@@ -43,7 +44,8 @@ class Lineage:
     lifecycle: VersionLifecycle
     graph: Graph
     hidden: int
-    columns: Sequence[OutputColumn] | None = None
+    columns: Mapping[str, OutputColumns]
+    column: str | None = None
 
     @property
     def derived(self) -> list[Version]:
@@ -51,17 +53,28 @@ class Lineage:
         others = (one for number, one in self.graph.versions.items() if number != self.version.number)
         return sorted(others, key=lambda one: (one.seen_at or one.instance, one.number))
 
+    def columns_of(self, version: Version) -> OutputColumns | None:
+        """The columns of one of its versions; None: not recorded."""
+        return self.columns.get(version.plan or "")
+
     def as_data(self) -> dict[str, Any]:
         """What ``--json`` prints."""
         code = self.code.code if self.code else None
-        columns = None if self.columns is None else [one.as_data() for one in self.columns]
-        version = {**self.version.as_data(), "code": code, **self.lifecycle.as_data(), "columns": columns}
+        columns = self.columns_of(self.version)
+        made = columns.as_data() if columns else {"columns": None, "rows_from": None}
+        version = {**self.version.as_data(), "code": code, **self.lifecycle.as_data(), **made}
         return {**self.graph.as_data(), "version": version, "hidden": self.hidden}
 
 
 @dataclass(frozen=True)
 class Impact(Lineage):
-    """What was made from a version, directly or not."""
+    """What was made from a version, or from a column of it, directly or not.
+
+    Attributes:
+        affected: Of a column: what of each version depends on it, by the number of the version.
+    """
+
+    affected: Mapping[int, Affected] = field(default_factory=dict)
 
     @property
     def recompute(self) -> list[tuple[str, str, datetime]]:
@@ -77,7 +90,8 @@ class Impact(Lineage):
             {"entity": entity, "cluster": cluster, "instance": format_instant(nominal)}
             for entity, cluster, nominal in self.recompute
         ]
-        return {**super().as_data(), "recompute": again}
+        told = {self.graph.versions[number].id: one.as_data() for number, one in self.affected.items()}
+        return {**super().as_data(), "recompute": again, "affected": told}
 
 
 def show_lineage(
@@ -102,15 +116,27 @@ def show_lineage(
         numbers = {version.number}
         for is_wanted, direction in ((up, True), (down, False)):
             numbers |= reached(connection, version.number, up=direction, depth=depth) if is_wanted else set()
-        graph, hidden = _readable(installation, connection, numbers)
-        lifecycle = lifecycle_of(installation, connection, version)
-        columns = _readable_columns(installation, columns_of_plan(connection, version.plan))
-        return Lineage(version, code_version(connection, version), lifecycle, graph, hidden, columns)
+        return _lineage(installation, connection, version, graph_of(connection, numbers))
 
 
-def lineage_impact(installation: Installation, query: VersionQuery) -> Impact:
-    """Everything that was made from the version; raises as :func:`show_lineage`."""
-    return Impact(**vars(show_lineage(installation, query, up=False, down=True)))
+def lineage_impact(installation: Installation, query: VersionQuery, column: str | None = None) -> Impact:
+    """Everything that was made from the version, or from a column of it.
+
+    Raises:
+        UnknownInstanceError: as :func:`show_lineage`, which raises the others, too; or it has no such column.
+    """
+    with installation.tables_caught_up().connect() as connection:
+        version = find_version(installation, connection, query)
+        graph = graph_of(connection, reached(connection, version.number, up=False))
+        affected: dict[int, Affected] = {}
+        if column is not None:
+            columns = _columns_of(connection, graph)
+            _require_column(version, columns.get(version.plan or ""), column)
+            affected = affected_by(graph, columns, version.number, column)
+            graph = graph.among({version.number, *affected})
+        found = _lineage(installation, connection, version, graph)
+        shown = {number: one for number, one in affected.items() if number in found.graph.versions}
+        return Impact(**{**vars(found), "column": column}, affected=shown)
 
 
 def lineage_path(installation: Installation, start: VersionQuery, end: VersionQuery) -> Lineage:
@@ -125,9 +151,7 @@ def lineage_path(installation: Installation, start: VersionQuery, end: VersionQu
         if last.number not in below:
             raise UnknownInstanceError(f"{last.id} was not made from {first.id}")
         between = below & reached(connection, last.number, up=True)
-        graph, hidden = _readable(installation, connection, between)
-        lifecycle = lifecycle_of(installation, connection, first)
-        return Lineage(first, code_version(connection, first), lifecycle, graph, hidden)
+        return _lineage(installation, connection, first, graph_of(connection, between))
 
 
 def lineage_diff(
@@ -162,23 +186,32 @@ def lineage_diff(
 
 
 def _inputs(installation: Installation, connection: Connection, version: Version) -> list[Version]:
-    graph, _ = _readable(installation, connection, reached(connection, version.number, up=True, depth=1))
+    near = graph_of(connection, reached(connection, version.number, up=True, depth=1))
+    may_read_feed = _readable(installation)
+    graph = near.only(lambda one: may_read_feed(one.feed))
     return [graph.versions[edge.input] for edge in graph.edges if edge.output == version.number]
 
 
-def _readable(installation: Installation, connection: Connection, numbers: Collection[int]) -> tuple[Graph, int]:
-    """The graph without versions of feeds that the user may not read, and how many those are."""
-    who, feeds = acting(installation.settings), installation.all_entities.feeds
-    whole = graph_of(connection, numbers)
-    graph = whole.only(lambda one: one.feed not in feeds or may_read(feeds[one.feed].acl, who))
-    return graph, len(whole.versions) - len(graph.versions)
+def _lineage(installation: Installation, connection: Connection, version: Version, whole: Graph) -> Lineage:
+    """A version and what the user may read of a graph around it."""
+    may_read_feed = _readable(installation)
+    graph = whole.only(lambda one: may_read_feed(one.feed))
+    columns = {plan: one.only(may_read_feed) for plan, one in _columns_of(connection, graph).items()}
+    lifecycle, code = lifecycle_of(installation, connection, version), code_version(connection, version)
+    return Lineage(version, code, lifecycle, graph, len(whole.versions) - len(graph.versions), columns)
 
 
-def _readable_columns(
-    installation: Installation, columns: Sequence[OutputColumn] | None
-) -> Sequence[OutputColumn] | None:
+def _columns_of(connection: Connection, graph: Graph) -> dict[str, OutputColumns]:
+    return columns_of_plans(connection, {one.plan for one in graph.versions.values() if one.plan})
+
+
+def _readable(installation: Installation) -> Callable[[str], bool]:
+    """Whether the user may read a feed, or knows it from before it was deleted."""
     who, feeds = acting(installation.settings), installation.all_entities.feeds
-    return columns and [
-        replace(one, inputs=tuple(at for at in one.inputs if at[0] not in feeds or may_read(feeds[at[0]].acl, who)))
-        for one in columns
-    ]
+    return lambda feed: feed not in feeds or may_read(feeds[feed].acl, who)
+
+
+def _require_column(version: Version, columns: OutputColumns | None, column: str) -> None:
+    names = [one.name for one in columns.each] if columns else []
+    if names and column not in names:
+        raise UnknownInstanceError(f"{version.id} has no column {printable(column)!r}: it has {', '.join(names)}")

@@ -52,7 +52,7 @@ def materializations(
             made_by=os_user(),
             environment=run_environment(),
             undeclared=result.undeclared,
-            columns=used.columns.get(output.plan.name, ()),
+            columns=used.columns.get(output.plan.name),
         )
         for output in result.outputs
     ]

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
+
+ColumnRead: TypeAlias = tuple[tuple[str, ...], str]
+"""The roots of a read, as Spark says them, and the name of a column there."""
 
 
 @dataclass(frozen=True)
@@ -29,13 +33,13 @@ class WrittenColumn:
     Attributes:
         name: Its name.
         type: Its type, as Spark says it.
-        inputs: What it was made from: the roots of a read, and the name of a column there.
+        inputs: What it was made from.
         is_opaque: Whether it passed through code that Spark does not look into: more may have gone in.
     """
 
     name: str
     type: str
-    inputs: tuple[tuple[tuple[str, ...], str], ...]
+    inputs: tuple[ColumnRead, ...]
     is_opaque: bool
 
 
@@ -47,11 +51,13 @@ class DataWrite:
         path: Where to; None: to something that has no path.
         source: What wrote it there, if not Spark's own writer of files.
         columns: What was written.
+        rows_from: What decides which rows there are.
     """
 
     path: str | None
     source: str | None
     columns: tuple[WrittenColumn, ...]
+    rows_from: tuple[ColumnRead, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -97,9 +103,13 @@ def _write(one: dict[str, Any]) -> DataWrite:
         WrittenColumn(
             column["name"],
             column["type"],
-            tuple((tuple(source["roots"]), source["column"]) for source in column["from"]),
+            _column_reads(column["from"]),
             column["isOpaque"],
         )
         for column in one.get("columns", ())
     )
-    return DataWrite(one["path"], one.get("source"), columns)
+    return DataWrite(one["path"], one.get("source"), columns, _column_reads(one.get("rowsFrom", ())))
+
+
+def _column_reads(said: Iterable[dict[str, Any]]) -> tuple[ColumnRead, ...]:
+    return tuple((tuple(one["roots"]), one["column"]) for one in said)

@@ -6,10 +6,11 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from falcon_assets.model.instant import format_instant
-from falcon_assets.planning.lineage.captured import Captured, DataRead
+from falcon_assets.planning.lineage.captured import Captured, ColumnRead, DataRead
+from falcon_assets.planning.lineage.columns import OutputColumn, OutputColumns, Source
 
 FeedInstance: TypeAlias = tuple[str, datetime]
 """Feed, instance."""
@@ -50,34 +51,6 @@ class DeclaredData:
 
 
 @dataclass(frozen=True)
-class OutputColumn:
-    """A column of an output.
-
-    Attributes:
-        name: Its name.
-        type: Its type, as Spark says it.
-        inputs: What it was made from: feed and column; of what is no feed's, the place and the column.
-        is_opaque: Whether it passed through code that Spark does not look into: more may have gone in.
-    """
-
-    name: str
-    type: str
-    inputs: tuple[tuple[str, str], ...] = ()
-    is_opaque: bool = False
-
-    def as_data(self) -> dict[str, Any]:
-        """It in JSON."""
-        read = [{"feed": source, "column": column} for source, column in self.inputs]
-        return {"name": self.name, "type": self.type, "from": read, "opaque": self.is_opaque}
-
-    @classmethod
-    def of_data(cls, said: Mapping[str, Any]) -> OutputColumn:
-        """What such JSON says."""
-        read = tuple((one["feed"], one["column"]) for one in said["from"])
-        return cls(said["name"], said["type"], read, said["opaque"])
-
-
-@dataclass(frozen=True)
 class Usage:
     """What an instance read and wrote.
 
@@ -95,7 +68,7 @@ class Usage:
     places: tuple[str, ...] = ()
     written: tuple[str, ...] = ()
     not_read: tuple[str, ...] = ()
-    columns: Mapping[str, tuple[OutputColumn, ...]] = field(default_factory=dict)
+    columns: Mapping[str, OutputColumns] = field(default_factory=dict)
 
     @property
     def breaches(self) -> list[str]:
@@ -158,20 +131,17 @@ def _is_unread(one: DeclaredInput, reads: Sequence[DataRead]) -> bool:
     return bool(one.urls) and not any(_is_in(root, [url]) or _is_in(url, [root]) for url in one.urls for root in roots)
 
 
-def _columns(captured: Captured, declared: DeclaredData, url: str, find: Find) -> tuple[OutputColumn, ...]:
+def _columns(captured: Captured, declared: DeclaredData, url: str, find: Find) -> OutputColumns | None:
     """Of the first write into the folder that has any: what is written there besides looks the same."""
+
+    def sources(read: Sequence[ColumnRead]) -> tuple[Source, ...]:
+        return tuple(sorted({(_source(roots, declared, find), column) for roots, column in read}))
+
     for write in captured.writes:
         if write.columns and write.path and _is_in(write.path, [url]):
-            return tuple(
-                OutputColumn(
-                    one.name,
-                    one.type,
-                    tuple(sorted({(_source(roots, declared, find), column) for roots, column in one.inputs})),
-                    one.is_opaque,
-                )
-                for one in write.columns
-            )
-    return ()
+            each = (OutputColumn(one.name, one.type, sources(one.inputs), one.is_opaque) for one in write.columns)
+            return OutputColumns(tuple(each), sources(write.rows_from))
+    return None
 
 
 def _source(roots: Sequence[str], declared: DeclaredData, find: Find) -> str:

@@ -15,7 +15,7 @@ from falcon_assets.events.event_log import asset_facts
 from falcon_assets.events.feed_instances import FeedInstanceAvailable
 from falcon_assets.orchestration.runs.instance_run import InstanceResult, InstanceRunner
 from falcon_assets.orchestration.runs.materializations import materializations
-from falcon_assets.planning.lineage.usage import OutputColumn
+from falcon_assets.planning.lineage.columns import OutputColumn, OutputColumns
 from falcon_assets.spark.session.sessions import session_for
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.feed_store import StoresOf
@@ -74,9 +74,12 @@ def test_it_is_said_where_the_instance_is_recorded(tmp_path: Path) -> None:
     assert len(read.version or "") == 32
     (fact, *_) = asset_facts(1, event, NOMINAL)
     assert isinstance(fact, FeedInstanceAvailable)
-    assert fact.columns == (
-        OutputColumn("m", "bigint", (("names", "m"),)),
-        OutputColumn("o", "bigint", ((f"{tmp_path}/other", "o"),)),
+    assert fact.columns == OutputColumns(
+        (
+            OutputColumn("m", "bigint", (("names", "m"),)),
+            OutputColumn("o", "bigint", ((f"{tmp_path}/other", "o"),)),
+        ),
+        (),
     )
 
 

@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 
 from falcon_assets.model.instant import parse_instant
 from falcon_assets.planning.lineage.captured import Captured, DataRead, DataWrite, WrittenColumn, parse_captured
+from falcon_assets.planning.lineage.columns import OutputColumn, OutputColumns
 from falcon_assets.planning.lineage.usage import (
     DeclaredData,
     DeclaredInput,
     FeedInstance,
-    OutputColumn,
     Usage,
     normal_place,
     usage,
@@ -117,11 +117,15 @@ def test_columns_come_from_feeds_or_places() -> None:
         WrittenColumn("a", "int", ((("file:/data/raw/05",), "x"), (("file:/data/raw/05/p=1",), "x")), False),
         WrittenColumn("b", "string", ((("file:/data/names/05",), "y"), (("/z",), "w")), True),
     )
-    found = used(RAW, writes=(DataWrite("file:/other", None, columns), DataWrite(f"{WROTE.path}", None, columns)))
+    rows = ((("/z",), "k"), (("file:/data/raw/05",), "x"))
+    found = used(RAW, writes=(DataWrite("file:/other", None, columns), DataWrite(f"{WROTE.path}", None, columns, rows)))
     assert found.columns == {
-        "out": (
-            OutputColumn("a", "int", (("raw", "x"),), False),
-            OutputColumn("b", "string", (("/z", "w"), ("names", "y")), True),
+        "out": OutputColumns(
+            (
+                OutputColumn("a", "int", (("raw", "x"),), False),
+                OutputColumn("b", "string", (("/z", "w"), ("names", "y")), True),
+            ),
+            (("/z", "k"), ("raw", "x")),
         )
     }
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 
 from falcon_assets.engines.computing.run import run_workflow
 from falcon_assets.model.cluster import Cluster
-from falcon_assets.planning.lineage.captured import Captured
+from falcon_assets.planning.lineage.captured import Captured, ColumnRead
 from falcon_assets.spark.capture.capturing import capturing
 from falcon_assets.spark.session.sessions import isolated
 from tests.listener import LISTENER_HOME
@@ -28,14 +28,16 @@ def views(spark, folder):
     spark.sql("CREATE OR REPLACE TEMPORARY VIEW outer_view AS SELECT k AS kk, vw * 2 AS double FROM inner_view")
     spark.sql("CACHE TABLE cached AS SELECT k, max(v) AS top FROM a GROUP BY k")
 """
+ROWS = "rows"
+"""Stands for what decides which rows there are."""
 QUERIES: dict[str, tuple[str, dict[str, str]]] = {
     "join": (
         "SELECT a.k, a.v, b.n AS name FROM a LEFT JOIN b ON a.k = b.k",
-        {"k": "a.k", "v": "a.v", "name": "b.n"},
+        {"k": "a.k", "v": "a.v", "name": "b.n", ROWS: "a.k b.k"},
     ),
     "aggregate": (
         "SELECT k, sum(v) AS total, count(*) AS n, max(w) - min(w) AS spread FROM a GROUP BY k HAVING sum(v) > 0",
-        {"k": "a.k", "total": "a.v", "n": "", "spread": "a.w"},
+        {"k": "a.k", "total": "a.v", "n": "", "spread": "a.w", ROWS: "a.k a.v"},
     ),
     "window": (
         "SELECT k, sum(v) OVER (PARTITION BY k ORDER BY w) AS running FROM a",
@@ -43,14 +45,14 @@ QUERIES: dict[str, tuple[str, dict[str, str]]] = {
     ),
     "case": (
         "SELECT CASE WHEN v > 1 THEN n ELSE 'none' END AS label FROM a JOIN b USING (k)",
-        {"label": "a.v b.n"},
+        {"label": "a.v b.n", ROWS: "a.k b.k"},
     ),
     "explode": ("SELECT k, item FROM a LATERAL VIEW explode(items) t AS item", {"k": "a.k", "item": "a.items"}),
     "star": ("SELECT *, v AS again FROM b JOIN a USING (k)", {}),
     "cte": (
         "WITH x AS (SELECT k, v AS y FROM a), z AS (SELECT k, y + 1 AS y FROM x) "
         "SELECT z.y, x.y AS first FROM z JOIN x USING (k)",
-        {"y": "a.v", "first": "a.v"},
+        {"y": "a.v", "first": "a.v", ROWS: "a.k"},
     ),
     "union": (
         "SELECT k, v FROM a UNION ALL SELECT k, length(n) FROM b",
@@ -58,16 +60,21 @@ QUERIES: dict[str, tuple[str, dict[str, str]]] = {
     ),
     "udf": ("SELECT shout(n) AS loud, k FROM b", {"loud": "b.n", "k": "b.k"}),
     "nested_views": ("SELECT kk, double FROM outer_view", {"kk": "a.k", "double": "a.v a.w"}),
-    "cache": ("SELECT b.n, cached.top FROM cached JOIN b USING (k)", {"n": "b.n", "top": "a.v"}),
+    "cache": ("SELECT b.n, cached.top FROM cached JOIN b USING (k)", {"n": "b.n", "top": "a.v", ROWS: "a.k b.k"}),
     "subqueries": (
         "SELECT k, (SELECT max(n) FROM b) AS top, (SELECT count(b.n) FROM b WHERE b.k = a.k) AS own "
         "FROM a WHERE k IN (SELECT k FROM b)",
-        {"k": "a.k", "top": "b.n", "own": "a.k b.n"},  # what it is asked with, not what it is filtered by
+        {
+            "k": "a.k",
+            "top": "b.n",
+            "own": "a.k b.n",
+            ROWS: "a.k b.k",
+        },  # what it is asked with, not what it is filtered by
     ),
 }
 QUERIES["star"] = (
     QUERIES["star"][0],
-    {"k": "b.k", "n": "b.n", "v": "a.v", "w": "a.w", "items": "a.items", "again": "a.v"},
+    {"k": "b.k", "n": "b.n", "v": "a.v", "w": "a.w", "items": "a.items", "again": "a.v", ROWS: "a.k b.k"},
 )
 
 
@@ -83,11 +90,15 @@ def columns_of(made: Sandbox, found: Captured) -> dict[str, dict[str, str]]:
     """By output and column, what it came from."""
     return {
         (one.path or "").rpartition("/")[2]: {
-            column.name: " ".join(sorted({f"{roots[0].rpartition('/')[2]}.{name}" for roots, name in column.inputs}))
-            for column in one.columns
+            **{column.name: named(column.inputs) for column in one.columns},
+            **({ROWS: named(one.rows_from)} if one.rows_from else {}),
         }
         for one in found.writes
     }
+
+
+def named(read: Sequence[ColumnRead]) -> str:
+    return " ".join(sorted({f"{roots[0].rpartition('/')[2]}.{name}" for roots, name in read}))
 
 
 @pytest.fixture(scope="module")
@@ -101,17 +112,17 @@ def captured(tmp_path_factory: pytest.TempPathFactory, local_cluster: Cluster) -
     def one(query: str) -> dict[str, str]:
         with isolated(made.session()) as child, capturing(child) as told:
             views(child, f"file://{made.folder}")
-            child.sql(QUERIES[query][0]).write.parquet((made.folder / f"out_{query}").as_uri())
+            child.sql(query).write.mode("overwrite").parquet((made.folder / "out").as_uri())
             found = told()
         assert found.problem == ""
-        return columns_of(made, found)[f"out_{query}"]
+        return columns_of(made, found)["out"]
 
     return one
 
 
 @pytest.mark.parametrize("query", QUERIES)
 def test_columns_of_a_query(query: str, captured: Callable[[str], dict[str, str]]) -> None:
-    assert captured(query) == QUERIES[query][1]
+    assert captured(QUERIES[query][0]) == QUERIES[query][1]
 
 
 PROGRAM = (
@@ -151,6 +162,25 @@ def test_all_of_them_by_every_engine_everywhere(engine: str, tmp_path: Path, any
     assert {name: columns[f"out_{name}"] for name in QUERIES} == {name: known for name, (_, known) in QUERIES.items()}
 
 
+@pytest.mark.parametrize(
+    ("query", "rows"),
+    [
+        ("SELECT k FROM a WHERE v > 1 AND EXISTS (SELECT 1 FROM b WHERE b.k = a.k)", "a.k a.v b.k"),
+        ("SELECT k FROM a ORDER BY w LIMIT 1", "a.w"),
+        ("SELECT DISTINCT k, v FROM a", "a.k a.v"),
+        ("SELECT k FROM a EXCEPT SELECT n FROM b", "a.k b.n"),
+        ("SELECT k FROM a INTERSECT SELECT k FROM b", "a.k b.k"),
+        (
+            "SELECT k FROM (SELECT k, row_number() OVER (PARTITION BY k ORDER BY w) AS n FROM a) WHERE n = 1",
+            "a.k a.w",
+        ),
+        ("SELECT count(*) AS n FROM a", ""),
+    ],
+)
+def test_what_decides_which_rows_there_are(query: str, rows: str, captured: Callable[[str], dict[str, str]]) -> None:
+    assert captured(query).get(ROWS, "") == rows
+
+
 def test_what_python_does_with_whole_rows_is_not_sure(tmp_path: Path, spark: SparkSession) -> None:
     spark.sql("SELECT 'x' AS k, 1 AS v").write.parquet((tmp_path / "a").as_uri())
     with isolated(spark) as child, capturing(child) as told:
@@ -159,5 +189,6 @@ def test_what_python_does_with_whole_rows_is_not_sure(tmp_path: Path, spark: Spa
         mapped.write.parquet((tmp_path / "mapped").as_uri())
         child.createDataFrame(rows.collect(), "k string, v int").write.parquet((tmp_path / "collected").as_uri())
         found = told()
+    assert [named(one.rows_from) for one in found.writes] == ["a.k a.v", ""]
     opaque = [[(one.name, one.is_opaque, len(one.inputs)) for one in write.columns] for write in found.writes]
     assert opaque == [[("k", True, 2), ("more", True, 2), ("one", False, 0)], [("k", True, 0), ("v", True, 0)]]

@@ -60,12 +60,19 @@ def page_of(found: Lineage) -> str:
             "ask for fewer (show has --depth), or take --json or --dot"
         )
     places, order = layout(graph), {number: place for place, number in enumerate(graph.versions)}
-    nodes = [{**one.as_data(), "place": places[number]} for number, one in graph.versions.items()]
-    nodes[order[found.version.number]].update(found.as_data()["version"])
+    nodes = [{**one.as_data(), "place": places[number], "plan": one.plan} for number, one in graph.versions.items()]
+    nodes[order[found.version.number]].update({**found.lifecycle.as_data(), "code": found.code and found.code.code})
     edges = [
         (order[one.input], order[one.output], one.process, one.run, one.definition, one.declared) for one in graph.edges
     ]
-    data = {"nodes": nodes, "edges": edges, "chosen": order[found.version.number], "hidden": found.hidden}
+    data = {
+        "nodes": nodes,
+        "edges": edges,
+        "plans": {plan: one.as_data() for plan, one in found.columns.items()},
+        "chosen": order[found.version.number],
+        "column": found.column,
+        "hidden": found.hidden,
+    }
     style, script = (files(__name__).joinpath(name).read_text("utf-8") for name in ("page.css", "page.js"))
     return _PAGE.format_map(
         {

@@ -1,7 +1,7 @@
 
 "use strict";
 (() => {
-  const { nodes, edges, chosen, hidden } = JSON.parse(document.getElementById("data").textContent);
+  const { nodes, edges, plans, chosen, column, hidden } = JSON.parse(document.getElementById("data").textContent);
   const [WIDTH, HEIGHT, COLUMN, ROW] = [210, 48, 300, 64];
   const byId = (id) => document.getElementById(id);
   const svg = byId("graph"), details = byId("details"), filter = byId("filter"), status = byId("status");
@@ -39,11 +39,14 @@
     add(box, "title", {}, node.id);
     add(box, "rect", { width: WIDTH, height: HEIGHT, rx: 6 });
     add(box, "text", { x: 9, y: 20 }, cut(label(node), 33));
-    add(box, "text", { x: 9, y: 38, class: "more" }, cut(node.cluster + " @" + node.version.slice(0, 12) + "  " + node.status, 38));
+    node.more = add(box, "text", { x: 9, y: 38, class: "more" });
+    node.usual = node.cluster + " @" + node.version.slice(0, 12) + "  " + node.status;
+    node.made = plans[node.plan] || null;
     box.addEventListener("click", () => { if (!moved) choose(number); });
     box.addEventListener("keydown", (event) => { if (event.key === "Enter") choose(number); });
     node.box = box;
-    node.text = Object.values(node).map((value) => (value && typeof value === "object" && !value.nodeType ? JSON.stringify(value) : value)).join("\n").toLowerCase();
+    const names = node.made ? node.made.columns.map((one) => one.name) : [];
+    node.text = [...names, ...Object.values(node).map((value) => (value && typeof value === "object" && !value.nodeType ? JSON.stringify(value) : value))].join("\n").toLowerCase();
   });
 
   // Pan and zoom.
@@ -103,25 +106,89 @@
       button.addEventListener("click", () => { choose(edges[number][end]); centre(other); });
     }
   };
-  const choose = (number) => {
+  // Columns: the ones that a column was made from, those that were made from it, and the rows that it decides on.
+  const ROWS = "its rows", UNKNOWN = "perhaps more", perhaps = (name) => "perhaps " + name;
+  const isCopy = (a, b) => a.feed === b.feed && a.instance === b.instance;
+  const below = (words, version, made) => {
+    if (isCopy(version, made)) return words;
+    if (!made.made) return new Set([UNKNOWN]);
+    const feed = version.feed, found = new Set();
+    const sure = (from) => from.some((one) => one.feed === feed && (words.has(ROWS) || words.has(one.column)));
+    const unsure = (from) => from.some((one) => one.feed === feed && (words.has(UNKNOWN) || words.has(perhaps(one.column))));
+    for (const { name, from, opaque } of made.made.columns) {
+      if (!opaque && sure(from)) found.add(name);
+      else if (opaque || unsure(from)) found.add(perhaps(name));
+    }
+    const rows = made.made.rows_from;
+    if (rows && sure(rows)) found.add(ROWS);
+    else if (!rows || unsure(rows)) found.add(UNKNOWN);
+    return found;
+  };
+  const above = (words, made, version) => {
+    if (isCopy(version, made)) return words;
+    const found = new Set();
+    for (const { name, from } of made.made ? made.made.columns : [])
+      if (words.has(name)) for (const one of from) if (one.feed === version.feed) found.add(one.column);
+    return found;
+  };
+  const trace = (first, name, following, end, step) => {
+    const [found, waiting] = [new Map([[first, new Set([name])]]), [first]];
+    while (waiting.length) {
+      const number = waiting.pop();
+      for (const edge of following[number]) {
+        const next = edges[edge][end], before = found.get(next) || new Set();
+        const after = new Set([...before, ...step(found.get(number), nodes[number], nodes[next])]);
+        if (after.size > before.size) { found.set(next, after); waiting.push(next); }
+      }
+    }
+    return found;
+  };
+  const words = (found) => [...found].filter((one) => !found.has(one.replace(/^perhaps /, "")) || !one.startsWith("perhaps ")).sort().join(", ");
+  const follow = (number, name) => {
+    const found = new Map([...trace(number, name, reads, 0, above), ...trace(number, name, makes, 1, below)]);
+    mark(number, new Set(found.keys()), new Set([...edges.keys()].filter((one) => found.has(edges[one][0]) && found.has(edges[one][1]))));
+    for (const [at, columns] of found) nodes[at].more.textContent = cut(words(columns), 34);
+    for (const button of details.querySelectorAll(".column")) button.classList.toggle("followed", button.dataset.name === name);
+  };
+  const columns = (number) => {
+    const { made } = nodes[number];
+    const read = new Set(makes[number].flatMap((one) => nodes[edges[one][1]].made || []).flatMap((one) => [...one.columns.flatMap(({ from }) => from), ...(one.rows_from || [])]).filter((one) => one.feed === nodes[number].feed).map((one) => one.column));
+    const known = made ? made.columns : [...read].sort().map((name) => ({ name, type: "", from: [] }));
+    if (!known.length) return;
+    add(details, "h2", {}, made ? "Columns" : "Columns that were read");
+    for (const { name, type, from, opaque } of known) {
+      const sources = from.map((one) => one.feed + "." + one.column).join(", ");
+      const button = add(details, "button", { class: "column", "data-name": name, title: "What it was made from, and what was made from it" }, name + " " + type + (sources ? " from " + sources : "") + (opaque ? " (not sure)" : ""));
+      button.addEventListener("click", () => follow(number, name));
+    }
+    if (made && made.rows_from) add(details, "p", {}, "Rows are decided by: " + (made.rows_from.map((one) => one.feed + "." + one.column).join(", ") || "nothing"));
+  };
+  const mark = (number, kept, lit) => {
     document.querySelectorAll(".chosen, .related, .unrelated").forEach((element) => element.classList.remove("chosen", "related", "unrelated"));
+    for (const node of nodes) node.more.textContent = cut(node.usual, 38);
+    if (number === null) return;
+    nodes.forEach((node, one) => { if (!kept.has(one)) node.box.classList.add("unrelated"); });
+    edges.forEach((edge, one) => edge.line.classList.add(lit.has(one) ? "related" : "unrelated"));
+    nodes[number].box.classList.add("chosen");
+  };
+  const choose = (number) => {
     details.replaceChildren();
     if (number === null) {
+      mark(null);
       add(details, "p", {}, "Click a version to see all about it. Drag to move, turn the wheel to zoom; in the filter, Enter goes to the first match.");
       if (hidden) add(details, "p", {}, hidden + " versions of feeds that you may not read are left out.");
       return;
     }
-    const [above, ups] = reach(number, reads, 0), [below, downs] = reach(number, makes, 1);
-    nodes.forEach((node, one) => { if (!above.has(one) && !below.has(one)) node.box.classList.add("unrelated"); });
-    edges.forEach((edge, one) => edge.line.classList.add(ups.has(one) || downs.has(one) ? "related" : "unrelated"));
-    nodes[number].box.classList.add("chosen");
+    const [sources, ups] = reach(number, reads, 0), [results, downs] = reach(number, makes, 1);
+    mark(number, new Set([...sources, ...results]), new Set([...ups, ...downs]));
     add(details, "h2", {}, label(nodes[number]));
     const list = add(details, "dl");
     for (const [key, value] of Object.entries(nodes[number])) {
-      if (["id", "feed", "instance", "place", "box", "text"].includes(key) || value === null || value === false) continue;
+      if (["id", "feed", "instance", "place", "box", "text", "plan", "made", "more", "usual"].includes(key) || value === null || value === false) continue;
       add(list, "dt", {}, key.replaceAll("_", " "));
       add(list, "dd", {}, typeof value === "object" ? JSON.stringify(value, null, 1) : String(value));
     }
+    columns(number);
     related("Made from", reads[number], 0);
     related("Made into", makes[number], 1);
   };
@@ -150,4 +217,5 @@
   fit();
   if (view.scale < 0.3) centre(nodes[chosen]);
   choose(chosen);
+  if (column !== null) follow(chosen, column);
 })();

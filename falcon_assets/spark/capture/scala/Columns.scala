@@ -6,15 +6,18 @@ import org.apache.spark.sql.catalyst.plans.logical._
 
 /** From which columns of files each column of a result comes, by the ids that Spark gives to expressions. */
 object Columns {
-  def of(plan: LogicalPlan, names: Seq[String], output: Seq[Attribute]): Seq[Map[String, Any]] = {
+  def of(plan: LogicalPlan, names: Seq[String], output: Seq[Attribute]): Map[String, Any] = {
     val columns = new Columns
     columns.walk(plan)
-    names.zip(output).map { case (name, attribute) =>
-      val (from, isOpaque) = columns.trace(attribute.exprId)
-      Map("name" -> name, "type" -> attribute.dataType.simpleString, "isOpaque" -> isOpaque,
-        "from" -> from.toSeq.sortBy(_.toString).map { case (roots, column) => Map("roots" -> roots, "column" -> column) })
+    val each = names.zip(output).map { case (name, attribute) =>
+      val (from, isOpaque) = columns.trace(Set(attribute.exprId))
+      Map("name" -> name, "type" -> attribute.dataType.simpleString, "isOpaque" -> isOpaque, "from" -> sources(from))
     }
+    Map("columns" -> each, "rowsFrom" -> sources(columns.trace(columns.deciding.toSet)._1))
   }
+
+  private def sources(from: Set[(Seq[String], String)]): Seq[Map[String, Any]] =
+    from.toSeq.sortBy(_.toString).map { case (roots, column) => Map("roots" -> roots, "column" -> column) }
 }
 
 private class Columns {
@@ -22,6 +25,8 @@ private class Columns {
   private val leaves = mutable.Map[ExprId, (Seq[String], String)]()
   private val definitions = mutable.Map[Long, Seq[Attribute]]()
   private val opaque = mutable.Set[ExprId]()
+  /** By these is decided which rows there are, and in which order. */
+  val deciding: mutable.Set[ExprId] = mutable.Set[ExprId]()
 
   def walk(plan: LogicalPlan): Unit = {
     Leaves.inner(plan).foreach(walk)
@@ -29,6 +34,7 @@ private class Columns {
       case alias: Alias => add(alias.exprId, used(alias.child))
       case _ =>
     })
+    deciding ++= decided(plan)
     plan match {
       case union: Union =>
         for ((column, at) <- union.output.zipWithIndex) add(column.exprId, union.children.map(_.output(at).exprId))
@@ -44,11 +50,23 @@ private class Columns {
     }
   }
 
-  /** The columns that one comes from, and whether code that nobody can look into is between. */
-  def trace(id: ExprId): (Set[(Seq[String], String)], Boolean) = {
+  /** By what an operator decides on rows: what it filters, joins, groups, compares or sorts by. */
+  private def decided(plan: LogicalPlan): Iterable[ExprId] = plan match {
+    case filter: Filter => used(filter.condition)
+    case join: Join => join.condition.toSeq.flatMap(used)
+    case aggregate: Aggregate => aggregate.groupingExpressions.flatMap(used)
+    case sort: Sort => sort.order.flatMap(used)
+    case distinct: Distinct => distinct.child.output.map(_.exprId)
+    case distinct: Deduplicate => distinct.keys.map(_.exprId)
+    case set @ (_: Except | _: Intersect) => set.children.flatMap(_.output).map(_.exprId)
+    case _ => Nil
+  }
+
+  /** The columns that some come from, and whether code that nobody can look into is between. */
+  def trace(ids: Set[ExprId]): (Set[(Seq[String], String)], Boolean) = {
     val seen = mutable.Set[ExprId]()
     def follow(one: ExprId): Unit = if (seen.add(one)) from(one).foreach(follow)
-    follow(id)
+    ids.foreach(follow)
     (seen.flatMap(leaves.get).toSet, seen.exists(opaque.contains))
   }
 
@@ -61,12 +79,13 @@ private class Columns {
       leaf.output.foreach(opaque += _.exprId)
   }
 
-  /** Columns that no rule explains come from everything below: Python and Scala functions over whole rows. */
+  /** Columns that no rule explains come from everything below, and so do the rows: functions over whole rows. */
   private def unexplained(plan: LogicalPlan): Unit = {
     val below = plan.children.flatMap(_.output).map(_.exprId).toSet
     for (column <- plan.output if !below.contains(column.exprId) && !from.contains(column.exprId)) {
       add(column.exprId, below)
       opaque += column.exprId
+      deciding ++= below
     }
   }
 

@@ -57,7 +57,7 @@ object Query {
   private def writes(plan: LogicalPlan, session: SparkSession): Seq[Map[String, Any]] = plan match {
     case c: CommandResult => writes(c.commandLogicalPlan, session)
     case i: InsertIntoHadoopFsRelationCommand =>
-      Seq(Map("path" -> i.outputPath.toString, "columns" -> Columns.of(i.query, i.outputColumnNames, i.query.output)))
+      Seq(Map("path" -> i.outputPath.toString) ++ Columns.of(i.query, i.outputColumnNames, i.query.output))
     case c: CreateDataSourceTableAsSelectCommand => Seq(Map("path" -> place(c.table, session)))
     case s: SaveIntoDataSourceCommand => Seq(Map("path" -> s.options.get("path"), "source" -> s.dataSource.getClass.getName))
     case w: V2WriteCommand => w.table match {

@@ -1,0 +1,57 @@
+"""What commands about a graph of versions have in common: their options, and the forms in which they print it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TextIO
+
+import click
+
+from falcon_assets.cli.listing import print_json
+from falcon_assets.cli.parameters import one_instance
+from falcon_assets.errors import count_of
+from falcon_assets.operations.lineage.asking import Lineage
+from falcon_assets.operations.lineage.page import page_of
+from falcon_assets.planning.lineage.graph import dot
+
+JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON: nodes, and edges from input to output.")
+DOT = click.option("--dot", "as_dot", is_flag=True, help="Print the graph in the language of Graphviz.")
+HTML = click.option(
+    "--html",
+    metavar="FILE",
+    type=click.File("w", encoding="ascii", lazy=True, atomic=True),
+    help="Write one page for a browser, with the graph to pan, zoom, filter and click; it needs no network.",
+)
+
+
+def about_a_version(command: Callable[..., Any]) -> Callable[..., Any]:
+    """A command about one version, which prints a graph."""
+    options = (
+        click.argument("feed"),
+        one_instance,
+        click.option("--cluster", help="Where it is, if versions of it are on several clusters."),
+        click.option("--version", help="Which version (default: the present one, else the last)."),
+        JSON,
+        DOT,
+        HTML,
+    )
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+def printed(found: Lineage, *, as_json: bool, as_dot: bool, html: TextIO | None) -> bool:
+    """Prints it for programs, or writes the page, if that is asked for."""
+    if html:
+        html.write(page_of(found))
+    if as_json:
+        print_json(found.as_data())
+    elif as_dot:
+        click.echo(dot(found.graph))
+    return bool(as_json or as_dot or html)
+
+
+def print_hidden(found: Lineage) -> None:
+    """Says how many versions are left out because the user may not read them."""
+    if found.hidden:
+        click.echo(f"{count_of(found.hidden, 'version')} of feeds that you may not read are left out")
