@@ -34,6 +34,7 @@ from falcon_assets.operations.instances.triage import triage
 from falcon_assets.operations.instances.waiting import wait_for_instance
 from falcon_assets.operations.lineage.asking import lineage_diff, lineage_impact, lineage_path, show_lineage
 from falcon_assets.operations.lineage.expiring import expire_lineage
+from falcon_assets.operations.lineage.exporting import export_openlineage
 from falcon_assets.operations.lineage.lifecycle import set_lifecycle
 from falcon_assets.operations.lineage.pruning import prune_plan
 from falcon_assets.operations.lineage.searching import search_lineage
@@ -57,6 +58,7 @@ __all__ = [
     "entity_diff",
     "entity_history",
     "expire_lineage",
+    "export_openlineage",
     "installation_status",
     "installed_versions",
     "instance_details",

@@ -21,7 +21,7 @@ VARIABLES = frozenset(
     {
         *("FALCON_HOME", "FALCON_ENTITY_DEFS", "FALCON_ENTITY_DEFS_READONLY", "FALCON_WEBSERVER_URL", "FALCON_COLO"),
         *("FALCON_DATABASE_URL", "FALCON_SUPERUSERS", "FALCON_PROXY_USERS", "FALCON_CLOCK"),
-        "FALCON_LINEAGE_RETENTION",
+        *("FALCON_LINEAGE_RETENTION", "FALCON_OPENLINEAGE_NAMESPACE"),
         *("FALCON_NOTIFICATION_TO", "FALCON_NOTIFICATION_ON"),
     }
 )
@@ -50,6 +50,7 @@ class Settings:
         notification: FALCON_NOTIFICATION_TO and FALCON_NOTIFICATION_ON: who is told what, where an entity does not say
             it; None: nobody.
         lineage_retention: FALCON_LINEAGE_RETENTION: for how long a version whose data is gone is known; None: for ever.
+        openlineage_namespace: FALCON_OPENLINEAGE_NAMESPACE: in which OpenLineage finds the jobs of this installation.
         environ: The environment itself, for values that definitions name (``{env: NAME}``); never printed.
     """
 
@@ -65,6 +66,7 @@ class Settings:
     proxy_users: frozenset[str]
     notification: Notification | None
     lineage_retention: Frequency | None
+    openlineage_namespace: str
     environ: Mapping[str, str] = field(repr=False)
 
     def now(self) -> datetime:
@@ -95,6 +97,7 @@ def load_settings(environ: Mapping[str, str] | None = None) -> Settings:
         proxy_users=_names(env.get("FALCON_PROXY_USERS")),
         notification=_notification(env.get("FALCON_NOTIFICATION_TO"), env.get("FALCON_NOTIFICATION_ON")),
         lineage_retention=_lineage_retention(env.get("FALCON_LINEAGE_RETENTION")),
+        openlineage_namespace=(env.get("FALCON_OPENLINEAGE_NAMESPACE") or "").strip() or "falcon",
         environ=env,
     )
 

@@ -33,6 +33,7 @@ ROOMS = [
     "engines",
     "events",
     "ledger",
+    "openlineage",
     "orchestration",
     "operations",
     "jobs",
@@ -79,7 +80,7 @@ PARTS = {
 BANNED = {
     "dagster": {
         *("errors", "model", "planning", "shared_clock", "settings", "catalog", "storage", "spark", "engines"),
-        *("falcon_xml", "ledger"),
+        *("falcon_xml", "ledger", "openlineage"),
     },
     "pyspark": {"errors", "model", "planning", "shared_clock", "settings", "catalog", "falcon_xml", "storage"},
     "fsspec": {"errors", "model", "planning", "shared_clock", "settings"},

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,6 +13,7 @@ import pytest
 
 from falcon_assets.operations.installation import open_installation
 from falcon_assets.settings import Settings
+from tests.openlineage.schemas import assert_valid
 from tests.operations.ledger_rows import process_row, write
 from tests.operations.lineage_rows import EDGES, ROWS, version_row, write_versions
 from tests.operations.test_triage import ENTITIES
@@ -292,3 +295,17 @@ def test_what_was_made_from_a_version_runs_again(environ: dict[str, str]) -> Non
     assert (done["changed"], done["left"], [one["reason"] for one in done["results"]]) == (1, [gone], ["wrong prices"])
     again = falcon_here(environ, *asked)
     assert again.stdout.splitlines()[-1] == "0 instances are asked to run again"
+
+
+def test_lineage_for_other_systems(environ: dict[str, str]) -> None:
+    plain = {**environ, "LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    told = falcon_here(plain, "lineage", "export", "--openlineage", "cleanse").stdout.splitlines()
+    events = [json.loads(line) for line in told]
+    assert {one["job"]["name"] for one in events} == {"primary.cleanse"}
+    for one in events:
+        assert_valid(one)
+    with Path("/dev/full").open("w") as full:
+        command = [Path(sys.executable).with_name("falcon"), "lineage", "export", "--openlineage"]
+        done = subprocess.run(command, env=environ, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert (done.returncode, "No space left on device" in done.stderr, "Traceback" in done.stderr) == (1, True, False)
+    assert falcon_here(environ, "lineage", "export").returncode == 2

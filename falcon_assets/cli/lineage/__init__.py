@@ -13,6 +13,7 @@ MODULES = {
     "status": "lifecycle",
     "prune-plan": "pruning",
     "expire": "expiring",
+    "export": "exporting",
 }
 """Command -> its module."""
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import platform
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from importlib.metadata import version as installed_version
 from pathlib import Path
 
 import dagster as dg
@@ -20,6 +21,7 @@ from falcon_assets.operations.auditing import PlainRequest
 from falcon_assets.operations.collect import collect_instances
 from falcon_assets.operations.installation import Installation, open_installation
 from falcon_assets.operations.lineage.asking import lineage_diff, lineage_impact, lineage_path, show_lineage
+from falcon_assets.operations.lineage.exporting import export_openlineage
 from falcon_assets.operations.lineage.lifecycle import set_lifecycle
 from falcon_assets.operations.lineage.pruning import prune_plan
 from falcon_assets.operations.lineage.subject import VersionQuery
@@ -30,6 +32,7 @@ from falcon_assets.orchestration.runs.definition_recording import DefinitionReco
 from falcon_assets.planning.time.clock import Clock
 from falcon_assets.settings import Settings
 from tests.builders import cluster_yaml
+from tests.openlineage.schemas import assert_valid
 
 SPAN = "validity: {start: 2013-01-01T00:00Z, end: 2013-01-02T00:00Z}"
 FEED = """---
@@ -144,6 +147,31 @@ def test_who_made_it_is_said(world: Installation) -> None:
     assert {key for node in data["nodes"] for key in node} == {
         *("id", "cluster", "feed", "instance", "version", "status", "exists")
     }
+
+
+def test_real_runs_as_openlineage(world: Installation) -> None:
+    events = list(export_openlineage(world, ["one"]))
+    for event in events:
+        assert_valid(event)
+    of_v15, of_v16 = (events[number : number + 2] for number in (0, 2))
+    assert [one["eventType"] for one in events] == ["START", "COMPLETE"] * 2
+    assert len({one["run"]["runId"] for one in of_v15}) == 1
+    root = f"{world.settings.home}/data/primary"
+    end = of_v16[1]
+    versions = {one["name"]: one["facets"]["version"]["datasetVersion"] for one in end["inputs"]}
+    assert {name: version[:17] for name, version in versions.items()} == {
+        f"{root}/clients": "2013-01-01T16:00Z",
+        f"{root}/products": "2013-01-01T03:00Z",
+    }
+    (made,) = end["outputs"]
+    assert (made["namespace"], made["name"]) == ("file", f"{root}/names-and-products")
+    assert made["outputFacets"]["outputStatistics"]["rowCount"] == 1
+    fields = made["facets"]["columnLineage"]["fields"]
+    assert [(one["name"], one["field"]) for one in fields["client"]["inputFields"]] == [(f"{root}/clients", "v")]
+    facets = end["run"]["facets"]
+    assert facets["processing_engine"]["version"] == installed_version("pyspark")
+    assert facets["parent"]["job"]["name"] == "primary__one_job"
+    assert "name: one" in end["job"]["facets"]["sourceCode"]["sourceCode"]
 
 
 def test_how_one_came_from_another(world: Installation) -> None:

@@ -1,0 +1,223 @@
+"""Runs of instances that came to an end, what they read and what they made: what other systems are told of them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import ColumnElement, Connection, and_, exists, func, literal, or_, select, true, union_all
+
+from falcon_assets.ledger.definition_versions import DefinitionVersion, definition_history
+from falcon_assets.ledger.lineage import each_following, every_version, version_of_row, versions_of_numbers
+from falcon_assets.ledger.tables import CONSUMED, DATA_VERSIONS, PROCESS_INSTANCES, VERSION_EDGES
+from falcon_assets.ledger.upsert import rows_of
+from falcon_assets.ledger.version_columns import columns_of_plans
+from falcon_assets.planning.instances.instance_record import InstanceState
+from falcon_assets.planning.lineage.columns import OutputColumns
+from falcon_assets.planning.lineage.graph import Version
+from falcon_assets.planning.lineage.version_status import VersionStatus
+
+_TABLE, _INSTANCE, _EDGE, _CONSUMED = DATA_VERSIONS.c, PROCESS_INSTANCES.c, VERSION_EDGES.c, CONSUMED.c
+_KEY = ("process", "cluster", "nominal", "run_id")
+_AT_ONCE = 500
+
+
+@dataclass(frozen=True)
+class RunEnd:
+    """The end of a run of an instance of a process or replication.
+
+    Attributes:
+        process: Which process or replication.
+        cluster: Where.
+        nominal: Which instance.
+        run_id: In which run of Dagster.
+        succeeded: Whether it did.
+        ended: When, on the falcon clock.
+        started: When it started; None: nobody knows any more.
+        reason: Why it failed.
+        attempt: Which attempt of the instance it was; None: not recorded.
+        definition: The version of the definition; None: not recorded.
+    """
+
+    process: str
+    cluster: str
+    nominal: datetime
+    run_id: str
+    succeeded: bool
+    ended: datetime
+    started: datetime | None = None
+    reason: str = ""
+    attempt: int | None = None
+    definition: int | None = None
+
+
+@dataclass(frozen=True)
+class RecordedRun:
+    """A run of an instance.
+
+    Attributes:
+        end: Which, and how it ended.
+        inputs: The versions that it read.
+        outputs: The versions that it made.
+        definition: What it ran; None: not recorded.
+        columns: Of versions, by their plan.
+    """
+
+    end: RunEnd
+    inputs: Sequence[Version]
+    outputs: Sequence[Version]
+    definition: DefinitionVersion | None
+    columns: Mapping[str, OutputColumns]
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Which runs, evictions and restores are asked for.
+
+    Attributes:
+        since: Those that ended then or later; None: all.
+        names: Of these processes or replications, or that wrote or removed instances of these feeds; none: all.
+        cluster: On this one; None: on all.
+    """
+
+    since: datetime | None = None
+    names: Collection[str] = ()
+    cluster: str | None = None
+
+
+def run_ends(connection: Connection, asked: Selection) -> Iterator[list[RunEnd]]:
+    """The runs that made versions, and those without that ended last for their instance, by time; in parts."""
+    same = and_(*(_INSTANCE[name] == _TABLE[name] for name in _KEY), _INSTANCE.state == InstanceState.SUCCEEDED.value)
+    ended = func.coalesce(func.max(_INSTANCE.ended), func.max(_TABLE.seen_at)).label("ended")
+    said = (literal("").label("reason"), func.max(_TABLE.attempt), func.max(_TABLE.definition))
+    started = func.max(_INSTANCE.started).label("started")
+    made = (
+        select(*(_TABLE[name] for name in _KEY), true().label("succeeded"), ended, started, *said)
+        .outerjoin_from(DATA_VERSIONS, PROCESS_INSTANCES, same)
+        .where(_TABLE.run_id.is_not(None), _TABLE.nominal.is_not(None), *_on(_TABLE.cluster, asked))
+        .group_by(*(_TABLE[name] for name in _KEY))
+    )
+    if asked.names:
+        made = made.having(func.bool_or(or_(_TABLE.process.in_(asked.names), _TABLE.feed.in_(asked.names))))
+    if asked.since is not None:
+        made = made.having(func.coalesce(func.max(_INSTANCE.ended), func.max(_TABLE.seen_at)) >= asked.since)
+    states = {InstanceState.SUCCEEDED.value, InstanceState.FAILED.value}
+    has_made = exists().where(*(_TABLE[name] == _INSTANCE[name] for name in _KEY))
+    others = select(
+        *(_INSTANCE[name] for name in _KEY),
+        (_INSTANCE.state == InstanceState.SUCCEEDED.value).label("succeeded"),
+        *(_INSTANCE[name] for name in ("ended", "started", "reason", "attempt", "definition")),
+    ).where(
+        _INSTANCE.run_id.is_not(None),
+        _INSTANCE.state.in_(states),
+        _INSTANCE.ended.is_not(None),
+        ~has_made,
+        *_on(_INSTANCE.cluster, asked),
+        *([_INSTANCE.ended >= asked.since] if asked.since is not None else ()),
+        *([_INSTANCE.process.in_(asked.names)] if asked.names else ()),
+    )
+    every = union_all(made, others)
+    ordered = every.order_by("ended", *_KEY).execution_options(yield_per=_AT_ONCE)
+    for part in connection.execute(ordered).partitions():
+        yield [RunEnd(*row) for row in part]
+
+
+def evicted_versions(connection: Connection, asked: Selection) -> Iterator[list[Version]]:
+    """The versions that retention took, by time; in parts."""
+    status = _TABLE.status == VersionStatus.EVICTED.value
+    return _versions(connection, asked, _TABLE.ended_at, status)
+
+
+def restored_versions(connection: Connection, asked: Selection) -> Iterator[list[Version]]:
+    """The versions that are there because somebody restored them, by time; in parts."""
+    return _versions(connection, asked, _TABLE.seen_at, _TABLE.restored_by.is_not(None))
+
+
+def _versions(
+    connection: Connection, asked: Selection, at: ColumnElement[datetime], *wanted: ColumnElement[bool]
+) -> Iterator[list[Version]]:
+    conditions = [*wanted, at.is_not(None), *_on(_TABLE.cluster, asked)]
+    conditions += [at >= asked.since] if asked.since is not None else []
+    conditions += [_TABLE.feed.in_(asked.names)] if asked.names else []
+    statement = every_version().where(*conditions).order_by(at, _TABLE.id)
+    for part in connection.execute(statement.execution_options(yield_per=_AT_ONCE)).partitions():
+        yield [version_of_row(row) for row in part]
+
+
+def _on(column: ColumnElement[str], asked: Selection) -> list[ColumnElement[bool]]:
+    return [column == asked.cluster] if asked.cluster is not None else []
+
+
+def _place(version: Version) -> tuple[str, str, datetime, int]:
+    return version.cluster, version.feed, version.instance, version.number
+
+
+class RunRecords:
+    """Finds what runs read and made; remembers definitions and columns, which many have in common."""
+
+    def __init__(self, connection: Connection) -> None:
+        """Reads from this ledger."""
+        self._connection = connection
+        self._columns: dict[str, OutputColumns] = {}
+        self._definitions: dict[tuple[str, str], dict[int, DefinitionVersion]] = {}
+
+    def of(self, ends: Sequence[RunEnd]) -> list[RecordedRun]:
+        """The runs that came to these ends, in their order."""
+        keys = {(one.process, one.cluster, one.nominal, one.run_id) for one in ends}
+        given = rows_of(DATA_VERSIONS, {"run_id": sorted({one.run_id for one in ends})})
+        of_runs = self._connection.execute(every_version().join(given, _TABLE.run_id == given.c.run_id))
+        outputs: dict[tuple[str, str, datetime, str], list[Version]] = {}
+        for one in map(version_of_row, of_runs):
+            key = (one.process or "", one.cluster, one.nominal or one.instance, one.run_id or "")
+            if key in keys:
+                outputs.setdefault(key, []).append(one)
+        made = {one.number: one for several in outputs.values() for one in several}
+        read = self._read(made)
+        found = []
+        for end in ends:
+            own = sorted(outputs.get((end.process, end.cluster, end.nominal, end.run_id), []), key=_place)
+            inputs = {one.number: one for output in own for one in read.get(output.number, [])}
+            several = list(inputs.values()) if own or not end.succeeded else self._consumed(end)
+            plans = self._columns_of([*own, *several])
+            found.append(RecordedRun(end, sorted(several, key=_place), own, self._definition(end), plans))
+        return found
+
+    def _columns_of(self, versions: Collection[Version]) -> dict[str, OutputColumns]:
+        plans = {one.plan for one in versions if one.plan}
+        self._columns.update(columns_of_plans(self._connection, plans - self._columns.keys()))
+        return {plan: self._columns[plan] for plan in plans if plan in self._columns}
+
+    def _read(self, made: dict[int, Version]) -> dict[int, list[Version]]:
+        """By version, what its run read; what other runs that made the same version read is left out."""
+        outputs = rows_of(VERSION_EDGES, {"output": list(made)})
+        edges = each_following(select(VERSION_EDGES).where(_EDGE.output == outputs.c.output))
+        rows = self._connection.execute(select(edges).join_from(outputs, edges, true()))
+        own = [(row.output, row.input) for row in rows if row.run_id == made[row.output].run_id]
+        known = {one.number: one for one in versions_of_numbers(self._connection, {number for _, number in own})}
+        found: dict[int, list[Version]] = {}
+        for output, number in own:
+            found.setdefault(output, []).append(known[number])
+        return found
+
+    def _consumed(self, end: RunEnd) -> list[Version]:
+        """What a run without outputs read, where none came after it."""
+        last = exists().where(*(_INSTANCE[name] == getattr(end, name) for name in _KEY), _INSTANCE.ended == end.ended)
+        joined = and_(
+            _TABLE.cluster == _CONSUMED.input_cluster,
+            *(_TABLE[name] == _CONSUMED[name] for name in ("feed", "instance", "version")),
+        )
+        own = [_CONSUMED[name] == getattr(end, name) for name in ("process", "cluster", "nominal")]
+        known = every_version().join(CONSUMED, joined).where(*own, last)
+        return list({one.number: one for one in map(version_of_row, self._connection.execute(known))}.values())
+
+    def _definition(self, end: RunEnd) -> DefinitionVersion | None:
+        if end.definition is None:
+            return None
+        for kind, name in (("process", end.process), ("feed", end.process.partition(" from ")[0])):
+            if (kind, name) not in self._definitions:
+                history = definition_history(self._connection, kind, name)
+                self._definitions[kind, name] = {one.version: one for one in history}
+            if end.definition in self._definitions[kind, name]:
+                return self._definitions[kind, name][end.definition]
+        return None

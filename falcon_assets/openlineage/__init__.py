@@ -1,0 +1,1 @@
+"""Runs of instances as OpenLineage events, and how these are sent."""
