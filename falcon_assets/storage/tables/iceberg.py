@@ -2,44 +2,38 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from datetime import date, timedelta
-from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.exceptions import (
     CommitFailedException,
     NoSuchTableError,
     TableAlreadyExistsError,
 )
-from pyiceberg.expressions import AlwaysTrue, And, BooleanExpression, EqualTo, Or
-from pyiceberg.io.pyarrow import (
-    compute_statistics_plan,
-    data_file_statistics_from_parquet_metadata,
-    parquet_path_to_id_mapping,
-    schema_to_pyarrow,
-)
-from pyiceberg.manifest import DataFile, DataFileContent, FileFormat, ManifestContent
+from pyiceberg.expressions import AlwaysTrue, BooleanExpression, Or
+from pyiceberg.io.pyarrow import schema_to_pyarrow
+from pyiceberg.manifest import DataFile, ManifestContent
 from pyiceberg.table import Table, TableProperties
 from pyiceberg.transforms import IdentityTransform
-from pyiceberg.typedef import Record
-from pyiceberg.types import DateType, IntegerType, LongType, NestedField, StringType
+from pyiceberg.types import DateType, IntegerType, LongType, StringType
 from sqlalchemy.exc import SQLAlchemyError
 
 from falcon_assets.errors import StorageError, UnreachableError
 from falcon_assets.storage.tables.catalog import Partition, TableCatalog, TableLayout, Values
 from falcon_assets.storage.tables.column_types import columns_of
-from falcon_assets.storage.tables.table_files import data_files
+from falcon_assets.storage.tables.iceberg_files import (
+    data_files_in,
+    equal,
+    key_fields,
+    table_name,
+    text_of,
+    version_of_files,
+)
 
 _NO_RETRIES = {"commit.retry.num-retries": "0"}
 _ATTEMPTS = 10
-_EPOCH = date(1970, 1, 1)
-_HIVE_NULL = "__HIVE_DEFAULT_PARTITION__"
 _FEW = 200
 """So many partitions are asked for by name; for more, all files are listed."""
 
@@ -70,13 +64,13 @@ class IcebergCatalog(TableCatalog):
                 return None
             self._require_plain(found)
             columns = {column.name: column for column in columns_of(schema_to_pyarrow(found.schema()))}
-            keys = tuple(columns.pop(field.name) for field in _key_fields(found))
+            keys = tuple(columns.pop(field.name) for field in key_fields(found))
             return TableLayout(f"{database}.{table}", tuple(columns.values()), keys, found.location(), "parquet")
 
     def values(self, database: str, table: str, fixed: Mapping[str, str]) -> list[Values]:
         with self._explained(f"list the partitions of {database}.{table}"):
             found = self._catalog.load_table((database, table))
-            return list(self._files(found, _equal(found, fixed)))
+            return list(self._files(found, equal(found, fixed)))
 
     def partitions(self, database: str, table: str, wanted: Sequence[Values]) -> dict[Values, Partition]:
         if not wanted:
@@ -108,7 +102,7 @@ class IcebergCatalog(TableCatalog):
                 found = self._catalog.load_table((database, table))
                 there = self._of(found, list(wanted))
                 for values, files in there.items():
-                    if _version(files) != wanted[values]:
+                    if version_of_files(files) != wanted[values]:
                         raise self._replaced(f"{database}.{table}", values)
                 try:
                     self._delete(found, [file for files in there.values() for file in files])
@@ -125,7 +119,7 @@ class IcebergCatalog(TableCatalog):
             for attempt in range(1, _ATTEMPTS + 1):
                 found = self._catalog.load_table((database, table))
                 there = self._live(found, values)
-                if _version(there) != (before.version if before else None):
+                if version_of_files(there) != (before.version if before else None):
                     break
                 try:
                     self._replace(found, values, there, folder, said)
@@ -161,7 +155,7 @@ class IcebergCatalog(TableCatalog):
             with transaction.update_snapshot(snapshot_properties=dict(said)).overwrite() as snapshot:
                 for file in there:
                     snapshot.delete_data_file(file)
-                for file in _data_files(table, values, folder):
+                for file in data_files_in(table, values, folder):
                     snapshot.append_data_file(file)
 
     @property
@@ -176,7 +170,7 @@ class IcebergCatalog(TableCatalog):
             values: Partition(
                 values,
                 tuple(sorted(file.file_path for file in files[values])),
-                _version(files[values]) or "",
+                version_of_files(files[values]) or "",
                 len(files[values]),
                 sum(file.file_size_in_bytes for file in files[values]),
                 "parquet",
@@ -189,10 +183,10 @@ class IcebergCatalog(TableCatalog):
 
     def _of(self, table: Table, wanted: Sequence[Values]) -> dict[Values, list[DataFile]]:
         """The data files of those of the wanted partitions that are there."""
-        keys = [field.name.lower() for field in _key_fields(table)]
+        keys = [field.name.lower() for field in key_fields(table)]
         filters: BooleanExpression = AlwaysTrue()
         if len(wanted) <= _FEW:
-            each = [_equal(table, dict(zip(keys, values, strict=True))) for values in wanted]
+            each = [equal(table, dict(zip(keys, values, strict=True))) for values in wanted]
             filters = Or(*each) if len(each) > 1 else each[0]
         files = self._files(table, filters)
         return {values: files[values] for values in wanted if values in files}
@@ -201,22 +195,22 @@ class IcebergCatalog(TableCatalog):
         """The data files of each partition that the filter lets through."""
         self._require_plain(table)
         found: dict[Values, list[DataFile]] = {}
-        keys = _key_fields(table)
+        keys = key_fields(table)
         for task in table.scan(row_filter=filters).plan_files():
             if task.delete_files:
                 raise self._has_deletes(table)
             if task.file.spec_id != table.spec().spec_id:
                 raise StorageError(
-                    f"cluster {self.cluster!r}: {_name(table)} has files that are partitioned in an older way: "
+                    f"cluster {self.cluster!r}: {table_name(table)} has files that are partitioned in an older way: "
                     "rewrite its data files first"
                 )
-            values = tuple(_text(field, task.file.partition[at]) for at, field in enumerate(keys))
+            values = tuple(text_of(field, task.file.partition[at]) for at, field in enumerate(keys))
             found.setdefault(values, []).append(task.file)
         return found
 
     def _require_plain(self, table: Table) -> None:
-        name = _name(table)
-        for field in _key_fields(table):
+        name = table_name(table)
+        for field in key_fields(table):
             if not isinstance(field.field_type, StringType | IntegerType | LongType | DateType):
                 raise StorageError(
                     f"cluster {self.cluster!r}: {name} is partitioned by {field.name}, a {field.field_type}: "
@@ -244,7 +238,7 @@ class IcebergCatalog(TableCatalog):
 
     def _has_deletes(self, table: Table) -> StorageError:
         return StorageError(
-            f"cluster {self.cluster!r}: {_name(table)} has delete files, which Spark does not apply when "
+            f"cluster {self.cluster!r}: {table_name(table)} has delete files, which Spark does not apply when "
             "it reads data files by path: rewrite its data files first"
         )
 
@@ -262,66 +256,3 @@ class IcebergCatalog(TableCatalog):
             ) from None
         except (OSError, ValueError) as error:
             raise StorageError(f"cluster {self.cluster!r}: cannot {doing}: {str(error).splitlines()[0]}") from error
-
-
-def _name(table: Table) -> str:
-    return ".".join(table.name()[-2:])
-
-
-def _key_fields(table: Table) -> list[NestedField]:
-    return [table.schema().find_field(field.source_id) for field in table.spec().fields]
-
-
-def _equal(table: Table, fixed: Mapping[str, str]) -> BooleanExpression:
-    fields = {field.name.lower(): field for field in _key_fields(table)}
-    each = [EqualTo(term=fields[key].name, value=value) for key, value in fixed.items()]
-    if not each:
-        return AlwaysTrue()
-    return And(*each) if len(each) > 1 else each[0]
-
-
-def _data_files(table: Table, values: Values, folder: str) -> Iterator[DataFile]:
-    """What the table is to know of the Parquet files in ``folder``, which do not hold the partition keys."""
-    schema, record = table.schema(), _record(table, values)
-    plan, paths = compute_statistics_plan(schema, table.metadata.properties), parquet_path_to_id_mapping(schema)
-    for path in data_files(Path(folder.removeprefix("file://"))):
-        metadata = pq.read_metadata(path)
-        statistics = data_file_statistics_from_parquet_metadata(metadata, plan, paths)
-        yield DataFile.from_args(
-            content=DataFileContent.DATA,
-            file_path=f"file://{path}",
-            file_format=FileFormat.PARQUET,
-            partition=record,
-            file_size_in_bytes=path.stat().st_size,
-            sort_order_id=None,
-            spec_id=table.spec().spec_id,
-            equality_ids=None,
-            key_metadata=None,
-            **statistics.to_serialized_dict(),
-        )
-
-
-def _record(table: Table, values: Values) -> Record:
-    return Record(*(_stored(field, value) for field, value in zip(_key_fields(table), values, strict=True)))
-
-
-def _stored(field: NestedField, text: str) -> Any:
-    """The value of a partition key as manifests have it."""
-    if isinstance(field.field_type, StringType):
-        return text
-    return (date.fromisoformat(text) - _EPOCH).days if isinstance(field.field_type, DateType) else int(text)
-
-
-def _text(field: NestedField, stored: Any) -> str:
-    """The value of a partition key as people write it."""
-    if stored is None:
-        return _HIVE_NULL
-    return str(_EPOCH + timedelta(days=stored)) if isinstance(field.field_type, DateType) else str(stored)
-
-
-def _version(files: Sequence[DataFile]) -> str | None:
-    """Over the names of its files: what is written gets new ones, and nothing in them ever changes."""
-    if not files:
-        return None
-    names = "\n".join(sorted(file.file_path for file in files))
-    return hashlib.blake2b(names.encode(), digest_size=16).hexdigest()
