@@ -8,6 +8,7 @@ import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -15,12 +16,15 @@ import pytest
 
 from examples.tables import metastore
 from falcon_assets.model.cluster import Cluster
+from falcon_assets.model.registry import is_rest
 from falcon_assets.storage.tables.catalog import Partition, TableCatalog, Values
 from falcon_assets.storage.tables.table_store import TableStore
+from tests import iceberg_rest
 from tests.builders import make_cluster
+from tests.iceberg_rest import ENVIRON
 
 _READY = " is ready\n"
-KINDS = ["hive", "iceberg"]
+KINDS = ["hive", "iceberg", "rest"]
 
 
 @contextmanager
@@ -53,15 +57,31 @@ def iceberg(database: str) -> str:
     return f"iceberg+{database.replace('+psycopg2', '')}#{uuid.uuid4().hex}"
 
 
+@pytest.fixture(scope="module")
+def rest_service(database: str) -> Iterator[iceberg_rest.RestService]:
+    """An Iceberg REST service for the tests of a module: each has a warehouse of its own."""
+    with iceberg_rest.iceberg_rest(database) as service:
+        yield service
+
+
 def endpoint_of(request: pytest.FixtureRequest, kind: str) -> str:
     """The endpoint of a registry of that kind; only what is asked for is started."""
-    return str(request.getfixturevalue("hive")) if kind == "hive" else iceberg(request.getfixturevalue("database"))
+    if kind == "hive":
+        return str(request.getfixturevalue("hive"))
+    if kind == "rest":
+        return f"iceberg+{request.getfixturevalue('rest_service').url}#{uuid.uuid4().hex}"
+    return iceberg(request.getfixturevalue("database"))
+
+
+def registry_of(endpoint: str) -> dict[str, Any]:
+    """How a cluster declares it."""
+    return {"endpoint": endpoint, **({"storage_options": iceberg_rest.OPTIONS} if is_rest(endpoint) else {})}
 
 
 def cluster_with(endpoint: str) -> Cluster:
     """``primary`` with a registry."""
     interfaces = {"write": {"endpoint": "data/primary"}, "execute": {"endpoint": "local[2]"}}
-    return make_cluster(interfaces={**interfaces, "registry": {"endpoint": endpoint}})
+    return make_cluster(interfaces={**interfaces, "registry": registry_of(endpoint)})
 
 
 class Tables:
@@ -75,7 +95,7 @@ class Tables:
 
     def __init__(self, endpoint: str, home: Path, keys: tuple[str, ...] = ("ds", "region")) -> None:
         self.cluster, self.home, self.keys = cluster_with(endpoint), home, keys
-        self.store = TableStore(self.cluster, home, {})
+        self.store = TableStore(self.cluster, home, ENVIRON)
         self.name = f"flights_{uuid.uuid4().hex}"
         self._location = f"file://{home}/{self.name}"
 

@@ -82,9 +82,9 @@ def _secret_rule(path: KeyPath, kind: str) -> tuple[KeyPath, str]:
 
 
 def _secret_depth(path: KeyPath) -> int:
-    """How many keys lead to storage options, of a cluster or of locations; 0 where none are on the way."""
+    """How many keys lead to storage options, of a cluster, its registry or of locations; 0: none are on the way."""
     for depth, key in enumerate(path, start=1):
-        if key == SECRET_KEY and (depth == 1 or path[depth - 2] == "locations"):
+        if key == SECRET_KEY and (depth == 1 or path[depth - 2] in ("locations", "registry")):
             return depth
     return 0
 

@@ -23,6 +23,21 @@ def _known_execute(endpoint: str) -> str:
     return endpoint
 
 
+class EnvironmentValue(Declaration):
+    """A value that is read from the environment when it is used, and never printed."""
+
+    env: NonEmpty
+    """Name of the environment variable."""
+
+
+_PlainOption = Annotated[EnvironmentValue | StrictBool | StrictInt | str, Field(union_mode="left_to_right")]
+StorageOption = Annotated[
+    EnvironmentValue | StrictBool | StrictInt | str | dict[str, _PlainOption | dict[str, _PlainOption]],
+    Field(union_mode="left_to_right"),
+]
+"""An option of a file system; a mapping below ``client_kwargs``, ``config_kwargs`` and the like."""
+
+
 class StorageInterface(Declaration):
     """A file system, by URL."""
 
@@ -52,6 +67,14 @@ class ServiceInterface(Declaration):
     """As the registry says; any URL for messaging."""
 
 
+class RegistryInterface(ServiceInterface):
+    """A catalog of tables, by URL."""
+
+    storage_options: dict[str, _PlainOption] = Field(default_factory=dict)
+    """For Iceberg's REST services, handed to PyIceberg: ``credential`` or ``token``, ``oauth2-server-uri``, ``scope``
+    and so on; ``{env: NAME}`` is read when it is used and never printed."""
+
+
 class Interfaces(Declaration):
     """How a cluster is reached."""
 
@@ -61,9 +84,9 @@ class Interfaces(Declaration):
     """Where replication reads from; ``write`` when omitted."""
     execute: ExecuteInterface
     """Where its processes run."""
-    registry: ServiceInterface | None = None
-    """The catalog of table feeds: ``thrift://host:port`` (a Hive Metastore), or ``iceberg+postgresql://user@host/db#name``
-    (an Iceberg catalog in a database)."""
+    registry: RegistryInterface | None = None
+    """The catalog of table feeds: ``thrift://host:port`` (a Hive Metastore), ``iceberg+postgresql://user@host/db#name``
+    (an Iceberg catalog in a database) or ``iceberg+https://host/path#warehouse`` (an Iceberg REST service)."""
     messaging: ServiceInterface | None = None
     """Where notifications go."""
 
@@ -85,21 +108,6 @@ class ClusterLocations(Declaration):
         if is_within(self.working, self.staging) or is_within(self.staging, self.working):
             raise ValueError(f"staging {self.staging!r} and working {self.working!r} must not be inside of each other")
         return self
-
-
-class EnvironmentValue(Declaration):
-    """A value that is read from the environment when it is used, and never printed."""
-
-    env: NonEmpty
-    """Name of the environment variable."""
-
-
-_PlainOption = Annotated[EnvironmentValue | StrictBool | StrictInt | str, Field(union_mode="left_to_right")]
-StorageOption = Annotated[
-    EnvironmentValue | StrictBool | StrictInt | str | dict[str, _PlainOption | dict[str, _PlainOption]],
-    Field(union_mode="left_to_right"),
-]
-"""An option of a file system; a mapping below ``client_kwargs``, ``config_kwargs`` and the like."""
 
 
 class Cluster(Declaration):

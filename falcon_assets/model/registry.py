@@ -3,11 +3,22 @@
 from __future__ import annotations
 
 import re
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 _HIVE = re.compile(r"thrift://[^\s/:,]+:\d+(,\s*thrift://[^\s/:,]+:\d+)*")
-ICEBERG = "iceberg+postgresql"
-_LEGAL = f"thrift://host:port (a Hive Metastore) or {ICEBERG}://user@host/database#catalog (Iceberg in a database)"
+ICEBERG = "iceberg+"
+"""What the URL of an Iceberg catalog begins with; that of its database or REST service follows."""
+_IN_DATABASE = f"{ICEBERG}postgresql"
+_REST = (f"{ICEBERG}https", f"{ICEBERG}http")
+_LEGAL = (
+    f"thrift://host:port (a Hive Metastore), {_IN_DATABASE}://user@host/database#catalog (Iceberg in a database) or "
+    f"{_REST[0]}://host/path#warehouse (Iceberg's REST service)"
+)
+
+
+def is_rest(endpoint: str) -> bool:
+    """Whether the legal endpoint is that of a REST service, which takes options."""
+    return endpoint.startswith(_REST)
 
 
 def registry_problem(endpoint: str) -> str | None:
@@ -19,11 +30,19 @@ def registry_problem(endpoint: str) -> str | None:
         password = parts.password
     except ValueError:
         return f"that is no URL: write {_LEGAL}"
-    if parts.scheme != ICEBERG:
+    if parts.scheme in _REST:
+        return _rest_problem(parts)
+    if parts.scheme != _IN_DATABASE:
         return f"{parts.scheme or endpoint!r} is no registry of tables: write {_LEGAL}"
     if password:
         return "a password must not stand here: use PGPASSWORD or the file .pgpass of PostgreSQL"
     return None if parts.path.strip("/") else f"a database is missing: write {_LEGAL}"
+
+
+def _rest_problem(parts: SplitResult) -> str | None:
+    if parts.username is not None or parts.query:
+        return "credentials must not stand here: name them in storage_options of the registry, as {env: NAME}"
+    return None if parts.hostname else f"a host is missing: write {_LEGAL}"
 
 
 def shown_registry(endpoint: str) -> str:
@@ -31,4 +50,4 @@ def shown_registry(endpoint: str) -> str:
     if endpoint.startswith("thrift://"):
         return endpoint
     parts = urlsplit(endpoint)
-    return f"{ICEBERG}://{parts.netloc.rpartition('@')[2]}{parts.path}"
+    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"

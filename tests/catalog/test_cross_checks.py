@@ -862,8 +862,9 @@ def test_table_feed_with_registry_is_legal(tmp_path: Path) -> None:
     files = {**FILES, "clusters.yaml": clusters.replace("thrift://h:9083", "http://h:9083")}
     flagged = table.replace("frequency:", "partitions: [carrier]\navailability_flag: DONE\nfrequency:")
     rule = (
-        "interfaces.registry.endpoint: 'http' is no registry of tables: write thrift://host:port (a Hive Metastore) or "
-        "iceberg+postgresql://user@host/database#catalog (Iceberg in a database)"
+        "interfaces.registry.endpoint: 'http' is no registry of tables: write thrift://host:port (a Hive Metastore), "
+        "iceberg+postgresql://user@host/database#catalog (Iceberg in a database) or "
+        "iceberg+https://host/path#warehouse (Iceberg's REST service)"
     )
     where = "feed 'counts' is a table on cluster"
     assert problems(tmp_path / "other", {**files, "table.yaml": flagged}) == [
@@ -874,6 +875,36 @@ def test_table_feed_with_registry_is_legal(tmp_path: Path) -> None:
         f"table.yaml:11: warning: clusters[0].type: {where} 'primary', and tables are not replicated yet",
         f"table.yaml:15: warning: clusters[1].type: {where} 'backup', and tables are not replicated yet",
     ]
+
+
+REGISTRIES = {
+    "rest": ('"iceberg+https://h/api", storage_options: {token: {env: X}}', None),
+    "hive": (
+        '"thrift://h:9083", storage_options: {token: {env: X}}',
+        "only Iceberg's REST services (iceberg+https://...) take options",
+    ),
+    "no_options": ('"iceberg+https://h/api", storage_options: hunter2', "must be a mapping (key: value)"),
+    "list": (
+        '"iceberg+https://h/api", storage_options: {token: [hunter2]}',
+        "must be {env: NAME}, a text, a whole number, or true or false",
+    ),
+}
+
+
+@pytest.mark.parametrize(("registry", "rule"), REGISTRIES.values(), ids=REGISTRIES)
+def test_options_of_registries(tmp_path: Path, registry: str, rule: str | None) -> None:
+    execute = 'execute: {endpoint: "local[2]"}'
+    clusters = FILES["clusters.yaml"].replace(execute, f"{execute}, registry: {{endpoint: {registry}}}")
+    table = FEEDS.partition("---")[0].replace("name: raw", "name: counts").replace("locations:", "table:")
+    table = table.replace("partitions: [carrier]\n", "").replace(
+        "data: /raw/${YEAR}/${MONTH}/${DAY}/${HOUR}", 'uri: "catalog:db:t#h=${YEAR}${MONTH}${DAY}${HOUR}"'
+    )
+    if rule is None:
+        load(tmp_path, {**FILES, "clusters.yaml": clusters, "table.yaml": table})
+        return
+    found = problems(tmp_path, {**FILES, "clusters.yaml": clusters, "table.yaml": table})
+    assert "hunter2" not in str(found)
+    assert len(found) >= 2 and all("interfaces.registry.storage_options" in one and rule in one for one in found[:2])
 
 
 def test_nothing_is_said_about_entities_that_could_not_be_parsed(tmp_path: Path) -> None:

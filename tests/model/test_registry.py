@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from falcon_assets.model.registry import registry_problem
+from falcon_assets.model.registry import registry_problem, shown_registry
 
 LEGAL = (
-    "write thrift://host:port (a Hive Metastore) or iceberg+postgresql://user@host/database#catalog "
-    "(Iceberg in a database)"
+    "write thrift://host:port (a Hive Metastore), iceberg+postgresql://user@host/database#catalog "
+    "(Iceberg in a database) or iceberg+https://host/path#warehouse (Iceberg's REST service)"
 )
 
 
@@ -19,6 +19,8 @@ LEGAL = (
         "thrift://one:9083,thrift://two:9083",
         "iceberg+postgresql://etl@db:5432/lake#flights",
         "iceberg+postgresql://etl@/lake?host=/run/postgresql",
+        "iceberg+https://catalog.example.com/api/catalog#flights",
+        "iceberg+http://[::1]:8181",
     ],
 )
 def test_what_can_be_used(endpoint: str) -> None:
@@ -30,7 +32,12 @@ def test_what_can_be_used(endpoint: str) -> None:
     [
         ("http://hive:9083", f"'http' is no registry of tables: {LEGAL}"),
         ("thrift://hive", f"'thrift' is no registry of tables: {LEGAL}"),
-        ("iceberg+https://catalog", f"'iceberg+https' is no registry of tables: {LEGAL}"),
+        ("iceberg+ftp://catalog", f"'iceberg+ftp' is no registry of tables: {LEGAL}"),
+        ("iceberg+https:///lake", f"a host is missing: {LEGAL}"),
+        *(
+            (endpoint, "credentials must not stand here: name them in storage_options of the registry, as {env: NAME}")
+            for endpoint in ("iceberg+https://me:secret@catalog/api", "iceberg+https://catalog?token=secret")
+        ),
         ("iceberg+postgresql://etl@db", f"a database is missing: {LEGAL}"),
         (
             "iceberg+postgresql://etl:secret@db/lake",
@@ -41,3 +48,15 @@ def test_what_can_be_used(endpoint: str) -> None:
 )
 def test_what_cannot_is_told(endpoint: str, why: str) -> None:
     assert registry_problem(endpoint) == why
+
+
+@pytest.mark.parametrize(
+    ("endpoint", "shown"),
+    [
+        ("thrift://hive:9083", "thrift://hive:9083"),
+        ("iceberg+postgresql://etl@db:5432/lake?sslmode=require#flights", "iceberg+postgresql://db:5432/lake"),
+        ("iceberg+https://catalog/api#flights", "iceberg+https://catalog/api"),
+    ],
+)
+def test_what_is_shown_names_no_users_and_options(endpoint: str, shown: str) -> None:
+    assert shown_registry(endpoint) == shown

@@ -21,6 +21,8 @@ def known_secrets(installation: Installation, workload: Workload) -> Iterator[st
         yield from (value for key, value in entity.properties.items() if is_secret(key))
     for cluster in clusters:
         yield from _values(cluster.storage_options, installation.settings.environ)
+        if cluster.interfaces.registry:
+            yield from _values(cluster.interfaces.registry.storage_options, installation.settings.environ)
         if cluster.interfaces.execute:
             yield from _TOKEN.findall(cluster.interfaces.execute.endpoint)
 

@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import cached_property
 
 import pyarrow as pa
-from pyiceberg.catalog.sql import SqlCatalog
+from pydantic import ValidationError
+from pyiceberg.catalog import Catalog
 from pyiceberg.exceptions import (
     CommitFailedException,
+    CommitStateUnknownException,
+    ForbiddenError,
     NoSuchTableError,
+    OAuthError,
+    RESTError,
+    ServerError,
+    ServiceUnavailableError,
     TableAlreadyExistsError,
+    UnauthorizedError,
 )
 from pyiceberg.expressions import AlwaysTrue, BooleanExpression, Or
 from pyiceberg.io.pyarrow import schema_to_pyarrow
@@ -18,6 +27,7 @@ from pyiceberg.manifest import DataFile, ManifestContent
 from pyiceberg.table import Table, TableProperties
 from pyiceberg.transforms import IdentityTransform
 from pyiceberg.types import DateType, IntegerType, LongType, StringType
+from requests import RequestException
 from sqlalchemy.exc import SQLAlchemyError
 
 from falcon_assets.errors import StorageError, UnreachableError
@@ -34,27 +44,26 @@ from falcon_assets.storage.tables.iceberg_files import (
 
 _NO_RETRIES = {"commit.retry.num-retries": "0"}
 _ATTEMPTS = 10
+_UNDONE = (CommitFailedException, CommitStateUnknownException)
+"""Another partition was published meanwhile, or nobody knows: it is looked at anew."""
 _FEW = 200
 """So many partitions are asked for by name; for more, all files are listed."""
 
 
 class IcebergCatalog(TableCatalog):
-    """An Iceberg catalog in a database.
+    """An Iceberg catalog.
 
     Args:
         cluster: Whose registry it is.
         shown: Its endpoint, without credentials.
-        uri: The database, as SQLAlchemy takes it.
-        name: The catalog's name in it.
-        warehouse: URL of the folder for tables that are made.
+        opened: Gives the catalog, as PyIceberg knows it; called when it is used first.
     """
 
     keeps_history = True
 
-    def __init__(self, cluster: str, shown: str, uri: str, name: str, warehouse: str) -> None:
+    def __init__(self, cluster: str, shown: str, opened: Callable[[], Catalog]) -> None:
         super().__init__(cluster, shown)
-        self._name, self._properties = name, {"uri": uri, "warehouse": warehouse, "pool_pre_ping": "true"}
-        self._opened: SqlCatalog | None = None
+        self._open = opened
 
     def layout(self, database: str, table: str) -> TableLayout | None:
         with self._explained(f"look at table {database}.{table}"):
@@ -106,7 +115,7 @@ class IcebergCatalog(TableCatalog):
                         raise self._replaced(f"{database}.{table}", values)
                 try:
                     self._delete(found, [file for files in there.values() for file in files])
-                except CommitFailedException:  # another partition was published meanwhile
+                except _UNDONE:
                     if attempt == _ATTEMPTS:
                         raise
                 else:
@@ -118,16 +127,17 @@ class IcebergCatalog(TableCatalog):
         with self._explained(f"publish a partition of {database}.{table}"):
             for attempt in range(1, _ATTEMPTS + 1):
                 found = self._catalog.load_table((database, table))
-                there = self._live(found, values)
-                if version_of_files(there) != (before.version if before else None):
-                    break
-                try:
-                    self._replace(found, values, there, folder, said)
-                except CommitFailedException:  # another partition was published meanwhile
-                    if attempt == _ATTEMPTS:
-                        raise
-                    continue
-                return self._partitions(self._catalog.load_table((database, table)), [values])[values]
+                there, new = self._live(found, values), [*data_files_in(found, values, folder)]
+                if version_of_files(there) != version_of_files(new):  # else it is done, but nobody said so
+                    if version_of_files(there) != (before.version if before else None):
+                        break
+                    try:
+                        self._replace(found, there, new, said)
+                    except _UNDONE:
+                        if attempt == _ATTEMPTS:
+                            raise
+                        continue
+                return _partition(values, new)
         raise self._replaced(f"{database}.{table}", values)
 
     def _replaced(self, table: str, values: Values) -> StorageError:
@@ -144,7 +154,7 @@ class IcebergCatalog(TableCatalog):
                     snapshot.delete_data_file(file)
 
     def _replace(
-        self, table: Table, values: Values, there: Sequence[DataFile], folder: str, said: Mapping[str, str]
+        self, table: Table, there: Sequence[DataFile], new: Sequence[DataFile], said: Mapping[str, str]
     ) -> None:
         # Its own retries would add the new files a second time to what somebody else wrote into the partition.
         table.metadata.properties.update(_NO_RETRIES)
@@ -155,28 +165,15 @@ class IcebergCatalog(TableCatalog):
             with transaction.update_snapshot(snapshot_properties=dict(said)).overwrite() as snapshot:
                 for file in there:
                     snapshot.delete_data_file(file)
-                for file in data_files_in(table, values, folder):
+                for file in new:
                     snapshot.append_data_file(file)
 
-    @property
-    def _catalog(self) -> SqlCatalog:
-        if self._opened is None:
-            self._opened = SqlCatalog(self._name, **self._properties)
-        return self._opened
+    @cached_property
+    def _catalog(self) -> Catalog:
+        return self._open()
 
     def _partitions(self, table: Table, wanted: Sequence[Values]) -> dict[Values, Partition]:
-        files = self._of(table, wanted)
-        return {
-            values: Partition(
-                values,
-                tuple(sorted(file.file_path for file in files[values])),
-                version_of_files(files[values]) or "",
-                len(files[values]),
-                sum(file.file_size_in_bytes for file in files[values]),
-                "parquet",
-            )
-            for values in files
-        }
+        return {values: _partition(values, files) for values, files in self._of(table, wanted).items()}
 
     def _live(self, table: Table, values: Values) -> list[DataFile]:
         return self._of(table, [values]).get(values, [])
@@ -246,13 +243,38 @@ class IcebergCatalog(TableCatalog):
     def _explained(self, doing: str) -> Iterator[None]:
         try:
             yield
-        except SQLAlchemyError as error:
-            raise UnreachableError(
-                f"cluster {self.cluster!r}: {self.endpoint} does not answer ({type(error).__name__})"
-            ) from None
+        except (SQLAlchemyError, RequestException) as error:
+            raise self._silent(doing, type(error).__name__) from None
+        except (ServerError, ServiceUnavailableError, CommitStateUnknownException) as error:
+            raise self._silent(doing, _said(error)) from None
         except CommitFailedException:
             raise StorageError(
                 f"cluster {self.cluster!r}: cannot {doing}: too many others write into the table: run it again"
             ) from None
-        except (OSError, ValueError) as error:
-            raise StorageError(f"cluster {self.cluster!r}: cannot {doing}: {str(error).splitlines()[0]}") from error
+        except (UnauthorizedError, ForbiddenError, OAuthError) as error:
+            raise StorageError(
+                f"cluster {self.cluster!r}: {self.endpoint} refuses to {doing} ({_said(error)}): check the "
+                "storage_options of the registry"
+            ) from None
+        except ValidationError:
+            raise self._silent(doing, "what is there is no Iceberg catalog") from None
+        except (RESTError, NoSuchTableError, NotImplementedError, OSError, ValueError) as error:
+            raise StorageError(f"cluster {self.cluster!r}: cannot {doing}: {_said(error)}") from error
+
+    def _silent(self, doing: str, why: str) -> UnreachableError:
+        return UnreachableError(f"cluster {self.cluster!r}: {self.endpoint} does not answer, asked to {doing}: {why}")
+
+
+def _partition(values: Values, files: Sequence[DataFile]) -> Partition:
+    return Partition(
+        values,
+        tuple(sorted(file.file_path for file in files)),
+        version_of_files(files) or "",
+        len(files),
+        sum(file.file_size_in_bytes for file in files),
+        "parquet",
+    )
+
+
+def _said(error: Exception) -> str:
+    return (str(error).splitlines() or [type(error).__name__])[0]

@@ -2,26 +2,30 @@
 
 from __future__ import annotations
 
-from sqlalchemy import make_url
+from collections.abc import Mapping
+from functools import partial
+from types import MappingProxyType
 
 from falcon_assets.errors import StorageError
-from falcon_assets.model.registry import ICEBERG, shown_registry
+from falcon_assets.model.registry import ICEBERG, is_rest, shown_registry
 from falcon_assets.storage.tables.catalog import TableCatalog
 
-_CONNECT_SECONDS = "5"
 
-
-def open_catalog(cluster: str, endpoint: str, warehouse: str) -> TableCatalog:
+def open_catalog(
+    cluster: str, endpoint: str, warehouse: str, options: Mapping[str, object] = MappingProxyType({})
+) -> TableCatalog:
     """The catalog behind a legal endpoint; nothing is asked yet.
 
     Args:
         cluster: Whose registry it is.
         endpoint: Its endpoint.
         warehouse: URL of the folder for tables that are made.
+        options: Those of the registry, with their secrets.
 
     Raises:
         StorageError: the packages for it are not installed.
     """
+    shown = shown_registry(endpoint)
     extra = "hive" if endpoint.startswith("thrift://") else "iceberg"
     try:
         if extra == "hive":
@@ -29,11 +33,11 @@ def open_catalog(cluster: str, endpoint: str, warehouse: str) -> TableCatalog:
 
             return HiveCatalog(cluster, endpoint)
         from falcon_assets.storage.tables.iceberg import IcebergCatalog  # noqa: PLC0415 - an optional dependency
+        from falcon_assets.storage.tables.iceberg_services import database, rest  # noqa: PLC0415 - the same
     except ImportError as error:
         raise StorageError(
             f"cluster {cluster!r}: cannot use the registry: {error}; pip install 'falcon-assets[{extra}]'"
         ) from error
-    url, _, name = endpoint.partition("#")
-    database = make_url(url.replace(ICEBERG, "postgresql+psycopg2", 1))
-    uri = database.update_query_dict({"connect_timeout": _CONNECT_SECONDS}).render_as_string(hide_password=False)
-    return IcebergCatalog(cluster, shown_registry(endpoint), uri, name or "default", warehouse)
+    url, _, name = endpoint.removeprefix(ICEBERG).partition("#")
+    opened = partial(rest, url, name, options) if is_rest(endpoint) else partial(database, url, name, warehouse)
+    return IcebergCatalog(cluster, shown, opened)

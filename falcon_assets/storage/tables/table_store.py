@@ -7,10 +7,11 @@ from functools import cached_property
 from pathlib import Path
 
 from falcon_assets.errors import StorageError
-from falcon_assets.model.cluster import Cluster
+from falcon_assets.model.cluster import Cluster, RegistryInterface
 from falcon_assets.model.registry import shown_registry
 from falcon_assets.model.table_uri import TableUri
 from falcon_assets.storage.cluster_store import ClusterStore
+from falcon_assets.storage.store_options import resolved_options
 from falcon_assets.storage.tables.catalog import TableCatalog
 from falcon_assets.storage.tables.open_catalog import open_catalog
 
@@ -36,6 +37,12 @@ class TableStore(ClusterStore):
         table: TableUri | None = None,
     ) -> None:
         super().__init__(cluster, home, environ, readonly=readonly)
+
+        def open_registry(registry: RegistryInterface) -> TableCatalog:
+            options = resolved_options(cluster.name, registry.endpoint, registry.storage_options, environ)
+            return open_catalog(cluster.name, registry.endpoint, self.url("/tables"), options)
+
+        self._open = open_registry  # what a closure knows of the environment is shown nowhere
         self.table = table
         """URI of the table that it was opened for."""
 
@@ -44,12 +51,12 @@ class TableStore(ClusterStore):
         """The catalog of the cluster's registry.
 
         Raises:
-            StorageError: the cluster has none, or the packages for it are not installed.
+            StorageError: the cluster has none, the packages for it are not installed, or a variable is not set.
         """
         registry = self.cluster.interfaces.registry
         if registry is None:
             raise StorageError(f"cluster {self.cluster.name!r} declares no interfaces.registry, where tables are found")
-        return open_catalog(self.cluster.name, registry.endpoint, self.url("/tables"))
+        return self._open(registry)
 
     def shown(self, relative: str) -> str:
         """The URI itself."""

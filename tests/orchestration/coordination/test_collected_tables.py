@@ -78,6 +78,7 @@ def test_a_registry_that_does_not_answer_is_told(
     store = load_entities(write_entities({"all.yaml": ENTITIES.format(endpoint=gone, table="flights")}))
     world = LedgerWorld(store, settings, instance, open_ledger(settings, instance))
     collection = Collector(store, store.cluster("primary"), world.at("03:00")).collect(world.ledger, 60)
-    why = "cluster 'primary': iceberg+postgresql://127.0.0.1:1/none does not answer (OperationalError)"
+    gone = "iceberg+postgresql://127.0.0.1:1/none"
+    why = f"cluster 'primary': {gone} does not answer, asked to look at table default.flights: OperationalError"
     assert why in collection.problems.values()
     assert collection.recorded == 0

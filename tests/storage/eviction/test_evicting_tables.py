@@ -19,6 +19,7 @@ from falcon_assets.storage.kinds.kind_of import kind_of
 from falcon_assets.storage.kinds.tables.version_folders import GRACE_SECONDS
 from falcon_assets.storage.tables.table_store import TableStore
 from tests.builders import make_feed
+from tests.iceberg_rest import ENVIRON
 from tests.registries import KINDS, Tables, endpoint_of
 
 DAYS = ["2024-01-01", "2024-01-02", "2024-01-03"]
@@ -45,7 +46,7 @@ class Evicting(Tables):
             table=table,
             clusters=[{"name": "primary", "validity": validity}],
         )
-        self.opened = store_of(self.feed, self.cluster, home, {})
+        self.opened = store_of(self.feed, self.cluster, home, ENVIRON)
 
     def files(self, *flights: int) -> str:
         written = Path(super().files(*flights).removeprefix("file://"))
@@ -213,6 +214,6 @@ def test_a_table_is_not_archived(tables: Evicting) -> None:
 
 
 def test_a_table_that_is_not_there_has_nothing(tables: Evicting) -> None:
-    none = TableStore(tables.cluster, tables.home, {}, table=TableUri.parse("catalog:default:none#ds=*"))
+    none = TableStore(tables.cluster, tables.home, ENVIRON, table=TableUri.parse("catalog:default:none#ds=*"))
     kind_of(none).purge()
     assert kind_of(none).is_purged()

@@ -31,6 +31,7 @@ from falcon_assets.storage.kinds.reading import ReadableInstance
 from falcon_assets.storage.kinds.storage_kind import StorageKind
 from falcon_assets.storage.output_target import KeptAs, OutputTarget
 from falcon_assets.storage.tables.table_store import TableStore
+from tests import iceberg_rest
 from tests.builders import make_cluster, make_feed
 from tests.processes import CHECKOUT
 from tests.registries import KINDS as CATALOGS
@@ -204,7 +205,7 @@ def sample(request: pytest.FixtureRequest, kind: str, home: Path) -> Sample:
     if kind in CATALOGS:
         uri = f"catalog:default:numbers_{uuid.uuid4().hex}#ds=${{YEAR}}-${{MONTH}}-${{DAY}};region={ODD}"
         said = {"format": "parquet", "availability_flag": None, "locations": None, "table": {"uri": uri}}
-        return InTable(cluster_with(endpoint_of(request, kind)), home, {}, _feed(**said)).make()
+        return InTable(cluster_with(endpoint_of(request, kind)), home, iceberg_rest.ENVIRON, _feed(**said)).make()
     feed = _feed(availability_flag=FLAG, locations={"data": "/raw/${YEAR}/${MONTH}/${DAY}"})
     if kind == "renaming":
         return InFiles(make_cluster(), home, {}, feed)

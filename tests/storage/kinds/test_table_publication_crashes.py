@@ -15,6 +15,7 @@ import pytest
 from falcon_assets.storage.kinds.tables.publication import TablePublication
 from falcon_assets.storage.output_target import OutputTarget
 from falcon_assets.storage.tables.table_store import TableStore
+from tests.iceberg_rest import ENVIRON
 from tests.processes import killed_before
 from tests.registries import KINDS, Tables, endpoint_of
 
@@ -27,7 +28,7 @@ STEPS = {"os.mkdir", "os.rename", "os.remove", "os.rmdir", "os.chmod", "shutil.r
 def publication(tables: Tables, generation: int, grace: float = 3600) -> TablePublication:
     """By a store of its own: a process that is killed shares no connection with the tests."""
     target = OutputTarget(f"catalog:default:{tables.name}#ds={DAY}", None, format="parquet")
-    store = TableStore(tables.cluster, tables.home, {})
+    store = TableStore(tables.cluster, tables.home, ENVIRON)
     return TablePublication(store, f"generation {generation}", {"out": target}, grace)
 
 

@@ -17,7 +17,7 @@ from thrift.transport.TTransport import TBufferedTransport
 
 from falcon_assets.storage.kinds.tables.publication import TablePublication
 from falcon_assets.storage.output_target import OutputTarget
-from tests.registries import KINDS, Tables, endpoint_of
+from tests.registries import Tables, endpoint_of
 
 SWITCHES, FILES, ROWS = 100, 4, 50
 DAY = "2024-01-01"
@@ -46,7 +46,7 @@ READERS: dict[str, Callable[[str, Tables], list[int]]] = {"hive": hive_reader, "
 
 
 @pytest.mark.soak
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", READERS)
 def test_nobody_reads_a_mixture(request: pytest.FixtureRequest, tmp_path: Path, kind: str) -> None:
     endpoint = endpoint_of(request, kind)
     tables = Tables(endpoint, tmp_path, keys=("ds",))

@@ -90,17 +90,24 @@ def test_a_metastore_is_called_as_seldom_as_can_be(
 
 
 @pytest.mark.parametrize(
-    "endpoint", ["thrift://127.0.0.1:1", "iceberg+postgresql://nobody@127.0.0.1:1/none"], ids=KINDS
+    "endpoint",
+    [
+        "thrift://127.0.0.1:1",
+        "iceberg+postgresql://nobody@127.0.0.1:1/none",
+        "iceberg+http://127.0.0.1:1/catalog#nobody",
+    ],
+    ids=KINDS,
 )
 def test_what_does_not_answer_is_told_without_its_secrets(endpoint: str) -> None:
-    catalog = open_catalog("primary", endpoint, "file:///none")
+    catalog = open_catalog("primary", endpoint, "file:///none", {"token": "nobody"})
     with pytest.raises(UnreachableError) as raised:
         catalog.layout("default", "flights")
     assert "127.0.0.1:1" in str(raised.value) and "nobody" not in str(raised.value)
 
 
 @pytest.mark.parametrize("answer", [b"HTTP/1.1 400 Bad Request\r\n\r\n", b"SSH-2.0-x\r\n", b"\xff" * 64, b"", None])
-def test_what_is_no_metastore_is_told_in_one_line(answer: bytes | None) -> None:
+@pytest.mark.parametrize("scheme", ["thrift", "iceberg+http"])
+def test_what_is_no_catalog_is_told_in_one_line(answer: bytes | None, scheme: str) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
 
         def serve() -> None:
@@ -113,7 +120,7 @@ def test_what_is_no_metastore_is_told_in_one_line(answer: bytes | None) -> None:
 
         other = threading.Thread(target=serve)
         other.start()
-        endpoint = f"thrift://127.0.0.1:{server.getsockname()[1]}"
+        endpoint = f"{scheme}://127.0.0.1:{server.getsockname()[1]}"
         with pytest.raises(StorageError) as raised:
             open_catalog("primary", endpoint, "file:///none").layout("default", "flights")
         other.join()

@@ -8,10 +8,11 @@ from falcon_assets.catalog.checks.names.references import feed_references
 from falcon_assets.catalog.checks.storage.templates import lies_mounted, lies_on_object_store
 from falcon_assets.catalog.declared import Declared, Definitions
 from falcon_assets.catalog.yaml_files.documents import KeyPath
+from falcon_assets.catalog.yaml_files.secrets import SECRET_KEY
 from falcon_assets.errors import Problem
 from falcon_assets.model.feed import Feed
 from falcon_assets.model.process import Process
-from falcon_assets.model.registry import registry_problem
+from falcon_assets.model.registry import is_rest, registry_problem
 from falcon_assets.model.table_uri import ANY, TableUri
 
 TABLE_FORMATS = ("parquet", "orc")
@@ -81,8 +82,13 @@ def _registries(definitions: Definitions) -> Iterator[Problem]:
     }
     for cluster in definitions.clusters.values():
         registry = cluster.entity.interfaces.registry
-        if registry is not None and cluster.entity.name in used and (why := registry_problem(registry.endpoint)):
+        if registry is None or cluster.entity.name not in used:
+            continue
+        if why := registry_problem(registry.endpoint):
             yield cluster.problem(("interfaces", "registry", "endpoint"), why)
+        elif registry.storage_options and not is_rest(registry.endpoint):
+            rule = "only Iceberg's REST services (iceberg+https://...) take options"
+            yield cluster.problem(("interfaces", "registry", SECRET_KEY), rule, at_key=True)
 
 
 def _several_partitions(process: Declared[Process], path: KeyPath, feed: Feed) -> Iterator[Problem]:

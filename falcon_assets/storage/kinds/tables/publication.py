@@ -8,7 +8,7 @@ from pathlib import Path
 from types import TracebackType
 
 from falcon_assets.durable import sync_tree
-from falcon_assets.errors import StorageError
+from falcon_assets.errors import StorageError, UnreachableError
 from falcon_assets.model.table_uri import ANY, TableUri
 from falcon_assets.storage.errors import explained
 from falcon_assets.storage.files.permissions import apply_permission
@@ -96,6 +96,7 @@ class TablePublication:
         Raises:
             StorageError: nothing was written, it does not fit the table, or somebody else changed the partition
                 meanwhile; the old partition is then as it was.
+            UnreachableError: the catalog broke off; nobody knows which one is the partition, and both are whole.
         """
         from falcon_assets.storage.tables.table_files import require_fit, table_files  # noqa: PLC0415 - pyarrow
 
@@ -121,7 +122,11 @@ class TablePublication:
             if output.before and not catalog.keeps_history:
                 for place in output.before.places:
                     output.versions.note(output.values, path_of(place))
-            now = catalog.switch(uri.database, uri.table, output.values, f"file://{folder}", said, output.before)
+            try:
+                now = catalog.switch(uri.database, uri.table, output.values, f"file://{folder}", said, output.before)
+            except UnreachableError:
+                self._published.add(name)  # perhaps: what is no partition after all goes a day later
+                raise
             self._published.add(name)
             output.versions.is_published(folder)
         return DataVersion(now.version, now.files, now.bytes)

@@ -1,0 +1,59 @@
+"""What keeps Iceberg catalogs: a database, or a service that speaks Iceberg's REST protocol."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from pyiceberg.catalog import Catalog
+from pyiceberg.catalog.rest import RestCatalog
+from pyiceberg.catalog.sql import SqlCatalog
+from requests import PreparedRequest, Response, Session
+from requests.adapters import HTTPAdapter
+from sqlalchemy import make_url
+
+_CONNECT_SECONDS, _SECONDS = 5.0, 60.0
+"""How long a connection may take, and an answer."""
+
+
+def database(url: str, name: str, warehouse: str) -> Catalog:
+    """A catalog in a PostgreSQL database, which is connected to.
+
+    Args:
+        url: Of the database, with SQLAlchemy's ``postgresql`` as its scheme.
+        name: The catalog's name in it; empty: ``default``.
+        warehouse: URL of the folder for tables that are made.
+    """
+    uri = make_url(url).set(drivername="postgresql+psycopg2")
+    uri = uri.update_query_dict({"connect_timeout": str(int(_CONNECT_SECONDS))})
+    properties = {"uri": uri.render_as_string(hide_password=False), "warehouse": warehouse, "pool_pre_ping": "true"}
+    return SqlCatalog(name or "default", **properties)
+
+
+def rest(url: str, warehouse: str, options: Mapping[str, object]) -> Catalog:
+    """A catalog behind a REST service, which is asked for its configuration.
+
+    Args:
+        url: Of the service.
+        warehouse: Which one of its catalogs; empty: its default.
+        options: For PyIceberg, with their secrets.
+    """
+    texts = {name: str(value).lower() if isinstance(value, bool) else str(value) for name, value in options.items()}
+    if warehouse:
+        texts["warehouse"] = warehouse
+    return _PatientRestCatalog("rest", **texts, uri=url)
+
+
+class _PatientRestCatalog(RestCatalog):
+    """PyIceberg itself would wait for ever for a service that does not answer."""
+
+    def _config_headers(self, session: Session) -> None:
+        """Called for each new session, before its first request."""
+        super()._config_headers(session)
+        for scheme in ("http://", "https://"):
+            session.mount(scheme, _Patience())
+
+
+class _Patience(HTTPAdapter):
+    def send(self, request: PreparedRequest, *args: Any, **kwargs: Any) -> Response:
+        return super().send(request, *args, **{**kwargs, "timeout": (_CONNECT_SECONDS, _SECONDS)})
