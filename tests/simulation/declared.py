@@ -47,6 +47,11 @@ def on_files(cluster: str) -> dict[str, Any]:
     return {"name": cluster, "interfaces": {"write": {"endpoint": f"data/{cluster}"}}}
 
 
+def in_folders(feed: Feed) -> dict[str, Any]:
+    """A feed of texts in folders with flags."""
+    return {"availability_flag": "_SUCCESS", "format": "text", "locations": {"data": f"/{feed.name}/{nominal(feed)}"}}
+
+
 def entities(
     world: World,
     home: Path,
@@ -54,6 +59,7 @@ def entities(
     work: Work = IN_PROCESS,
     place: Callable[[str], dict[str, Any]] = on_files,
     keep: Collection[str] = (),
+    stored: Callable[[Feed], dict[str, Any]] = in_folders,
 ) -> str:
     """All definitions as YAML.
 
@@ -64,6 +70,7 @@ def entities(
         work: What computes.
         place: Where the data of a cluster lies.
         keep: The feeds that keep versions.
+        stored: How the instances of a feed lie there.
     """
     clusters = sorted({cluster for process in world.processes for cluster in process.clusters})
     places = {"spark.sql.warehouse.dir": str(home / "warehouse"), "counters": str(home / "counters")}
@@ -77,15 +84,16 @@ def entities(
         for name in clusters
     ]
     kept = {name: {"versions": {"keep": 2}} for name in keep}
-    documents += [_feed(world, feed) | kept.get(feed.name, {}) for feed in world.feeds if _users(world, feed)]
+    used = [feed for feed in world.feeds if _users(world, feed)]
+    documents += [_feed(world, feed) | stored(feed) | kept.get(feed.name, {}) for feed in used]
     documents += [_process(process, failures, work.module) for process in world.processes]
     return yaml.safe_dump_all(documents, sort_keys=False)
 
 
-def folder(feed: Feed) -> str:
-    """Where its instances lie: feeds of days have paths in their own zone, without hours."""
+def nominal(feed: Feed) -> str:
+    """The nominal time in the names of its instances: feeds of days have it in their own zone, without hours."""
     fields = ["YEAR", "MONTH", "DAY"] + ["HOUR", "MINUTE"] * (feed.every[0] != "days")
-    return f"/{feed.name}/" + "-".join(f"${{{field}}}" for field in fields)
+    return "-".join(f"${{{field}}}" for field in fields)
 
 
 def _feed(world: World, feed: Feed) -> dict[str, Any]:
@@ -94,10 +102,7 @@ def _feed(world: World, feed: Feed) -> dict[str, Any]:
         "name": feed.name,
         "frequency": f"{feed.every[0]}({feed.every[1]})",
         "timezone": feed.zone,
-        "availability_flag": "_SUCCESS",
         "late_arrival": {"cut_off": _duration(feed.cut_off)},
-        "format": "text",
-        "locations": {"data": folder(feed)},
         "clusters": [
             {"name": name, "validity": _validity(feed)}
             for name in sorted({one for p in _users(world, feed) for one in p.clusters})

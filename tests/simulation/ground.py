@@ -4,13 +4,20 @@ from __future__ import annotations
 
 from contextlib import suppress
 from datetime import datetime
-from zoneinfo import ZoneInfo
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 from falcon_assets.catalog.store import EntityStore
+from falcon_assets.planning.instances.instance_paths import InstancePaths
 from falcon_assets.settings import Settings
 from falcon_assets.storage.cluster_store import ClusterStore
-from falcon_assets.storage.instances.data_version import fingerprint
+from falcon_assets.storage.feed_store import store_of
 from falcon_assets.storage.instances.instance_files import files_of
+from falcon_assets.storage.kinds.kind_of import kind_of
+from falcon_assets.storage.tables.table_store import TableStore
 from tests.simulation.world import Arrival, World
 
 FLAG = "_SUCCESS"
@@ -27,33 +34,65 @@ class Ground:
     def land(self, now: datetime) -> None:
         """Lets land what has come since the last time."""
         while self._landed < len(self.world.arrivals) and self.world.arrivals[self._landed].time <= now:
-            self._write(self.world.arrivals[self._landed])
+            self._land(self.world.arrivals[self._landed])
             self._landed += 1
+
+    def _land(self, arrival: Arrival) -> None:
+        cluster, name, instance = arrival.key
+        store, path = self._place(cluster, name, instance)
+        if isinstance(store, TableStore):
+            self._into_table(store, arrival)
+        else:
+            self._into_folder(store, path, arrival)
+        flag = self.store.feed(name).availability_flag
+        self.versions[cluster, name, kind_of(store).version(path, flag).version] = arrival.version
 
     def content(self, cluster: str, feed: str, instance: datetime) -> str:
         """The one line that an instance holds now."""
-        store, path = self._store(cluster), self._path(feed, instance)
+        store, path = self._place(cluster, feed, instance)
+        if isinstance(store, TableStore):
+            with kind_of(store).reading(path, None) as read:
+                (partition,) = read.partitions
+            return line_in(partition.partition.places[0])
         (file,) = [entry for name, entry in files_of(store, store.path(path), FLAG) if name.endswith(".txt")]
         return str(store.fs.cat_file(file["name"]).decode()).rstrip("\n")
 
-    def _write(self, arrival: Arrival) -> None:
+    def _into_folder(self, store: ClusterStore, path: str, arrival: Arrival) -> None:
         """The data first, the flag last."""
-        cluster, name, instance = arrival.key
-        path = self._path(name, instance)
-        store = self._store(cluster)
         place = store.path(path)
         with suppress(FileNotFoundError):
             store.files.remove_tree(place)
         store.fs.makedirs(place, exist_ok=True)
         store.fs.pipe_file(f"{place}/data.txt", f"{arrival.version}\n".encode())
         store.fs.pipe_file(f"{place}/{FLAG}", b"")
-        self.versions[cluster, name, fingerprint(store, path, FLAG).version] = arrival.version
 
-    def _store(self, cluster: str) -> ClusterStore:
-        return ClusterStore(self.store.cluster(cluster), self.settings.home, self.settings.environ)
+    def _into_table(self, store: TableStore, arrival: Arrival) -> None:
+        """A folder for each version; what comes again as it is has been added already."""
+        path = self._place(*arrival.key)[1]
+        uri, name = store.table, arrival.version.translate({ord(char): "-" for char in "@:#"})
+        folder = self.settings.home / "landed" / arrival.key[0] / name
+        assert uri is not None
+        if folder.exists():
+            return
+        folder.mkdir(parents=True)
+        rows = pa.table({"value": [arrival.version]})
+        pq.write_table(rows, folder / "part-0.parquet")
+        location = f"file://{self.settings.home}/tables/{uri.table}"
+        store.catalog.create(uri.database, uri.table, rows.schema, ("ds",), "parquet", location)
+        values = (path.rpartition("=")[2],)
+        before = store.catalog.partitions(uri.database, uri.table, [values]).get(values)
+        store.catalog.switch(uri.database, uri.table, values, f"file://{folder}", {}, before)
 
-    def _path(self, name: str, instance: datetime) -> str:
-        feed = self.world.feed(name)
-        if feed.every[0] == "days":
-            return f"/{name}/{instance.astimezone(ZoneInfo(feed.zone)):%Y-%m-%d}"
-        return f"/{name}/{instance:%Y-%m-%d-%H-%M}"
+    def _place(self, cluster_name: str, feed_name: str, instance: datetime) -> tuple[ClusterStore, str]:
+        feed, cluster = self.store.feed(feed_name), self.store.cluster(cluster_name)
+        store = store_of(feed, cluster, self.settings.home, self.settings.environ)
+        return store, InstancePaths(feed, cluster).data(instance)
+
+
+def line_in(url: str) -> str:
+    """The one line in a folder of texts or Parquet files."""
+    folder = Path(urlsplit(url).path)
+    lines = [line for path in folder.glob("*.txt") for line in path.read_text().splitlines()]
+    lines += [line for path in folder.glob("*.parquet") for line in pq.read_table(path)["value"].to_pylist()]
+    (line,) = lines
+    return str(line)

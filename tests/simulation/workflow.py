@@ -7,6 +7,7 @@ from pathlib import Path
 from pyspark.sql import DataFrame, SparkSession
 
 from falcon_assets.engines.computing.instance import Instance
+from tests.simulation.ground import line_in
 
 
 def normal(spark: SparkSession, inputs: dict[str, DataFrame], instance: Instance) -> DataFrame:
@@ -55,6 +56,4 @@ def one_line(spark: SparkSession, label: str, content: str) -> DataFrame:
 
 
 def _version_in(folder: str) -> str:
-    files = [path for path in Path(folder.removeprefix("file://")).iterdir() if path.suffix == ".txt"]
-    (line,) = "".join(path.read_text() for path in files).splitlines()
-    return line.partition(" ")[0]
+    return line_in(folder).partition(" ")[0]
