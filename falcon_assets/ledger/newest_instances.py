@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from datetime import datetime
 
 from sqlalchemy import Connection, and_, func, select, true
@@ -9,6 +10,7 @@ from sqlalchemy import Connection, and_, func, select, true
 from falcon_assets.ledger.queries import Name
 from falcon_assets.ledger.tables import FEED_INSTANCES, TOTALS
 from falcon_assets.ledger.totals import FEEDS
+from falcon_assets.ledger.upsert import rows_of
 from falcon_assets.planning.instances.instance_record import FeedState
 
 
@@ -22,3 +24,17 @@ def newest_available(connection: Connection, now: datetime) -> dict[Name, dateti
     columns = (there.cluster, there.entity, newest.c.instance)
     found = connection.execute(select(*columns).join_from(TOTALS, newest, true()).where(*counted))
     return {(cluster, feed): instance for cluster, feed, instance in found if instance is not None}
+
+
+def newest_signatures(
+    connection: Connection, cluster: str, feeds: Collection[str]
+) -> dict[str, dict[datetime, str | None]]:
+    """Feed -> its newest instance that was ever recorded on the cluster -> the signature of that."""
+    if not feeds:
+        return {}
+    table = FEED_INSTANCES.c
+    asked = rows_of(FEED_INSTANCES, {"feed": list(feeds)})
+    own = and_(table.cluster == cluster, table.feed == asked.c.feed)
+    last = select(table.instance, table.signature).where(own).order_by(table.instance.desc()).limit(1).lateral("last")
+    found = connection.execute(select(asked.c.feed, *last.c).join_from(asked, last, true()))
+    return {feed: {instance: signature} for feed, instance, signature in found}

@@ -185,6 +185,9 @@ class Feed(Declaration):
     """Storage in a catalog."""
     lifecycle: Lifecycle | None = None
     """When retention runs; omitted: as its limits ask for."""
+    snapshot: StrictBool = False
+    """true: ``data`` has no time variable. What lies there is replaced in place, and is the instance of every time up
+    to when it was refreshed."""
     versions: VersionRetention | None = None
     """What publications replace stays for a while, to be restored; omitted: it goes."""
     lifecycle_status: LifecycleStatus = "initial"

@@ -11,6 +11,7 @@ from falcon_assets.catalog.store import EntityStore
 from falcon_assets.errors import StorageError, UnknownEntityError, UnknownInstanceError
 from falcon_assets.ledger import queries
 from falcon_assets.ledger.collector_state import set_incomplete
+from falcon_assets.ledger.newest_instances import newest_signatures
 from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.feed import Feed
 from falcon_assets.model.instant import format_instant
@@ -25,7 +26,8 @@ from falcon_assets.planning.landing.writers import not_from_outside
 from falcon_assets.planning.time.timeline import feed_timeline
 from falcon_assets.storage.feed_store import store_of
 from falcon_assets.storage.kinds.kind_of import kind_of
-from falcon_assets.storage.landing import Collected, collect
+from falcon_assets.storage.kinds.snapshots import why_not_there
+from falcon_assets.storage.landing import Collected, collect, collect_snapshot
 
 _AT_ONCE = 10_000
 
@@ -158,19 +160,24 @@ def _collect(
         span = {(cluster.name, feed.name): (instances[0], instances[-1])}
         landings = Landings(settings.clock, now, queries.last_collected(connection, cluster.name))
         known = queries.signatures(connection, span).get((cluster.name, feed.name), {})
+        newest = newest_signatures(connection, cluster.name, [feed.name] if feed.snapshot else [])
+        known |= newest.get(feed.name, {})
     found: list[Collected] = []
     incomplete: set[datetime] = set()
     problem, missing = None, []
     try:
         files = store_of(feed, cluster, settings.home, settings.environ)
         windows = [(instances[0], instances[-1])]
-        for one in collect(kind_of(files), feed, windows, known, instances[0], incomplete.add):
+        there = (kind_of(files), feed, windows, known)
+        snapshot = collect_snapshot(*there, settings.clock, now) if feed.snapshot else None
+        for one in snapshot or collect(*there, instances[0], incomplete.add):
             ledger.instance.report_runless_asset_event(landings.event(files, feed, one))
             found.append(one)
-        there = {one.instance for one in found} | set(known)
+        recorded = {one.instance for one in found} | set(known)
         for instance in instances:
-            if instance not in there:
-                missing.append((instance, kind_of(files).why_unavailable(feed, paths.data(instance))[1]))
+            if instance not in recorded:
+                why = why_not_there(kind_of(files), feed, instance, paths.data(instance), settings.clock)[1]
+                missing.append((instance, why))
     except StorageError as error:
         problem = str(error)
     with ledger.engine.begin() as connection:

@@ -13,25 +13,30 @@ from falcon_assets.catalog.store import EntityStore
 from falcon_assets.errors import SettingsError, UnknownEntityError
 from falcon_assets.ledger.versions_of_instances import EntityVersions, versions_of
 from falcon_assets.model.cluster import Cluster
+from falcon_assets.model.feed import Feed
 from falcon_assets.model.process import Process
 from falcon_assets.operations.auditing import require_readable
 from falcon_assets.operations.installation import Installation
 from falcon_assets.planning.instances.process_instance import plan_process_instance
+from falcon_assets.planning.time.clock import Clock
 from falcon_assets.spark.endpoints.confs import is_secret
+from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.feed_store import StoresOf
 from falcon_assets.storage.kinds.available_instances import AvailableInstances
 from falcon_assets.storage.kinds.kind_of import kind_of
+from falcon_assets.storage.kinds.snapshots import is_there, why_not_there
 
 _HIDDEN = "*****"
 
 
 @dataclass(frozen=True)
 class ExplainedInstance:
-    """An instance of a feed, where it lies, and whether it is available now."""
+    """An instance of a feed, where it lies, and whether it is available now; of a snapshot feed also why it is not."""
 
     instance: datetime
     path: str
     available: bool
+    why: str = ""
 
 
 @dataclass(frozen=True)
@@ -106,7 +111,7 @@ def explain(installation: Installation, process: str, instance: datetime, cluste
         entities.feeds,
         instance,
         user=user,
-        available=lambda feed: AvailableInstances(kind_of(files(feed)), feed),
+        available=lambda feed: AvailableInstances(kind_of(files(feed)), feed, settings.clock),
     )
     inputs = tuple(
         ExplainedInput(
@@ -114,9 +119,7 @@ def explain(installation: Installation, process: str, instance: datetime, cluste
             one.feed.name,
             one.optional,
             tuple(
-                ExplainedInstance(
-                    at, files(one.feed).shown(path), kind_of(files(one.feed)).is_available(one.feed, path)
-                )
+                _explained(files(one.feed), one.feed, at, path, settings.clock)
                 for at, path in zip(one.instances, one.paths, strict=True)
             ),
         )
@@ -130,6 +133,13 @@ def explain(installation: Installation, process: str, instance: datetime, cluste
     return Explanation(
         process, where.name, plan.nominal, inputs, outputs, told, versions.of(plan.nominal), versions.present
     )
+
+
+def _explained(store: ClusterStore, feed: Feed, instance: datetime, path: str, clock: Clock) -> ExplainedInstance:
+    asked = (kind_of(store), feed, instance, path, clock)
+    available = is_there(*asked)
+    why = why_not_there(*asked)[1] if feed.snapshot and not available else ""
+    return ExplainedInstance(instance, store.shown(path), available, why)
 
 
 def _versions(installation: Installation, process: str) -> EntityVersions:

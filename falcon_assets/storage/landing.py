@@ -8,8 +8,12 @@ from typing import NamedTuple
 
 from falcon_assets.errors import StorageError
 from falcon_assets.model.feed import Feed
+from falcon_assets.planning.instances.instance_paths import InstancePaths
+from falcon_assets.planning.instances.snapshots import instances_to_record
+from falcon_assets.planning.time.clock import Clock
 from falcon_assets.storage.errors import driver_explained
 from falcon_assets.storage.instances.data_version import DataVersion
+from falcon_assets.storage.kinds.snapshots import refreshed_at
 from falcon_assets.storage.kinds.storage_kind import StorageKind
 
 
@@ -65,6 +69,45 @@ def collect(
             if one[0] not in known or (cut_off_from is not None and one[0] >= cut_off_from)
         )
         yield from read(kind, feed, found, known, incomplete)
+
+
+def collect_snapshot(
+    kind: StorageKind,
+    feed: Feed,
+    windows: Sequence[tuple[datetime, datetime]],
+    known: Mapping[datetime, str | None],
+    clock: Clock,
+    now: datetime,
+) -> Iterator[Collected]:
+    """The instances that the present data of ``feed`` is to be recorded for, oldest first.
+
+    Lists its path once; its content is read where there is something to record.
+
+    Args:
+        kind: Where the feed lies.
+        feed: The feed.
+        windows: See :func:`instances_to_record`, as ``known``.
+        known: See there.
+        clock: The falcon clock.
+        now: The time on it: what says that it was written later was refreshed now.
+
+    Raises:
+        StorageError: as :func:`refreshed_at`.
+        ExpressionError: the path template names an unknown variable.
+        UnknownEntityError: the feed is not on the store's cluster.
+    """
+    paths = InstancePaths(feed, kind.store.cluster)
+    path = paths.data(paths.timeline.start)
+    with driver_explained(kind.store.cluster.name, f"look at {path}"):
+        refreshed = refreshed_at(kind, feed, path, clock)
+        if refreshed is None:
+            return
+        refreshed = min(refreshed, now)
+        signature = kind.listing(path, feed.availability_flag).signature
+        instances = instances_to_record(paths.timeline, windows, known, refreshed, signature)
+        for one in read(kind, feed, [(instance, path) for instance in instances[:1]], {}, lambda instance: None):
+            if one.signature == signature:  # else it is being refreshed: the next time
+                yield from (one._replace(instance=instance) for instance in instances)
 
 
 def read(

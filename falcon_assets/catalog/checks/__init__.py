@@ -19,6 +19,7 @@ from falcon_assets.catalog.checks.processes.workflows import check_workflows
 from falcon_assets.catalog.checks.storage.files_or_table import check_files_or_table
 from falcon_assets.catalog.checks.storage.partitions import check_partitions
 from falcon_assets.catalog.checks.storage.paths import check_paths
+from falcon_assets.catalog.checks.storage.snapshots import check_snapshots
 from falcon_assets.catalog.checks.storage.storage_options import check_storage_options
 from falcon_assets.catalog.checks.storage.versions import check_versions
 from falcon_assets.catalog.checks.time.calendars import check_calendars
@@ -33,6 +34,7 @@ CHECKS = (
     check_references,
     check_files_or_table,
     check_storage_options,
+    check_snapshots,
     check_versions,
     check_paths,
     check_partitions,

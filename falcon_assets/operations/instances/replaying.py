@@ -153,7 +153,9 @@ def _replay(
     stores = StoresOf(cluster, settings.home, settings.environ)
     user = process.acl.owner if process.acl else settings.user
     name = f"replay-{uuid.uuid4().hex}"
-    runner = InstanceRunner(process, cluster, entities.feeds, store, stores, root, user, name, settings.home)
+    runner = InstanceRunner(
+        process, cluster, entities.feeds, store, stores, root, user, name, settings.home, settings.clock
+    )
     nominal = wanted.nominal or wanted.instance
     folder = Path(store.working) / "replays" / process.name / nominal.strftime("%Y-%m-%dT%H-%MZ")
     return Replay(runner, nominal, recorded, folder)

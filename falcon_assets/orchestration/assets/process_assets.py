@@ -64,8 +64,8 @@ class ProcessAssets:
 
             def runner(declared: Process, root: Path) -> InstanceRunner:
                 user = declared.acl.owner if declared.acl else self.settings.user
-                feeds, home = self.store.feeds, self.settings.home
-                return InstanceRunner(declared, cluster, feeds, *stores(), root, user, run.run_id, home)
+                feeds, told = self.store.feeds, (self.settings.home, self.settings.clock)
+                return InstanceRunner(declared, cluster, feeds, *stores(), root, user, run.run_id, *told)
 
             versions, number = recorded_versions(ledger, self.recording, process)
             old = OldDefinitions(process, cluster.name, self.store, self.settings.home, ledger.engine)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import cached_property
@@ -14,6 +14,7 @@ from falcon_assets.catalog.store import EntityStore
 from falcon_assets.errors import FalconError
 from falcon_assets.ledger import queries
 from falcon_assets.ledger.collector_state import incomplete, set_incomplete
+from falcon_assets.ledger.newest_instances import newest_signatures
 from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.feed import Feed
 from falcon_assets.orchestration.coordination.circuit_breakers import Breakers
@@ -27,7 +28,8 @@ from falcon_assets.planning.time.timeline import feed_timeline
 from falcon_assets.settings import Settings
 from falcon_assets.storage.feed_store import StoresOf
 from falcon_assets.storage.kinds.kind_of import kind_of
-from falcon_assets.storage.landing import collect
+from falcon_assets.storage.kinds.storage_kind import StorageKind
+from falcon_assets.storage.landing import Collected, collect, collect_snapshot
 
 _Window = tuple[datetime, datetime]
 
@@ -97,22 +99,14 @@ class Collector:
         came, went = set[tuple[str, datetime]](), set[tuple[str, datetime]]()
         for feed in feeds:
             before = last_turns.get(feed.name, now)
-            cut_off = feed.late_arrival.cut_off.length if feed.late_arrival else None
             seen, landed = set[datetime](), list[datetime]()
             try:
                 files = self.files_of(feed)
                 if why := self.breakers.open_for(files.endpoint):
                     left_out[why] = left_out.get(why, 0) + 1
                     continue
-                found = collect(
-                    kind_of(files),
-                    feed,
-                    windows[feed.name],
-                    known.get(feed.name, {}),
-                    # Those whose cut-off passed since the last turn are checked once more.
-                    min(before, now) - cut_off if cut_off else None,
-                    seen.add,
-                )
+                where = (windows[feed.name], known.get(feed.name, {}))
+                found = self._found(kind_of(files), feed, *where, before, now, seen.add)
                 with self.breakers.watching(files.endpoint):
                     if known.get(feed.name):
                         kind_of(files).require_there()
@@ -142,6 +136,22 @@ class Collector:
         self._failed.update(problems)
         left = len(feeds) - len(done) - len(problems) - sum(left_out.values())
         return Collection(recorded, left, problems, left_out)
+
+    def _found(
+        self,
+        kind: StorageKind,
+        feed: Feed,
+        windows: list[_Window],
+        known: Mapping[datetime, str | None],
+        before: datetime,
+        now: datetime,
+        seen: Callable[[datetime], None],
+    ) -> Iterator[Collected]:
+        if feed.snapshot:
+            return collect_snapshot(kind, feed, windows, known, self.settings.clock, now)
+        cut_off = feed.late_arrival.cut_off.length if feed.late_arrival else None
+        # Those whose cut-off passed since the last turn are checked once more.
+        return collect(kind, feed, windows, known, min(before, now) - cut_off if cut_off else None, seen)
 
     def _turn(self, feed: Feed, last_turns: Mapping[str, datetime | None]) -> tuple[bool, bool, datetime | None]:
         return feed.name in self._failed, feed.name in last_turns, last_turns.get(feed.name)
@@ -189,6 +199,9 @@ class Collector:
         for name, (first, last) in asked.items():
             line = feed_timeline(self.feeds[name], self.cluster.name)
             windows[name] += missing_windows(line, first, last, known.get(name, {}))
+        snapshots = [name for name in windows if self.feeds[name].snapshot]
+        for name, newest in newest_signatures(connection, self.cluster.name, snapshots).items():
+            known[name] = {**known.get(name, {}), **newest}
         return known
 
 

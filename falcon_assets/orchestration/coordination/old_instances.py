@@ -88,7 +88,8 @@ class OldInstances:
 
     def _go_on(self, round_: _Round, connection: Connection, stored: dict[str, FolderPass]) -> dict[str, FolderPass]:
         moved: dict[str, FolderPass] = {}
-        for feed in sorted(self.collector.feeds.values(), key=lambda feed: self._turn(feed, stored.get(feed.name))):
+        feeds = (feed for feed in self.collector.feeds.values() if not feed.snapshot)  # whose path every tick looks at
+        for feed in sorted(feeds, key=lambda feed: self._turn(feed, stored.get(feed.name))):
             try:
                 paths, store = InstancePaths(feed, self.collector.cluster), self.collector.files_of(feed)
                 template, tells = f"{paths.root or ''}{paths.template.text}", kind_of(store).tells_changes

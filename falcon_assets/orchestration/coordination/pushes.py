@@ -25,6 +25,7 @@ from falcon_assets.planning.workloads.workload import Workload
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.errors import is_about_path
 from falcon_assets.storage.kinds.kind_of import kind_of
+from falcon_assets.storage.kinds.snapshots import is_there, why_not_there
 from falcon_assets.storage.landing import read
 
 AT_ONCE = 500
@@ -101,10 +102,12 @@ class Pushes:
         if self.breakers.open_for(files.endpoint):
             return None
         with self.breakers.watching(files.endpoint):
-            for one in read(kind_of(files), feed, [(instance, path)], {}, lambda instance: None):
+            known = (kind_of(files), feed, instance, path, landings.clock)
+            asked = [(instance, path)] if not feed.snapshot or is_there(*known) else []
+            for one in read(kind_of(files), feed, asked, {}, lambda instance: None):
                 return landings.event(files, feed, one, push)
-            is_there, why = kind_of(files).why_unavailable(feed, path)
-        if is_there:
+            is_begun, why = why_not_there(*known)
+        if is_begun and not feed.snapshot:
             came.add((feed.name, instance))
         return refused(self.cluster.name, push, why, is_partition=True)
 

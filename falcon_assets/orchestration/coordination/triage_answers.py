@@ -46,6 +46,7 @@ from falcon_assets.planning.workloads.workload import Workload
 from falcon_assets.settings import Settings
 from falcon_assets.storage.feed_store import store_of
 from falcon_assets.storage.kinds.kind_of import kind_of
+from falcon_assets.storage.kinds.snapshots import refreshed_at
 
 ASKED_STORES = 3
 """Of how many instances stores are asked: each may take long."""
@@ -210,6 +211,9 @@ class TriageAnswers:
         try:
             kind = kind_of(store_of(feed, cluster, self._settings.home, self._settings.environ))
             shown = kind.store.shown(path)
+            refreshed = refreshed_at(kind, feed, path, self._settings.clock) if feed.snapshot else None
+            if refreshed is not None and refreshed < one.instance:
+                return Landing(shown, is_there=True, refreshed=refreshed)
             if kind.is_available(feed, path):
                 return Landing(shown, is_there=True, is_complete=True)
             return Landing(shown, *kind.why_unavailable(feed, path))

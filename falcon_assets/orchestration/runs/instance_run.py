@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 from typing import TypeAlias
@@ -34,12 +34,14 @@ from falcon_assets.planning.instances.process_instance import (
 )
 from falcon_assets.planning.lineage.usage import DeclaredData, DeclaredInput, Usage, usage
 from falcon_assets.planning.rules.lateness import late_workflow
+from falcon_assets.planning.time.clock import Clock
 from falcon_assets.spark.data.dataset import InputData, OutputData
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.instances.data_version import DataVersion
 from falcon_assets.storage.kinds.available_instances import AvailableInstances
 from falcon_assets.storage.kinds.kind_of import kind_of
 from falcon_assets.storage.kinds.reading import ReadableInstance
+from falcon_assets.storage.kinds.snapshots import is_there, why_not_there
 
 Evicted: TypeAlias = Callable[[str, Sequence[datetime]], Mapping[datetime, datetime]]
 """Says which of the instances of a feed were evicted, and when."""
@@ -110,6 +112,7 @@ class InstanceRunner:
         user: What ``user()`` gives.
         run_id: The run that computes them.
         home: ``FALCON_HOME``, where the listener is that sees what programs read and write; None: nothing does.
+        clock: The falcon clock.
     """
 
     process: Process
@@ -121,6 +124,7 @@ class InstanceRunner:
     user: str
     run_id: str
     home: Path | None = None
+    clock: Clock = field(default_factory=Clock)
 
     def prepare(
         self, nominal: datetime, late: tuple[LateChange, ...] | None = None, evicted: Evicted = _nothing_evicted
@@ -247,20 +251,24 @@ class InstanceRunner:
         )
 
     def _found(self, feed: Feed) -> AvailableInstances:
-        return AvailableInstances(kind_of(self.store_of(feed)), feed)
+        return AvailableInstances(kind_of(self.store_of(feed)), feed, self.clock)
 
     def _available(self, one: InputPlan) -> list[tuple[datetime, str]]:
         kind = kind_of(self.store_of(one.feed))
         asked = kind.asked_together(zip(one.instances, one.paths, strict=True))
-        return [(instance, path) for instance, path in asked if kind.is_available(one.feed, path)]
+        return [(instance, path) for instance, path in asked if is_there(kind, one.feed, instance, path, self.clock)]
 
     def _missing(self, one: InputPlan, available: tuple[tuple[datetime, str], ...]) -> dict[datetime, str]:
-        there = {instance for instance, _ in available}
-        return {
-            instance: f"{one.name}: {one.feed.name} {format_instant(instance)} at {self.store_of(one.feed).shown(path)}"
-            for instance, path in zip(one.instances, one.paths, strict=True)
-            if instance not in there
+        there, store = {instance for instance, _ in available}, self.store_of(one.feed)
+        lacking = {at: path for at, path in zip(one.instances, one.paths, strict=True) if at not in there}
+        said = {
+            instance: f"{one.name}: {one.feed.name} {format_instant(instance)} at {store.shown(path)}"
+            for instance, path in lacking.items()
         }
+        if one.feed.snapshot:
+            for instance, path in lacking.items():
+                said[instance] += f" ({why_not_there(kind_of(store), one.feed, instance, path, self.clock)[1]})"
+        return said
 
     def _consumed(
         self, one: InputPlan, available: Available, read: Sequence[ReadableInstance]

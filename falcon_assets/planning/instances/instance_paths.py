@@ -71,7 +71,7 @@ class InstancePaths:
         """
         try:
             template = by or self.template
-            wall = template.match(path, {})
+            wall = template.match(path, {}) if template.is_timed else None  # what all instances share is nobody's
             if wall is None:
                 return None
             found = self.timeline.instance(self.timeline.index_of_wall(wall))

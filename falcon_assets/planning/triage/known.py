@@ -88,12 +88,14 @@ class Landing:
         is_there: Whether anything of it is there; None: nobody asked, or nobody can tell.
         said: What it lacks, or why nobody can tell, in words; empty: nothing is known.
         is_complete: Whether it is there as a whole, and nobody has recorded it yet.
+        refreshed: When the data of a snapshot feed, which is older than the instance, was refreshed last.
     """
 
     path: str
     is_there: bool | None = None
     said: str = ""
     is_complete: bool = False
+    refreshed: datetime | None = None
 
 
 @dataclass(frozen=True)

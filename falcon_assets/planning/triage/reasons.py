@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from falcon_assets.errors import count_of
 from falcon_assets.model.instant import format_instant
 from falcon_assets.planning.instances.reason import Reason
+from falcon_assets.planning.instances.snapshots import not_refreshed
 
 
 @dataclass(frozen=True)
@@ -127,6 +128,30 @@ class Incomplete(Reason):
         """A predicate."""
         when = f"; it is {lasting(self.late)} late by {self.by}" if self.late is not None else ""
         return f"has come, and is not complete: {self.said}{when}"
+
+
+@dataclass(frozen=True)
+class NotRefreshed(Reason):
+    """The data of a snapshot feed is older than what is needed.
+
+    Attributes:
+        path: Where it lies.
+        refreshed: When it was refreshed last.
+        needed: When it has to be refreshed at the earliest.
+        late: How long that is overdue; None: it is not.
+        by: What says so.
+    """
+
+    path: str
+    refreshed: datetime
+    needed: datetime
+    late: timedelta | None
+    by: str
+
+    def __str__(self) -> str:
+        """A predicate."""
+        when = f"{lasting(self.late)} late by {self.by}" if self.late is not None else f"not late by {self.by}"
+        return f"is not refreshed at {self.path}: {not_refreshed(self.refreshed, self.needed)}; {when}"
 
 
 @dataclass(frozen=True)

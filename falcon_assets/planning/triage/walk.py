@@ -35,6 +35,7 @@ from falcon_assets.planning.triage.reasons import (
     NotArrived,
     NotMade,
     NotRecorded,
+    NotRefreshed,
     Stopped,
     TimedOut,
     TriedAgain,
@@ -258,6 +259,8 @@ class Search:
             return Finding(MISSING, NotRecorded(landing.path), fix, obstacles=obstacles)
         if known is not None:
             return Finding(known.state.value, DataEvicted(known.evicted_at), fix)
+        if landing.refreshed is not None:
+            return Finding(MISSING, NotRefreshed(landing.path, landing.refreshed, one.instance, late, by), fix)
         if landing.is_there:
             return Finding(MISSING, Incomplete(landing.said, late, by), fix)
         problem = landing.said if landing.is_there is None else ""

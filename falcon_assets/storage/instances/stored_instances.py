@@ -27,14 +27,16 @@ def stored_instances(store: ClusterStore, feed: Feed) -> list[StoredInstance]:
         feed: The feed.
 
     Raises:
-        StorageError: the feed is a table there, a fixed prefix leaves the root, a template is coarser than the
-            frequency, or a folder cannot be read.
+        StorageError: the feed is a table there or a snapshot, a fixed prefix leaves the root, a template is coarser
+            than the frequency, or a folder cannot be read.
         ExpressionError: a template names an unknown variable or reaches above its prefix by ``..``.
         UnknownEntityError: the feed is not on the store's cluster.
     """
     cluster = store.cluster
     if feed.table_on(cluster.name):
         raise StorageError(f"feed {feed.name!r} on cluster {cluster.name!r} is a table: it has no paths to list")
+    if feed.snapshot:
+        raise StorageError(f"feed {feed.name!r} is a snapshot: all its instances share one path, and it is never taken")
     paths = InstancePaths(feed, cluster)
     found: dict[datetime, dict[str, StoredLocation]] = {}
     for kind, declared in paths.templates():

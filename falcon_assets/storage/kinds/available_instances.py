@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from falcon_assets.model.feed import Feed
 from falcon_assets.planning.instances.instance_paths import InstancePaths
+from falcon_assets.planning.time.clock import Clock
+from falcon_assets.storage.kinds.snapshots import refreshed_at
 from falcon_assets.storage.kinds.storage_kind import StorageKind
 
 _ASKED_FOR = 16
@@ -24,10 +26,12 @@ class AvailableInstances:
     Attributes:
         kind: Where the feed lies.
         feed: The feed.
+        clock: The falcon clock.
     """
 
     kind: StorageKind
     feed: Feed
+    clock: Clock = field(default_factory=Clock)
 
     def backwards(self, first: datetime, last: datetime) -> Iterator[datetime]:
         """Those from ``first`` to ``last``, both included, newest first.
@@ -44,6 +48,11 @@ class AvailableInstances:
     def _found(self, first: datetime, last: datetime, *, newest_first: bool) -> Iterator[datetime]:
         paths = InstancePaths(self.feed, self.kind.store.cluster)
         indexes = paths.timeline.indexes(first, last)[:: -1 if newest_first else 1]
+        if self.feed.snapshot:
+            refreshed = refreshed_at(self.kind, self.feed, paths.data(paths.timeline.start), self.clock)
+            instances = map(paths.timeline.instance, indexes)
+            yield from (one for one in instances if refreshed is not None and one <= refreshed)
+            return
         listed: Iterable[tuple[datetime, str]]
         for number, span in enumerate(_growing(indexes)):
             ends = sorted((paths.timeline.instance(span[0]), paths.timeline.instance(span[-1])))

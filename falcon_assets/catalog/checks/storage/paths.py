@@ -81,11 +81,14 @@ def check_paths(definitions: Definitions) -> Iterator[Problem]:
 
 
 def _too_coarse(feed: Declared[Feed], path: KeyPath, template: PathTemplate) -> Iterator[Problem]:
-    missing = () if is_of_feed(path, template) else template.missing_for(feed.entity.frequency)
+    is_shared = is_of_feed(path, template) or (feed.entity.snapshot and path[-1] == "data")
+    missing = () if is_shared else template.missing_for(feed.entity.frequency)
     if missing:
         names = ", ".join(f"${{{name}}}" for name in missing)
         message = f"coarser than the frequency {feed.entity.frequency}: instances would share a path without {names}"
-        yield feed.problem(path, f"{template.text!r} is {message}")
+        may_be_snapshot = path[-1] == "data" and not template.is_timed
+        hint = "; where it is replaced in place, declare snapshot: true" if may_be_snapshot else ""
+        yield feed.problem(path, f"{template.text!r} is {message}{hint}")
 
 
 def _unknown_variables(
@@ -101,7 +104,10 @@ def _unknown_variables(
 
 
 def _prefixes(taken: Mapping[str, list[_Taken]]) -> dict[str | None, dict[str, _Taken]]:
-    """Cluster (None for whole URLs) -> the folders above the first time variable: all that is in them is the feed's."""
+    """Cluster (None for whole URLs) -> the folders above the first time variable, or that of a snapshot.
+
+    All that is in them is the feed's.
+    """
     found: dict[str | None, dict[str, _Taken]] = {}
     for alike in taken.values():
         for one in alike:
@@ -113,7 +119,7 @@ def _prefixes(taken: Mapping[str, list[_Taken]]) -> dict[str | None, dict[str, _
 
 
 def _fixed(place: str) -> str:
-    return place.partition("${")[0].rpartition("/")[0]
+    return place.partition("${")[0].rpartition("/")[0] if "${" in place else place
 
 
 def _side_by_side(one: _Taken, other: _Taken) -> bool:

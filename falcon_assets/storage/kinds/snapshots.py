@@ -1,0 +1,48 @@
+"""Snapshot feeds in a store: one path, whose data stands for every instance up to the time when it was refreshed."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from falcon_assets.errors import StorageError
+from falcon_assets.model.feed import Feed
+from falcon_assets.planning.instances.snapshots import not_refreshed, refresh_time
+from falcon_assets.planning.time.clock import Clock
+from falcon_assets.storage.kinds.storage_kind import StorageKind
+
+
+def refreshed_at(kind: StorageKind, feed: Feed, path: str, clock: Clock) -> datetime | None:
+    """When the data at ``path`` was refreshed last, on the falcon clock; None: it is not complete.
+
+    Raises:
+        StorageError: the store cannot be read, or does not say when files were written.
+    """
+    if not kind.is_available(feed, path):
+        return None
+    modified = kind.listing(path, feed.availability_flag).modified
+    if modified is None:
+        where = kind.store.shown(path)
+        raise StorageError(f"feed {feed.name!r}: nobody knows when {where} was refreshed: it has no files with a time")
+    return refresh_time(modified, clock)
+
+
+def is_there(kind: StorageKind, feed: Feed, instance: datetime, path: str, clock: Clock) -> bool:
+    """Whether an instance is available: of a snapshot feed, whether its data was refreshed at or after that time.
+
+    Raises:
+        StorageError: as :func:`refreshed_at`.
+    """
+    if not feed.snapshot:
+        return kind.is_available(feed, path)
+    refreshed = refreshed_at(kind, feed, path, clock)
+    return refreshed is not None and refreshed >= instance
+
+
+def why_not_there(kind: StorageKind, feed: Feed, instance: datetime, path: str, clock: Clock) -> tuple[bool, str]:
+    """Whether anything is there of an instance for which :func:`is_there` says no, and what it lacks.
+
+    Raises:
+        StorageError: as :func:`refreshed_at`.
+    """
+    refreshed = refreshed_at(kind, feed, path, clock) if feed.snapshot else None
+    return (True, not_refreshed(refreshed, instance)) if refreshed else kind.why_unavailable(feed, path)

@@ -1,0 +1,195 @@
+"""A table that others replace in place: processes wait until it is refreshed, and record the version they read."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import dagster as dg
+import pytest
+from click.testing import CliRunner
+from sqlalchemy import select
+
+from falcon_assets.cli.main import falcon
+from falcon_assets.ledger.tables import CONSUMED, DATA_VERSIONS, FEED_INSTANCES
+from falcon_assets.model.instant import format_instant, parse_instant
+from falcon_assets.operations.collect import collect_instances
+from falcon_assets.operations.foreground import ForegroundResult
+from falcon_assets.operations.foreground_runs import Display
+from falcon_assets.operations.installation import Installation
+from falcon_assets.operations.run import run_workloads
+from falcon_assets.orchestration.code_location import definitions_of
+from falcon_assets.orchestration.coordination.collector import Collection, Collector
+from falcon_assets.settings import Settings
+from tests.builders import cluster_yaml
+from tests.operations.conftest import OpenAt
+
+ENTITIES = """---
+kind: feed
+name: carriers
+snapshot: true
+frequency: days(1)
+availability_flag: _SUCCESS
+format: csv
+schema: "code string, name string"
+late_arrival: {cut_off: days(1)}
+locations: {data: /carriers}
+clusters: [{name: primary, validity: {start: 2013-01-01T00:00Z, end: 2013-02-01T00:00Z}}]
+---
+kind: feed
+name: named
+frequency: days(1)
+format: csv
+locations: {data: "/named/${YEAR}-${MONTH}-${DAY}"}
+clusters: [{name: primary, validity: {start: 2013-01-01T00:00Z, end: 2013-02-01T00:00Z}}]
+---
+kind: process
+name: names
+frequency: days(1)
+timeout: days(10)
+clusters: [{name: primary, validity: {start: 2013-01-01T00:00Z, end: 2013-02-01T00:00Z}}]
+inputs: [{name: carriers, feed: carriers, start: "now(0,0)", end: "now(0,0)"}]
+outputs: [{name: out, feed: named, instance: "now(0,0)"}]
+workflow: {engine: spark-sql, path: all.sql}
+schedule: true
+"""
+
+
+@pytest.fixture(scope="module")
+def home(settings: Settings, instance: dg.DagsterInstance, write_entities: Callable[[dict[str, str]], Path]) -> Path:
+    write_entities({"all.yaml": cluster_yaml() + ENTITIES, "all.sql": "SELECT * FROM carriers"})
+    return settings.home
+
+
+def refresh(home: Path, text: str, time: str) -> None:
+    """Replaces the table, as if at that time."""
+    folder = home / "data/primary/carriers"
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "_SUCCESS").unlink(missing_ok=True)
+    (folder / "part.csv").write_text(text)
+    seconds = parse_instant(time).timestamp()
+    os.utime(folder / "part.csv", (seconds, seconds))
+    (folder / "_SUCCESS").touch()
+
+
+def run(installation: Installation) -> ForegroundResult:
+    display = Display(*[lambda *told: None] * 5)
+    given = (installation.entities.workloads, None)
+    return run_workloads(installation, installation.ledger, display, lambda cluster: None, *given)
+
+
+def tick(installation: Installation) -> Collection:
+    store, settings = installation.entities, installation.settings
+    return Collector(store, store.cluster("primary"), settings).collect(installation.ledger, 60)
+
+
+def versions(installation: Installation) -> dict[str, str]:
+    """Day -> the version of the table that is recorded for it."""
+    installation.ledger.catch_up()
+    table = FEED_INSTANCES.c
+    asked = select(table.instance, table.version).where(table.feed == "carriers").order_by(table.instance)
+    with installation.ledger.engine.connect() as connection:
+        return {format_instant(row.instance)[8:10]: row.version for row in connection.execute(asked)}
+
+
+def consumed(installation: Installation) -> dict[str, tuple[str, bool]]:
+    """Day -> the version of the table that the process read, and whether it is stale."""
+    installation.ledger.catch_up()
+    with installation.ledger.engine.connect() as connection:
+        rows = connection.execute(select(CONSUMED).order_by(CONSUMED.c.nominal))
+        return {format_instant(row.nominal)[8:10]: (row.version, row.stale) for row in rows}
+
+
+def said(*command: str) -> str:
+    """What a command prints."""
+    found = CliRunner().invoke(falcon, command)
+    assert found.exception is None or isinstance(found.exception, SystemExit), found.output
+    return " ".join(found.output.split())
+
+
+def test_one_refresh_is_the_instance_of_every_time_up_to_it(home: Path, open_at: OpenAt) -> None:
+    refresh(home, "UA,United\n", "2013-01-02T05:00Z")
+    with open_at("2013-01-02T06:00Z") as installation:
+        assert run(installation).succeeded == 2
+        recorded = versions(installation)
+        assert recorded.keys() == {"01", "02"}
+        assert consumed(installation) == {day: (version, False) for day, version in recorded.items()}
+        assert (home / "data/primary/named/2013-01-02").is_dir()
+        assert tick(installation).recorded == 0
+
+
+def test_what_is_older_is_waited_for_and_that_is_said(home: Path, open_at: OpenAt) -> None:
+    why = "snapshot last refreshed at 2013-01-02T05:00Z, needs >= 2013-01-03T00:00Z"
+    with open_at("2013-01-03T06:00Z") as installation:
+        result = run(installation)
+        assert result.succeeded == 0
+        assert why in said("explain", "names", "2013-01-03T00:00Z")
+        assert why in said("instance", "triage", "names", "2013-01-03T00:00Z")
+        (there,) = collect_instances(installation, "carriers", *[parse_instant("2013-01-03T00:00Z")] * 2)
+        assert there.missing == ((parse_instant("2013-01-03T00:00Z"), why),)
+        assert versions(installation).keys() == {"01", "02"}
+
+
+def test_a_push_of_what_is_not_refreshed_is_refused(home: Path, open_at: OpenAt, instance: dg.DagsterInstance) -> None:
+    with open_at("2013-01-03T06:00Z") as installation:
+        pushed = dg.AssetMaterialization(["primary", "carriers"], partition="2013-01-03T00:00Z")
+        instance.report_runless_asset_event(pushed)
+        assert tick(installation).recorded == 0
+        assert versions(installation).keys() == {"01", "02"}
+
+
+def test_a_run_by_hand_refuses_old_data_too(home: Path, open_at: OpenAt, instance: dg.DagsterInstance) -> None:
+    with open_at("2013-01-03T06:00Z") as installation:
+        definitions = definitions_of(installation.entities, installation.settings)
+        job = definitions.resolve_job_def("primary__names_job")
+        done = job.execute_in_process(
+            instance=instance, partition_key="2013-01-03T00:00Z", resources=definitions.resources, raise_on_error=False
+        )
+        assert not done.success
+        assert "03" not in consumed(installation)
+
+
+def test_the_next_refresh_is_read_and_recorded(home: Path, open_at: OpenAt) -> None:
+    with open_at("2013-01-04T06:00Z") as installation:
+        first = versions(installation)["02"]
+        refresh(home, "UA,United\nDL,Delta\n", "2013-01-04T05:30Z")
+        assert run(installation).succeeded == 2
+        recorded = versions(installation)
+        assert recorded.keys() == {"01", "02", "03", "04"}
+        assert recorded["01"] == recorded["02"] == first
+        assert recorded["03"] == recorded["04"] != first
+        assert consumed(installation) == {day: (version, False) for day, version in recorded.items()}
+        shown = json.loads(said("lineage", "show", "named", "2013-01-04T00:00Z", "--json"))
+        assert recorded["04"] in json.dumps(shown)
+
+
+def test_another_refresh_before_the_next_time_is_late_data_of_the_newest_instance_only(
+    home: Path, open_at: OpenAt
+) -> None:
+    with open_at("2013-01-04T08:00Z") as installation:
+        before = versions(installation)
+        refresh(home, "B6,JetBlue\n", "2013-01-04T07:00Z")
+        assert tick(installation).recorded == 1
+        after = versions(installation)
+        assert {day for day in after if after[day] != before[day]} == {"04"}
+        assert [day for day, (_, stale) in consumed(installation).items() if stale] == ["04"]
+        table = DATA_VERSIONS.c
+        history = select(table.version).where(
+            table.feed == "carriers", table.instance == parse_instant("2013-01-04T00:00Z")
+        )
+        with installation.ledger.engine.connect() as connection:
+            every = connection.execute(history.order_by(table.id)).scalars().all()
+        assert every == [before["04"], after["04"]]
+
+
+def test_a_table_without_its_flag_is_left_for_the_next_tick(home: Path, open_at: OpenAt) -> None:
+    with open_at("2013-01-05T08:00Z") as installation:
+        refresh(home, "US,US Airways\n", "2013-01-05T07:00Z")
+        flag = home / "data/primary/carriers/_SUCCESS"
+        flag.unlink()
+        assert tick(installation) == Collection(recorded=0, left=0, problems={})
+        flag.touch()
+        assert tick(installation).recorded == 1
+        assert "05" in versions(installation)
