@@ -32,7 +32,13 @@ from falcon_assets.operations.instances.restoring import restore_instance
 from falcon_assets.operations.instances.stopping import kill_instances, resume_instances, suspend_instances
 from falcon_assets.operations.instances.triage import triage
 from falcon_assets.operations.instances.waiting import wait_for_instance
-from falcon_assets.operations.lineage.asking import lineage_diff, lineage_impact, lineage_path, show_lineage
+from falcon_assets.operations.lineage.asking import (
+    lineage_diff,
+    lineage_impact,
+    lineage_path,
+    show_lineage,
+    with_metadata,
+)
 from falcon_assets.operations.lineage.expiring import expire_lineage
 from falcon_assets.operations.lineage.exporting import export_openlineage
 from falcon_assets.operations.lineage.lifecycle import set_lifecycle
@@ -95,4 +101,5 @@ __all__ = [
     "triage",
     "update",
     "wait_for_instance",
+    "with_metadata",
 ]

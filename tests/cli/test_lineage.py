@@ -79,6 +79,26 @@ def test_both_directions_and_how_far(environ: dict[str, str]) -> None:
     assert landed[-1] == "came from nothing: it landed from outside"
 
 
+def test_metadata(environ: dict[str, str]) -> None:
+    shown = falcon_here(environ, "lineage", "show", "clean", AT, "--metadata").stdout.split("  raw 2013")[1]
+    assert shown.splitlines()[1:] == [
+        "  primary/clean/2013-01-01T00:00Z@b2 stored-in cluster:primary",
+        "  primary/clean/2013-01-01T00:00Z@b2 instance-of feed:clean",
+        "  primary/clean/2013-01-01T00:00Z@b2 output-of process:cleanse",
+        "  cluster:primary collocated colo:default",
+        "  process:cleanse runs-on cluster:primary",
+        "  process:cleanse pipeline pipeline:default",
+    ]
+    asked = ("path", f"raw/{AT}", f"sums/{AT}", "--metadata", "--json")
+    found = json.loads(falcon_here(environ, "lineage", *asked).stdout)
+    assert {"id": "feed:clean", "kind": "feed", "name": "clean"} in found["nodes"]
+    edge = {"from": f"primary/sums/{AT}@c2", "to": "process:add-up", "relation": "output-of"}
+    assert edge in found["edges"]
+    drawn = falcon_here(environ, "lineage", "impact", "raw", AT, "--metadata", "--dot").stdout
+    assert '"cluster:primary" [shape=ellipse];' in drawn
+    assert f'"primary/sums/{AT}@c2" -> "feed:sums" [label="instance-of", style=dashed, color=gray];' in drawn
+
+
 def test_columns(environ: dict[str, str]) -> None:
     shown = falcon_here(environ, "lineage", "show", "clean", AT, "--columns").stdout
     assert shown.split("columns:\n")[1].split("came from")[0] == (

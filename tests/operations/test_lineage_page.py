@@ -25,6 +25,7 @@ from falcon_assets.operations.lineage.lifecycle import VersionLifecycle
 from falcon_assets.operations.lineage.page import LARGEST, page_of
 from falcon_assets.planning.lineage.columns import OutputColumn, OutputColumns
 from falcon_assets.planning.lineage.graph import Edge, Graph, Version
+from falcon_assets.planning.lineage.metadata import MetadataNode, Relation
 from falcon_assets.planning.lineage.version_status import VersionStatus
 from tests.operations.lineage_rows import T
 
@@ -92,6 +93,20 @@ def test_a_page_about_a_column() -> None:
     data = json.loads(page.split('type="application/json">')[1].split("</script>")[0])
     assert (data["column"], data["nodes"][3]["plan"]) == ("amount", "shares")
     assert data["plans"]["sums"] == PLANS["sums"].as_data()
+
+
+RELATIONS = [
+    Relation("primary/feed-3/2013-01-01T03:00Z@v3", MetadataNode("feed", "feed-3"), "instance-of"),
+    Relation("feed:feed-3", MetadataNode("owner", ODD), "owned-by"),
+]
+
+
+def test_a_page_with_metadata() -> None:
+    page = page_of(replace(lineage(4), metadata=RELATIONS))
+    data = json.loads(page.split('type="application/json">')[1].split("</script>")[0])
+    assert [one["id"] for one in data["nodes"][4:]] == ["feed:feed-3", f"owner:{ODD}"]
+    assert data["edges"][-2:] == [[3, 4, "instance-of"], [4, 5, "owned-by"]]
+    assert all(len(one["place"]) == 2 for one in data["nodes"])
 
 
 def test_more_than_anybody_can_look_at() -> None:
@@ -215,6 +230,10 @@ def driven(page: str, home: Path) -> tuple[dict[str, Any], list[str]]:
 def test_a_browser_shows_two_thousand_versions(tmp_path: Path) -> None:
     drawn = lineage(2000, path=ODD, version=ODD)
     seen, asked = driven(page_of(drawn), tmp_path)
+    described, _ = driven(page_of(replace(drawn, metadata=RELATIONS)), tmp_path)
+    assert (described["nodes"], described["count"], described["owned"]) == (2002, "2002 nodes", False)
+    assert described["share"][:3] == seen["share"][:3]
+    assert described["details"].endswith("owned-by: feed:feed-3")
     assert (seen["nodes"], seen["edges"], seen["count"]) == (2000, len(drawn.graph.edges), "2000 versions")
     assert seen["opened"] == "feed-0 2013-01-01T00:00Z"
     assert seen["shown"] == [True, True]

@@ -8,7 +8,16 @@ from typing import TextIO
 
 import click
 
-from falcon_assets.cli.lineage.graphs import DOT, HTML, JSON, about_a_version, print_hidden, printed
+from falcon_assets.cli.lineage.graphs import (
+    DOT,
+    HTML,
+    JSON,
+    METADATA,
+    about_a_version,
+    print_hidden,
+    print_metadata,
+    printed,
+)
 from falcon_assets.cli.lineage.words import SHOWN, VERSION, made, named, status
 from falcon_assets.cli.listing import print_json
 from falcon_assets.cli.parameters import one_instance
@@ -20,6 +29,7 @@ from falcon_assets.operations.lineage.asking import (
     lineage_diff,
     lineage_path,
     show_lineage,
+    with_metadata,
 )
 from falcon_assets.operations.lineage.lifecycle import VersionLifecycle
 from falcon_assets.operations.lineage.subject import VersionQuery
@@ -45,6 +55,7 @@ def show(
     instance: datetime,
     cluster: str | None,
     version: str | None,
+    metadata: bool,
     as_json: bool,
     as_dot: bool,
     html: TextIO | None,
@@ -62,6 +73,7 @@ def show(
         query = VersionQuery(feed, instance, cluster, version)
         up, down = direction != "down", direction != "up"
         found = show_lineage(installation, query, up=up, down=down, depth=depth)
+        found = with_metadata(installation, found) if metadata else found
     if printed(found, as_json=as_json, as_dot=as_dot, html=html):
         return
     _details(found)
@@ -70,26 +82,32 @@ def show(
     for is_wanted, title, above in ((up, "came from", True), (down, "was made into", False)):
         if is_wanted:
             _tree(found, title, up=above, depth=depth)
+    print_metadata(found)
     print_hidden(found)
 
 
 @click.command()
 @click.argument("origin", metavar="FROM", type=VERSION)
 @click.argument("result", metavar="TO", type=VERSION)
+@METADATA
 @JSON
 @DOT
 @HTML
-def path(origin: VersionQuery, result: VersionQuery, as_json: bool, as_dot: bool, html: TextIO | None) -> None:
+def path(
+    origin: VersionQuery, result: VersionQuery, metadata: bool, as_json: bool, as_dot: bool, html: TextIO | None
+) -> None:
     """Show how one version was made from another: all that lies between them.
 
     Both are written as [CLUSTER/]FEED/INSTANCE[@VERSION]. Exit code 1: TO was not made from FROM.
     """
     with open_installation() as installation:
         found = lineage_path(installation, origin, result)
+        found = with_metadata(installation, found) if metadata else found
     if printed(found, as_json=as_json, as_dot=as_dot, html=html):
         return
     for one in (found.version, *found.derived):
         click.echo(f"{named(one)}  {status(one)}{made(one)}")
+    print_metadata(found)
     print_hidden(found)
 
 

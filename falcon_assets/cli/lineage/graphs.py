@@ -9,7 +9,7 @@ import click
 
 from falcon_assets.cli.listing import print_json
 from falcon_assets.cli.parameters import one_instance
-from falcon_assets.errors import count_of
+from falcon_assets.errors import count_of, printable
 from falcon_assets.operations.lineage.asking import Lineage
 from falcon_assets.operations.lineage.page import page_of
 from falcon_assets.planning.lineage.graph import dot
@@ -22,6 +22,11 @@ HTML = click.option(
     type=click.File("w", encoding="ascii", lazy=True, atomic=True),
     help="Write one page for a browser, with the graph to pan, zoom, filter and click; it needs no network.",
 )
+METADATA = click.option(
+    "--metadata",
+    is_flag=True,
+    help="With feeds, processes and clusters, and their owners, tags, groups, pipelines and colos.",
+)
 
 
 def about_a_version(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -31,6 +36,7 @@ def about_a_version(command: Callable[..., Any]) -> Callable[..., Any]:
         one_instance,
         click.option("--cluster", help="Where it is, if versions of it are on several clusters."),
         click.option("--version", help="Which version (default: the present one, else the last)."),
+        METADATA,
         JSON,
         DOT,
         HTML,
@@ -47,8 +53,16 @@ def printed(found: Lineage, *, as_json: bool, as_dot: bool, html: TextIO | None)
     if as_json:
         print_json(found.as_data())
     elif as_dot:
-        click.echo(dot(found.graph))
+        click.echo(dot(found.graph, [(one.source, one.target.id, one.label) for one in found.metadata]))
     return bool(as_json or as_dot or html)
+
+
+def print_metadata(found: Lineage) -> None:
+    """Prints the relations of the version itself and of all entities, if that was asked for."""
+    versions = {one.id for one in found.graph.versions.values()}
+    for one in sorted(found.metadata, key=lambda one: one.source != found.version.id):
+        if one.source == found.version.id or one.source not in versions:
+            click.echo(printable(f"  {one.source} {one.label} {one.target.id}"))
 
 
 def print_hidden(found: Lineage) -> None:

@@ -7,14 +7,14 @@ from typing import TextIO
 
 import click
 
-from falcon_assets.cli.lineage.graphs import about_a_version, print_hidden, printed
+from falcon_assets.cli.lineage.graphs import about_a_version, print_hidden, print_metadata, printed
 from falcon_assets.cli.lineage.words import named, status
 from falcon_assets.cli.listing import print_json
 from falcon_assets.errors import count_of, printable
 from falcon_assets.model.instant import format_instant
 from falcon_assets.operations.auditing import PlainRequest
 from falcon_assets.operations.installation import Installation, open_installation
-from falcon_assets.operations.lineage.asking import Impact, lineage_impact
+from falcon_assets.operations.lineage.asking import Impact, lineage_impact, with_metadata
 from falcon_assets.operations.lineage.subject import VersionQuery
 
 
@@ -29,6 +29,7 @@ def impact(
     instance: datetime,
     cluster: str | None,
     version: str | None,
+    metadata: bool,
     as_json: bool,
     as_dot: bool,
     html: TextIO | None,
@@ -47,6 +48,7 @@ def impact(
         if rerun:
             _rerun(installation, found, PlainRequest(None, reason, dry_run), as_json=as_json)
             return
+        found = with_metadata(installation, found) if metadata else found
     if printed(found, as_json=as_json, as_dot=as_dot, html=html):
         return
     derived, again = found.derived, found.recompute
@@ -60,6 +62,7 @@ def impact(
         click.echo("to be run again for what is there:")
     for entity, where, nominal in again:
         click.echo(f"  {printable(entity)} {format_instant(nominal)} on {where}")
+    print_metadata(found)
     print_hidden(found)
 
 

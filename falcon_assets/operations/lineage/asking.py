@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Any
+from typing import Any, TypeVar
 
 from sqlalchemy import Connection
 
@@ -23,6 +23,7 @@ from falcon_assets.planning.lineage.column_impact import Affected, affected_by
 from falcon_assets.planning.lineage.columns import OutputColumns
 from falcon_assets.planning.lineage.difference import CodeVersion, Difference, difference
 from falcon_assets.planning.lineage.graph import Graph, Version
+from falcon_assets.planning.lineage.metadata import Relation, relations
 
 
 @dataclass(frozen=True)
@@ -37,6 +38,7 @@ class Lineage:
         hidden: How many those are.
         columns: Of the versions, by their plans, without what comes from feeds that the user may not read.
         column: The column of the version that is asked about; None: all of it.
+        metadata: The relations of its versions to entities, and of those; none unless asked for.
     """
 
     version: Version
@@ -46,6 +48,7 @@ class Lineage:
     hidden: int
     columns: Mapping[str, OutputColumns]
     column: str | None = None
+    metadata: Sequence[Relation] = ()
 
     @property
     def derived(self) -> list[Version]:
@@ -63,7 +66,13 @@ class Lineage:
         columns = self.columns_of(self.version)
         made = columns.as_data() if columns else {"columns": None, "rows_from": None}
         version = {**self.version.as_data(), "code": code, **self.lifecycle.as_data(), **made}
-        return {**self.graph.as_data(), "version": version, "hidden": self.hidden}
+        graph = self.graph.as_data()
+        nodes = [*graph["nodes"], *(one.as_node() for one in sorted({one.target for one in self.metadata}))]
+        edges = [*graph["edges"], *(one.as_edge() for one in self.metadata)]
+        return {"nodes": nodes, "edges": edges, "version": version, "hidden": self.hidden}
+
+
+_Some = TypeVar("_Some", bound=Lineage)
 
 
 @dataclass(frozen=True)
@@ -137,6 +146,15 @@ def lineage_impact(installation: Installation, query: VersionQuery, column: str 
         found = _lineage(installation, connection, version, graph)
         shown = {number: one for number, one in affected.items() if number in found.graph.versions}
         return Impact(**{**vars(found), "column": column}, affected=shown)
+
+
+def with_metadata(installation: Installation, found: _Some) -> _Some:
+    """It with the feeds, processes and clusters of its versions, and what describes those, as the user may read."""
+    who, entities = acting(installation.settings), installation.all_entities
+    feeds = {name: one for name, one in entities.feeds.items() if may_read(one.acl, who)}
+    processes = {name: one for name, one in entities.processes.items() if may_read(one.acl, who)}
+    clusters = {name: one for name, one in entities.everywhere.items() if may_read(one.acl, who)}
+    return replace(found, metadata=relations(found.graph.versions.values(), feeds, processes, clusters))
 
 
 def lineage_path(installation: Installation, start: VersionQuery, end: VersionQuery) -> Lineage:

@@ -192,8 +192,13 @@ def tree(graph: Graph, root: int, *, up: bool) -> Iterator[Line]:
         waiting += [(depth + 1, one.input if up else one.output, one) for one in reversed(below)]
 
 
-def dot(graph: Graph) -> str:
-    """The graph in Graphviz' language, from inputs to outputs."""
+def dot(graph: Graph, relations: Sequence[tuple[str, str, str]] = ()) -> str:
+    """The graph in Graphviz' language, from inputs to outputs.
+
+    Args:
+        graph: It.
+        relations: What else there is: an id, the id of what it has to do with, and what that is called.
+    """
     lines = ["digraph lineage {", "  rankdir=LR;", "  node [shape=box];"]
     for one in sorted(graph.versions.values(), key=lambda one: one.id):
         style = "" if one.exists else ", style=dashed"
@@ -205,6 +210,10 @@ def dot(graph: Graph) -> str:
         lines.append(
             f"  {_quoted(ids[edge.input])} -> {_quoted(ids[edge.output])} [label={_quoted(edge.process)}{style}];"
         )
+    for other in sorted({to for _, to, _ in relations}):
+        lines.append(f"  {_quoted(other)} [shape=ellipse];")
+    for one_id, to, label in relations:
+        lines.append(f"  {_quoted(one_id)} -> {_quoted(to)} [label={_quoted(label)}, style=dashed, color=gray];")
     return "\n".join([*lines, "}"])
 
 

@@ -1,32 +1,34 @@
-"""Where the versions of a graph stand when it is drawn: inputs left of what was made from them."""
+"""Where the nodes of a graph stand when it is drawn: inputs left of what was made from them."""
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping, Sequence
-
-from falcon_assets.planning.lineage.graph import Graph
+from collections.abc import Iterable, Mapping, Sequence
 
 _SWEEPS = 4
 
 
-def layout(graph: Graph) -> dict[int, tuple[int, float]]:
-    """The column and the row of each version; no two share a place, and columns are centred about row 0.
+def layout(ids: Sequence[str], edges: Iterable[tuple[int, int]]) -> list[tuple[int, float]]:
+    """The column and the row of each node; no two share a place, and columns are centred about row 0.
 
     An edge leads to the right, but for one of each circle.
+
+    Args:
+        ids: Of the nodes.
+        edges: From where to where, by their places among the ids.
     """
-    inputs: dict[int, list[int]] = {number: [] for number in graph.versions}
-    outputs: dict[int, list[int]] = {number: [] for number in graph.versions}
-    for edge in graph.edges:
-        inputs[edge.output].append(edge.input)
-        outputs[edge.input].append(edge.output)
-    columns = _columns(graph, inputs, outputs)
-    return _rows(graph, columns, inputs, outputs)
+    inputs: dict[int, list[int]] = {number: [] for number in range(len(ids))}
+    outputs: dict[int, list[int]] = {number: [] for number in range(len(ids))}
+    for start, end in edges:
+        inputs[end].append(start)
+        outputs[start].append(end)
+    columns = _columns(inputs, outputs)
+    return _rows(ids, columns, inputs, outputs)
 
 
-def _columns(graph: Graph, inputs: Mapping[int, Sequence[int]], outputs: Mapping[int, Sequence[int]]) -> dict[int, int]:
+def _columns(inputs: Mapping[int, Sequence[int]], outputs: Mapping[int, Sequence[int]]) -> dict[int, int]:
     """As far to the right as the longest way to it; what was made from nothing stands beside what is made from it."""
-    columns = dict.fromkeys(graph.versions, 0)
+    columns = dict.fromkeys(inputs, 0)
     missing = {number: len(of) for number, of in inputs.items()}
     left = deque(sorted(missing, key=lambda number: missing[number]))  # where a circle has to be entered
     ready = deque(number for number, count in missing.items() if not count)
@@ -49,14 +51,14 @@ def _columns(graph: Graph, inputs: Mapping[int, Sequence[int]], outputs: Mapping
 
 
 def _rows(
-    graph: Graph,
+    ids: Sequence[str],
     columns: Mapping[int, int],
     inputs: Mapping[int, Sequence[int]],
     outputs: Mapping[int, Sequence[int]],
-) -> dict[int, tuple[int, float]]:
+) -> list[tuple[int, float]]:
     """Each about the middle of its neighbours, to the left and to the right in turn: few edges cross then."""
     of_column: dict[int, list[int]] = {}
-    for number in sorted(graph.versions, key=lambda number: graph.versions[number].id):
+    for number in sorted(inputs, key=ids.__getitem__):
         of_column.setdefault(columns[number], []).append(number)
     places = {number: _centred(row, of) for of in of_column.values() for row, number in enumerate(of)}
     for sweep in range(_SWEEPS):
@@ -68,7 +70,7 @@ def _rows(
             }
             of_column[column].sort(key=middle.__getitem__)
             places.update({number: _centred(row, of_column[column]) for row, number in enumerate(of_column[column])})
-    return {number: (columns[number], places[number]) for number in graph.versions}
+    return [(columns[number], places[number]) for number in inputs]
 
 
 def _centred(row: int, column: Sequence[int]) -> float:

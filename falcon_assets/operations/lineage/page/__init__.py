@@ -53,18 +53,22 @@ def page_of(found: Lineage) -> str:
     Raises:
         UsageError: the graph has more than :data:`LARGEST` versions.
     """
-    graph = found.graph
-    if len(graph.versions) > LARGEST:
+    graph, more = found.graph, sorted({one.target for one in found.metadata})
+    if (count := len(graph.versions) + len(more)) > LARGEST:
         raise UsageError(
-            f"{len(graph.versions):,} versions are too many for a page, which shows {LARGEST:,}: "
+            f"{count:,} {'nodes' if more else 'versions'} are too many for a page, which shows {LARGEST:,}: "
             "ask for fewer (show has --depth), or take --json or --dot"
         )
-    places, order = layout(graph), {number: place for place, number in enumerate(graph.versions)}
-    nodes = [{**one.as_data(), "place": places[number], "plan": one.plan} for number, one in graph.versions.items()]
+    nodes = [{**one.as_data(), "plan": one.plan} for one in graph.versions.values()] + [one.as_node() for one in more]
+    order, ids = {number: at for at, number in enumerate(graph.versions)}, [one["id"] for one in nodes]
     nodes[order[found.version.number]].update({**found.lifecycle.as_data(), "code": found.code and found.code.code})
-    edges = [
+    edges: list[tuple[Any, ...]] = [
         (order[one.input], order[one.output], one.process, one.run, one.definition, one.declared) for one in graph.edges
     ]
+    at = {one: place for place, one in enumerate(ids)}
+    edges += [(at[one.source], at[one.target.id], one.label) for one in found.metadata]
+    for node, place in zip(nodes, layout(ids, [edge[:2] for edge in edges]), strict=True):
+        node["place"] = place
     data = {
         "nodes": nodes,
         "edges": edges,

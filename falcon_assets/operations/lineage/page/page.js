@@ -15,7 +15,10 @@
     return parent.appendChild(element);
   };
   const cut = (text, length) => (text.length > length ? text.slice(0, length - 1) + "\u2026" : text);
-  const label = (node) => node.feed + " " + node.instance;
+  // Beside versions there are entities and what describes them, which have a kind; their edges have a name only.
+  const label = (node) => node.kind ? node.name : node.feed + " " + node.instance;
+  const stateOf = (node) => node.kind || node.status;
+  const isRelation = (edge) => edge[3] === undefined;
 
   // The graph.
   const marker = add(add(svg, "defs"), "marker", { id: "arrow", viewBox: "0 0 8 8", refX: 8, refY: 4, markerWidth: 7, markerHeight: 7, orient: "auto", fill: "context-stroke" });
@@ -28,19 +31,19 @@
     const [[x, y], [end, low]] = [place(nodes[from]), place(nodes[to])];
     const [left, right, bend] = [x + WIDTH, end, Math.max(40, Math.abs(end - x - WIDTH) / 2)];
     const d = "M" + [left, y] + " C" + [left + bend, y, right - bend, low, right, low];
-    edge.line = add(lines, "path", { d, class: declared ? "edge" : "edge undeclared", "marker-end": "url(#arrow)" });
+    edge.line = add(lines, "path", { d, class: isRelation(edge) ? "edge relation" : declared ? "edge" : "edge undeclared", "marker-end": "url(#arrow)" });
     reads[to].push(number);
     makes[from].push(number);
   });
   nodes.forEach((node, number) => {
     const [x, y] = place(node);
-    const name = "node " + node.status + (node.exists ? "" : " gone");
-    const box = add(boxes, "g", { class: name, transform: "translate(" + x + "," + (y - HEIGHT / 2) + ")", tabindex: 0, role: "button", "aria-label": node.id + " " + node.status, "data-id": node.id });
+    const name = "node " + (node.kind ? "described" : node.status + (node.exists ? "" : " gone"));
+    const box = add(boxes, "g", { class: name, transform: "translate(" + x + "," + (y - HEIGHT / 2) + ")", tabindex: 0, role: "button", "aria-label": node.id + " " + stateOf(node), "data-id": node.id });
     add(box, "title", {}, node.id);
     add(box, "rect", { width: WIDTH, height: HEIGHT, rx: 6 });
     add(box, "text", { x: 9, y: 20 }, cut(label(node), 33));
     node.more = add(box, "text", { x: 9, y: 38, class: "more" });
-    node.usual = node.cluster + " @" + node.version.slice(0, 12) + "  " + node.status;
+    node.usual = node.kind || node.cluster + " @" + node.version.slice(0, 12) + "  " + node.status;
     node.made = plans[node.plan] || null;
     box.addEventListener("click", () => { if (!moved) choose(number); });
     box.addEventListener("keydown", (event) => { if (event.key === "Enter") choose(number); });
@@ -101,9 +104,10 @@
     add(details, "h2", {}, title + ": " + (numbers.length || "nothing"));
     for (const number of numbers) {
       const [, , process, run, definition, declared] = edges[number], other = nodes[edges[number][end]];
+      const go = (text) => add(details, "button", { title: other.id }, text).addEventListener("click", () => { choose(edges[number][end]); centre(other); });
+      if (isRelation(edges[number])) { go(process + ": " + other.id); continue; }
       const by = process + (run ? ", run " + run.slice(0, 8) : "") + (definition ? ", definition " + definition : "") + (declared ? "" : ", undeclared");
-      const button = add(details, "button", { title: other.id }, label(other) + " on " + other.cluster + " @" + other.version.slice(0, 12) + " (" + other.status + ") by " + by);
-      button.addEventListener("click", () => { choose(edges[number][end]); centre(other); });
+      go(label(other) + " on " + other.cluster + " @" + other.version.slice(0, 12) + " (" + other.status + ") by " + by);
     }
   };
   // Columns: the ones that a column was made from, those that were made from it, and the rows that it decides on.
@@ -135,7 +139,7 @@
     const [found, waiting] = [new Map([[first, new Set([name])]]), [first]];
     while (waiting.length) {
       const number = waiting.pop();
-      for (const edge of following[number]) {
+      for (const edge of following[number].filter((one) => !isRelation(edges[one]))) {
         const next = edges[edge][end], before = found.get(next) || new Set();
         const after = new Set([...before, ...step(found.get(number), nodes[number], nodes[next])]);
         if (after.size > before.size) { found.set(next, after); waiting.push(next); }
@@ -189,21 +193,28 @@
       add(list, "dd", {}, typeof value === "object" ? JSON.stringify(value, null, 1) : String(value));
     }
     columns(number);
-    related("Made from", reads[number], 0);
-    related("Made into", makes[number], 1);
+    const [versions, relations] = [(one) => !isRelation(edges[one]), (one) => isRelation(edges[one])];
+    if (!nodes[number].kind) {
+      related("Made from", reads[number].filter(versions), 0);
+      related("Made into", makes[number].filter(versions), 1);
+    }
+    if (nodes.some((node) => node.kind)) {
+      related("Relations", makes[number].filter(relations), 1);
+      related("Referred to by", reads[number].filter(relations), 0);
+    }
   };
 
   // The filter: all of its words, anywhere in what is known of a version.
   let matching = nodes;
   const sift = () => {
     const words = filter.value.toLowerCase().split(/\s+/).filter(Boolean);
-    matching = nodes.filter((node) => (!status.value || node.status === status.value) && words.every((word) => node.text.includes(word)));
+    matching = nodes.filter((node) => (!status.value || stateOf(node) === status.value) && words.every((word) => node.text.includes(word)));
     const kept = new Set(matching);
     nodes.forEach((node) => node.box.classList.toggle("filtered", !kept.has(node)));
     edges.forEach(({ 0: from, 1: to, line }) => line.classList.toggle("filtered", !kept.has(nodes[from]) || !kept.has(nodes[to])));
-    byId("count").textContent = (matching.length === nodes.length ? "" : matching.length + " of ") + nodes.length + (nodes.length === 1 ? " version" : " versions");
+    byId("count").textContent = (matching.length === nodes.length ? "" : matching.length + " of ") + nodes.length + (nodes.some((node) => node.kind) ? " nodes" : nodes.length === 1 ? " version" : " versions");
   };
-  for (const one of [...new Set(nodes.map((node) => node.status))].sort()) add(status, "option", { value: one }, one);
+  for (const one of [...new Set(nodes.map(stateOf))].sort()) add(status, "option", { value: one }, one);
   filter.addEventListener("input", sift);
   status.addEventListener("change", sift);
   filter.addEventListener("keydown", (event) => {
