@@ -68,7 +68,7 @@ def _show(found: Explanation, console: Console) -> None:
     for one in found.inputs:
         waited = "[yellow]no, optional[/]" if one.optional else "[red]no[/]"
         for read in one.instances:
-            there = "[green]yes[/]" if read.available else f"{waited} {escape(read.why)}".rstrip()
+            there = "[green]yes[/]" if read.available else ": ".join(filter(None, (waited, escape(read.why))))
             inputs.add_row(one.name, one.feed, format_instant(read.instance), there, escape(read.path))
         if not one.instances:
             inputs.add_row(one.name, one.feed, "none exists", "", "")

@@ -11,6 +11,7 @@ from falcon_assets.falcon_xml.older import modernise
 from falcon_assets.falcon_xml.optional_keys import optional_key
 from falcon_assets.falcon_xml.rules import Conversion, Warned, apply, put, tell_the_rest
 from falcon_assets.falcon_xml.yaml_text import Keys, Node, YamlText, yaml_text
+from falcon_assets.model.path_template import TIME_VARIABLES
 
 _NAMESPACE = re.compile(r"uri:(falcon|ivory):(cluster|feed|process|datasource):0\.[0-9]+")
 _NO_FORMAT = "format: parquet\nFalcon did not know in which format the files are: write it here where it is another one"
@@ -112,6 +113,25 @@ def _settle_feed(keys: Keys, conversion: Conversion) -> None:
             if "lifecycle" not in entry.value:
                 _take_over(entry.value, common, conversion)
             _settle_retention(entry, conversion)
+    _settle_snapshot(keys, conversion)
+
+
+def _settle_snapshot(keys: Keys, conversion: Conversion) -> None:
+    """Falcon let a path do without a time: then all instances were what lay there."""
+    clusters = keys.get("clusters", Node([], 1)).value
+    entries = [entry for entry in clusters if isinstance(entry.value, dict)] if isinstance(clusters, list) else []
+    places = [there["data"] for one in (Node(keys, 1), *entries) if "data" in (there := _within(one, "locations"))]
+    if not places or any(f"${{{name}}}" in str(place.value) for place in places for name in TIME_VARIABLES):
+        return
+    keys["snapshot"] = Node(True, places[0].line)
+    rule = "a path without a time is a snapshot, which is waited for until it was refreshed at or after a time"
+    conversion.warn(places[0].line, "feed/locations/location/@path", f"{places[0].value!r}: {rule}")
+    for entry in entries:
+        if isinstance(entry.value, dict) and (node := entry.value.pop("retention", None)):
+            conversion.warn(
+                node.line, "feed/clusters/cluster/retention", "a snapshot has its present data only: left out"
+            )
+            conversion.remains.append((node.line, yaml_text({"retention": node}, (), ()).text))
 
 
 def _within(node: Node | None, key: str) -> Keys:

@@ -55,7 +55,7 @@ def test_times_in_its_path_are_refused(tmp_path: Path) -> None:
     ("text", "said"),
     [
         ("retention: {limit: days(90)}", "retention: a snapshot feed has its present data only, which stays"),
-        ("type: source", "type: snapshot feeds are not replicated yet"),
+        ("type: target", "type: snapshot feeds are not replicated yet"),
         ('table: {uri: "catalog:db:t#ds=1"}', "table: a snapshot feed has locations"),
     ],
 )

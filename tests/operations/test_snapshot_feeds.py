@@ -125,6 +125,10 @@ def test_what_is_older_is_waited_for_and_that_is_said(home: Path, open_at: OpenA
     with open_at("2013-01-03T06:00Z") as installation:
         result = run(installation)
         assert result.succeeded == 0
+        listed = said("instance", "list", "names", "--start", "2013-01-03T00:00Z", "--json")
+        assert "waits for carriers: carriers refreshed at or after 2013-01-03T00:00Z" in listed
+        of_feed = said("instance", "list", "carriers", "--type", "feed", "--start", "2013-01-03T00:00Z", "--json")
+        assert "needs a refresh at or after 2013-01-03T00:00Z" in of_feed
         assert why in said("explain", "names", "2013-01-03T00:00Z")
         assert why in said("instance", "triage", "names", "2013-01-03T00:00Z")
         (there,) = collect_instances(installation, "carriers", *[parse_instant("2013-01-03T00:00Z")] * 2)

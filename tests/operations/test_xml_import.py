@@ -215,3 +215,30 @@ def test_what_changes_the_data_is_never_left_out(xml: Path) -> None:
     written(xml, {"join.xml": changed(PROCESS, 'partition="*"', 'partition="*/x/y"')})
     (problem,) = import_xml([xml], Path("defs")).problems
     assert problem.key_path == "inputs[0].partition"
+
+
+SNAPSHOT = """<feed name="countries" xmlns="uri:falcon:feed:0.1">
+    <frequency>days(1)</frequency>
+    <clusters>
+        <cluster name="primary" type="source">
+            <validity start="2012-01-01T00:00Z" end="2012-12-31T00:00Z"/>
+            <retention limit="days(2)" action="delete"/>
+        </cluster>
+    </clusters>
+    <locations><location type="data" path="/countries"/></locations>
+    <ACL owner="etl" group="users" permission="0755"/>
+</feed>
+"""
+
+
+def test_a_path_without_a_time_is_a_snapshot(xml: Path) -> None:
+    written(xml, {"countries.xml": SNAPSHOT})
+    result = import_xml([xml], Path("defs"))
+    assert result.problems == ()
+    assert load_entities(Path("defs")).feed("countries").snapshot
+    assert [str(one) for one in result.warnings if one.file == "xml/countries.xml"] == [
+        "xml/countries.xml:6: feed/clusters/cluster/retention: a snapshot has its present data only: left out",
+        "xml/countries.xml:9: feed/locations/location/@path: '/countries': a path without a time is a snapshot, which "
+        "is waited for until it was refreshed at or after a time",
+    ]
+    assert "limit: days(2)" in Path("defs/feeds/countries.yaml").read_text()

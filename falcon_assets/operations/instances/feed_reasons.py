@@ -42,6 +42,17 @@ class NotLanded(Reason):
 
 
 @dataclass(frozen=True)
+class NotRefreshedSince(Reason):
+    """The data of a snapshot feed is older than the instance."""
+
+    needed: datetime
+
+    def __str__(self) -> str:
+        """A predicate."""
+        return f"needs a refresh at or after {format_instant(self.needed)}"
+
+
+@dataclass(frozen=True)
 class NotComplete(Reason):
     """Something is there, and it is not complete."""
 
@@ -107,7 +118,7 @@ class MissingReasons:
             return NotCopied(maker[0], state)
         if key in self._incomplete:
             return NotComplete(feed.availability_flag)
-        return NotLanded()
+        return NotRefreshedSince(key[2]) if feed.snapshot else NotLanded()
 
     def _maker(self, name: str, cluster: str, instance: datetime) -> Key | None:
         """The instance of a process or a replication that makes it; of several the last."""

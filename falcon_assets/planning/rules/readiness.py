@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import TypeAlias
 
 from falcon_assets.errors import UnknownEntityError
+from falcon_assets.model.feed import Feed
 from falcon_assets.model.instant import format_instant
 from falcon_assets.model.process import Input
 from falcon_assets.planning.rules.ready_search import ReadySearch
@@ -42,6 +43,22 @@ class MissingInput:
         return f"{self.input}: {self.feed} {instance}"
 
 
+@dataclass(frozen=True, slots=True)
+class MissingRefresh(MissingInput):
+    """An instance of a snapshot feed that a required input lacks: the data was not refreshed since its time."""
+
+    def __str__(self) -> str:
+        """In one line: ``carriers: carriers refreshed at or after 2013-01-01T05:00Z``."""
+        if isinstance(self.instance, str):
+            return f"{self.input}: {self.feed} {self.instance}"
+        return f"{self.input}: {self.feed} refreshed at or after {format_instant(self.instance)}"
+
+
+def missing_input(name: str, feed: Feed, instance: datetime | str) -> MissingInput:
+    """What the input of that name lacks."""
+    return (MissingRefresh if feed.snapshot else MissingInput)(name, feed.name, instance)
+
+
 @dataclass(frozen=True)
 class Readiness:
     """Tells what the instances of a workload wait for; make it once, ask it often.
@@ -65,7 +82,7 @@ class Readiness:
             feed = window.declared.feed
             there = available.get(feed, ()) if isinstance(available, Mapping) else available(feed)
             for lacking in window.missing(nominal, there):
-                yield MissingInput(window.declared.name, feed, lacking)
+                yield missing_input(window.declared.name, self.workload.feeds[feed], lacking)
 
     def ready(self, spans: Sequence[range], available: Mapping[str, InstanceSet]) -> list[range]:
         """Those of some instances that lack nothing, both as indexes in the timeline, in rising order.

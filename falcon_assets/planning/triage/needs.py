@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from falcon_assets.model.process import Input
-from falcon_assets.planning.rules.readiness import MissingInput
+from falcon_assets.planning.rules.readiness import MissingInput, missing_input
 from falcon_assets.planning.time.timeline import Timeline, feed_timeline
 from falcon_assets.planning.triage.chain import beginnings, own_output
 from falcon_assets.planning.triage.known import Answers, Data, Work
@@ -59,7 +59,7 @@ def needs_of(work: Work, workload: Workload, answers: Answers) -> Needs:
             window = _of_available(work, workload, declared, line, answers)
         for instance in window:
             key = Data(declared.feed, workload.reads_on, instance)
-            inputs.append((key, MissingInput(declared.name, declared.feed, instance)))
+            inputs.append((key, missing_input(declared.name, workload.feeds[declared.feed], instance)))
     works, written = list[Work](), list[MissingInput]()
     if chain is not None and own is not None:
         name = next(one.name for one in workload.inputs if one.feed == own.feed and not one.optional)

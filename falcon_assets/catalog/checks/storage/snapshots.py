@@ -42,8 +42,8 @@ def _refused(feed: Feed) -> Iterator[tuple[KeyPath, str]]:
             yield (*where, "table"), "a snapshot feed has locations: tables are not read as snapshots yet"
         if entry.retention is not None:
             yield (*where, "retention"), "a snapshot feed has its present data only, which stays: take retention out"
-        if entry.type is not None:
-            yield (*where, "type"), "snapshot feeds are not replicated yet: take type out"
+        if entry.type == "target":
+            yield (*where, "type"), "snapshot feeds are not replicated yet: take the target out"
 
 
 def _uses(definitions: Definitions, process: Declared[Process]) -> Iterator[Problem]:
