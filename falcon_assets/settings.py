@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from falcon_assets.errors import ExpressionError, SettingsError
 from falcon_assets.model.frequency import Frequency
@@ -22,6 +23,7 @@ VARIABLES = frozenset(
         *("FALCON_HOME", "FALCON_ENTITY_DEFS", "FALCON_ENTITY_DEFS_READONLY", "FALCON_WEBSERVER_URL", "FALCON_COLO"),
         *("FALCON_DATABASE_URL", "FALCON_SUPERUSERS", "FALCON_PROXY_USERS", "FALCON_CLOCK"),
         *("FALCON_LINEAGE_RETENTION", "FALCON_OPENLINEAGE_NAMESPACE"),
+        *("FALCON_OPENLINEAGE_URL", "FALCON_OPENLINEAGE_API_KEY"),
         *("FALCON_NOTIFICATION_TO", "FALCON_NOTIFICATION_ON"),
     }
 )
@@ -50,6 +52,8 @@ class Settings:
         notification: FALCON_NOTIFICATION_TO and FALCON_NOTIFICATION_ON: who is told what, where an entity does not say
             it; None: nobody.
         lineage_retention: FALCON_LINEAGE_RETENTION: for how long a version whose data is gone is known; None: for ever.
+        openlineage_url: FALCON_OPENLINEAGE_URL: who is sent lineage as it comes; None: nobody.
+        openlineage_key: FALCON_OPENLINEAGE_API_KEY: shown to it with all that is sent; None: nothing is.
         openlineage_namespace: FALCON_OPENLINEAGE_NAMESPACE: in which OpenLineage finds the jobs of this installation.
         environ: The environment itself, for values that definitions name (``{env: NAME}``); never printed.
     """
@@ -66,6 +70,8 @@ class Settings:
     proxy_users: frozenset[str]
     notification: Notification | None
     lineage_retention: Frequency | None
+    openlineage_url: str | None
+    openlineage_key: str | None = field(repr=False)
     openlineage_namespace: str
     environ: Mapping[str, str] = field(repr=False)
 
@@ -79,8 +85,9 @@ def load_settings(environ: Mapping[str, str] | None = None) -> Settings:
 
     Raises:
         SettingsError: FALCON_HOME, FALCON_CLOCK, FALCON_DATABASE_URL, FALCON_ENTITY_DEFS_READONLY,
-            FALCON_LINEAGE_RETENTION, FALCON_NOTIFICATION_TO, FALCON_NOTIFICATION_ON or FALCON_WEBSERVER_URL is
-            malformed, or the start of a running clock cannot be kept in FALCON_HOME; the text names the variable.
+            FALCON_LINEAGE_RETENTION, FALCON_NOTIFICATION_TO, FALCON_NOTIFICATION_ON, FALCON_OPENLINEAGE_URL or
+            FALCON_WEBSERVER_URL is malformed, or the start of a running clock cannot be kept in FALCON_HOME; the text
+            names the variable.
     """
     env = os.environ if environ is None else environ
     home = _home(env.get("FALCON_HOME") or ".falcon")
@@ -97,6 +104,8 @@ def load_settings(environ: Mapping[str, str] | None = None) -> Settings:
         proxy_users=_names(env.get("FALCON_PROXY_USERS")),
         notification=_notification(env.get("FALCON_NOTIFICATION_TO"), env.get("FALCON_NOTIFICATION_ON")),
         lineage_retention=_lineage_retention(env.get("FALCON_LINEAGE_RETENTION")),
+        openlineage_url=_openlineage_url(env.get("FALCON_OPENLINEAGE_URL")),
+        openlineage_key=(env.get("FALCON_OPENLINEAGE_API_KEY") or "").strip() or None,
         openlineage_namespace=(env.get("FALCON_OPENLINEAGE_NAMESPACE") or "").strip() or "falcon",
         environ=env,
     )
@@ -187,6 +196,24 @@ def _webserver(url: str | None) -> str | None:
     if told and not told.startswith(("http://", "https://")):
         raise SettingsError(f"FALCON_WEBSERVER_URL must be an http URL, such as {WEBSERVER}")
     return told or None
+
+
+def _openlineage_url(url: str | None) -> str | None:
+    """The service, without the path of its resource, which the client adds."""
+    told = (url or "").strip().rstrip("/").removesuffix("/api/v1/lineage")
+    if not told:
+        return None
+    try:
+        split = urlsplit(told)
+        is_whole = split.scheme in ("http", "https") and bool(split.hostname) and split.port != 0
+    except ValueError:
+        is_whole = False
+    if not is_whole or split.username or split.password or split.query or split.fragment:
+        raise SettingsError(
+            "FALCON_OPENLINEAGE_URL must be an http URL without credentials, such as http://marquez:5000: "
+            "a key is in FALCON_OPENLINEAGE_API_KEY"
+        )
+    return told
 
 
 def _database_url(url: str | None) -> str | None:

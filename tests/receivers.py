@@ -53,6 +53,64 @@ def web_hook() -> Iterator[Received]:
         yield received
 
 
+@dataclass
+class Collected:
+    """What a system that collects lineage was sent, and how it answers.
+
+    Attributes:
+        requests: Path, authorization and event of each.
+        answer: The status of its answers.
+        refuses: Run ids of events that it answers with 422.
+        released: While it is not set, nothing is answered.
+        port: Where it listens.
+    """
+
+    requests: list[tuple[str, str | None, dict[str, Any]]] = field(default_factory=list)
+    answer: int = 201
+    refuses: set[str] = field(default_factory=set)
+    released: threading.Event = field(default_factory=threading.Event)
+    port: int = 0
+
+    @property
+    def events(self) -> list[dict[str, Any]]:
+        return [event for _, _, event in self.requests]
+
+
+@contextmanager
+def lineage_collector() -> Iterator[Collected]:
+    """A receiver of OpenLineage's events by HTTP."""
+    collected = Collected()
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            event = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            collected.released.wait()
+            status = 422 if event["run"]["runId"] in collected.refuses else collected.answer
+            if status == 201:
+                collected.requests.append((self.path, self.headers["Authorization"], event))
+            self.send_response(status)
+            if status == 302:
+                self.send_header("Location", "/login")
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+
+        def do_GET(self) -> None:
+            self.send_response(200 if self.path == "/login" else collected.answer)
+            if collected.answer == 302:
+                self.send_header("Location", "/login")
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+
+        def log_message(self, *_: Any) -> None:
+            pass
+
+    collected.released.set()
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.daemon_threads = True
+    with _serving(server, collected):
+        yield collected
+
+
 @contextmanager
 def mail_box() -> Iterator[Received]:
     """A receiver of ``mailto://``: as much of SMTP as smtplib speaks."""
@@ -93,7 +151,7 @@ def mail_box() -> Iterator[Received]:
 
 
 @contextmanager
-def _serving(server: socketserver.TCPServer, received: Received) -> Iterator[None]:
+def _serving(server: socketserver.TCPServer, received: Received | Collected) -> Iterator[None]:
     received.port = server.server_address[1]
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
     thread.start()

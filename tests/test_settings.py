@@ -66,3 +66,24 @@ def test_who_is_told_where_an_entity_does_not_say_it(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match="FALCON_NOTIFICATION_TO: name environment variables") as caught:
         told(FALCON_NOTIFICATION_TO="slack://hunter2")
     assert "hunter2" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("url", "read"),
+    [
+        ("", None),
+        ("http://marquez:5000/", "http://marquez:5000"),
+        ("https://host/below/api/v1/lineage", "https://host/below"),
+    ],
+)
+def test_who_is_sent_lineage(tmp_path: Path, url: str, read: str | None) -> None:
+    assert load_settings({"FALCON_HOME": str(tmp_path), "FALCON_OPENLINEAGE_URL": url}).openlineage_url == read
+
+
+@pytest.mark.parametrize(
+    "url", ["marquez:5000", "http://", "http://me:hush@host", "http://h?key=hush", "http://h:hush"]
+)
+def test_a_malformed_address_of_lineage_is_not_shown(tmp_path: Path, url: str) -> None:
+    with pytest.raises(SettingsError, match="FALCON_OPENLINEAGE_URL must be an http URL without credentials") as error:
+        load_settings({"FALCON_HOME": str(tmp_path), "FALCON_OPENLINEAGE_URL": url})
+    assert "hush" not in str(error.value)

@@ -106,4 +106,4 @@ def take_breaches(connection: Connection, clusters: Collection[str], limit: int)
 
 def _happening(row: Any) -> Happening:
     about = (Told(row.event), row.kind, row.name, row.cluster, row.instance, row.at, row.source, row.reason)
-    return Happening(*about, row.attempt, row.failures, row.event_id)
+    return Happening(*about, row.attempt, row.failures, row.event_id, row.run)

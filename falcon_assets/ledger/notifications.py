@@ -8,7 +8,7 @@ from datetime import datetime
 from enum import Enum
 from typing import Any
 
-from sqlalchemy import Connection, delete, func, select, text, update
+from sqlalchemy import Connection, delete, func, select, text, tuple_, update
 from sqlalchemy.dialects.postgresql import insert
 
 from falcon_assets.ledger.tables import NOTIFICATION_RECEIVERS, NOTIFICATIONS
@@ -46,6 +46,7 @@ def add(connection: Connection, notices: Sequence[Notice], now: datetime) -> int
             "instance": one.happening.instance,
             "at": one.happening.at,
             "reason": one.happening.reason,
+            "run": one.happening.run,
             "state": NotificationState.PENDING.value,
             "noted_at": now,
         }
@@ -118,6 +119,13 @@ def end(connection: Connection, receiver: str, message: str, problem: str, now: 
     return retry_at
 
 
+def give_up(connection: Connection, notices: Sequence[Notice], now: datetime) -> None:
+    """Says that nobody is told these any more: the receiver will never take them. They are of a begun message."""
+    gone = {"state": NotificationState.GIVEN_UP.value, "settled_at": now}
+    own = [(one.receiver, one.happening.source) for one in notices]  # which is the key of one that was begun
+    connection.execute(update(NOTIFICATIONS).values(gone).where(tuple_(_TABLE.receiver, _TABLE.key).in_(own)))
+
+
 def clean_up(connection: Connection, clusters: Collection[str], now: datetime) -> int:
     """Gives up what could not be told for days, and forgets what is settled for long; returns how many it gave up."""
     old = (_TABLE.cluster.in_(clusters), _IS_OPEN, _TABLE.noted_at < now - GIVEN_UP_AFTER)
@@ -130,4 +138,4 @@ def clean_up(connection: Connection, clusters: Collection[str], now: datetime) -
 
 def _notice(row: Any) -> Notice:
     about = (Told(row.event), row.kind, row.entity, row.cluster, row.instance, row.at, row.key, row.reason)
-    return Notice(row.receiver, row.kind, row.entity, Happening(*about))
+    return Notice(row.receiver, row.kind, row.entity, Happening(*about, run=row.run))

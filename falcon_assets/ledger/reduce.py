@@ -212,7 +212,8 @@ class Rows:
             event_id=event_id,
         )
         gone = (Told.EVICTED, "feed", fact.feed, fact.cluster, fact.instance, fact.at)
-        self.happened.append(Happening(*gone, str(event_id), fact.reason, event_id=event_id))
+        run = {"id": run_id, "version": row.version, "archived_to": fact.archived_to}
+        self.happened.append(Happening(*gone, str(event_id), fact.reason, event_id=event_id, run=run))
 
     def _changed(self, fact: InstanceChanged, event_id: int, run_id: str | None) -> None:
         key = (fact.process, fact.cluster, fact.nominal)
@@ -279,15 +280,17 @@ class Rows:
         began = any(row.run_id == run_id for row in self.processes.values())
         for key, row in list(self.processes.items()):
             if row.queued_run == run_id:
-                self._put(key, _dropped(row, fact, began), event_id)
+                self._put(key, _dropped(row, fact, began), event_id, run_id)
             elif row.run_id == run_id and row.state is InstanceState.RUNNING:
                 self._put(key, _over(row, fact), event_id)
 
-    def _put(self, key: ProcessKey, row: InstanceRecord, event_id: int) -> None:
+    def _put(self, key: ProcessKey, row: InstanceRecord, event_id: int, run_id: str | None = None) -> None:
+        """``run_id``: the run that ended without starting it, where one did."""
         before, told = self.processes.get(key), _TOLD.get(row.state)
         if told and row.ended and (before is None or (before.state, before.failures) != (row.state, row.failures)):
             what = (told, "process", *key, row.ended, str(event_id), row.reason)
-            self.happened.append(Happening(*what, row.attempt, row.failures, event_id))
+            run = _run(row, run_id or row.run_id)
+            self.happened.append(Happening(*what, row.attempt, row.failures, event_id, run))
         self.processes[key] = row
         self.events[key] = event_id
 
@@ -295,6 +298,14 @@ class Rows:
 def _was_seen_before(row: FeedInstanceRow, fact: FeedInstanceAvailable) -> bool:
     """Whether a collector says that of an evicted instance which it saw before it went."""
     return fact.signature is not None and fact.signature == row.signature
+
+
+def _run(row: InstanceRecord, run_id: str | None) -> dict[str, str | int | None] | None:
+    """The run of an instance that is over, as JSON; None: there is none, as where it timed out."""
+    if run_id is None or row.state is InstanceState.TIMED_OUT:
+        return None
+    started = row.started.isoformat() if row.started and run_id == row.run_id else None
+    return {"id": run_id, "started": started, "attempt": row.attempt, "definition": row.definition}
 
 
 def _pending(nominal: datetime) -> InstanceRecord:

@@ -19,6 +19,7 @@ from falcon_assets.events.process_instances import InstanceChanged
 from falcon_assets.ledger.tables import METADATA
 from falcon_assets.model.instant import parse_instant
 from falcon_assets.orchestration.notification.delivery import Delivery
+from falcon_assets.orchestration.notification.lineage import LineageSending
 from falcon_assets.orchestration.notification.recording import NotificationRecording
 from falcon_assets.orchestration.platform.open_ledger import open_ledger
 from falcon_assets.planning.instances.instance_record import InstanceState
@@ -85,7 +86,8 @@ def call(
         failed = InstanceChanged(name, "primary", now, InstanceState.FAILED, now, "[no] space")
         instance.report_runless_asset_event(failed.event(dg.AssetKey(["primary", name]), NOON))
     recording.record(ledger, now)
-    Delivery(recording.clusters, settings.environ, lambda: now).deliver(ledger)
+    lineage = LineageSending(recording.store, settings)
+    Delivery(recording.clusters, settings.environ, lambda: now, lineage).deliver(ledger)
     return lambda *arguments: CliRunner().invoke(notification, arguments)
 
 

@@ -36,6 +36,7 @@ NOTIFICATION_EVENTS = Table(
     Column("attempt", Integer, nullable=False),
     Column("failures", Integer, nullable=False),
     Column("event_id", BigInteger, comment="of Dagster's event; null: there is none"),
+    Column("run", JSONB(none_as_null=True), comment="the run of the instance, or that removed it; null: not recorded"),
 )
 """Events of which is not decided yet who is told. A rebuild leaves them alone."""
 
@@ -56,6 +57,7 @@ NOTIFICATIONS = Table(
     Column("message", Text, comment="the message that tells it; null: none yet"),
     Column("noted_at", INSTANT, nullable=False, comment="in real time"),
     Column("settled_at", INSTANT, comment="SENT, GIVEN_UP: when, in real time"),
+    Column("run", JSONB(none_as_null=True), comment="the run of the instance, or that removed it; null: not recorded"),
     UniqueConstraint("receiver", "key"),
 )
 """What receivers are told, each event once for each receiver. A rebuild leaves it alone."""

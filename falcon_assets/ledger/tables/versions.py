@@ -38,6 +38,7 @@ DATA_VERSIONS = Table(
 )
 """Every version that a feed instance had on a cluster, also when it was replaced or evicted."""
 Index("ix_data_versions_id", DATA_VERSIONS.c.id, unique=True)
+Index("ix_data_versions_run", DATA_VERSIONS.c.run_id)
 Index("ix_data_versions_feed", DATA_VERSIONS.c.feed, DATA_VERSIONS.c.instance)
 
 KEPT_VERSIONS = Table(

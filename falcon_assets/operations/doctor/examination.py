@@ -9,7 +9,17 @@ from functools import partial
 from typing import Any, TypeAlias
 
 from falcon_assets.errors import FalconError, SettingsError
-from falcon_assets.operations.doctor import automation, database, environment, machine, runs, space, stores, webserver
+from falcon_assets.operations.doctor import (
+    automation,
+    database,
+    environment,
+    lineage,
+    machine,
+    runs,
+    space,
+    stores,
+    webserver,
+)
 from falcon_assets.operations.doctor.context import CheckContext
 from falcon_assets.operations.doctor.judgement import Judgement, Severity, problem
 from falcon_assets.operations.doctor.side_by_side import side_by_side
@@ -38,6 +48,7 @@ CHECKS: Mapping[str, Check] = {
     "queue": runs.check_queue,
     "runs": runs.check_runs,
     "webserver": webserver.check_webserver,
+    "openlineage": lineage.check_openlineage,
 }
 """Name -> check, in the order in which they are told: what others need comes first."""
 

@@ -6,7 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from queue import Empty, SimpleQueue
 
 import sqlalchemy
@@ -17,12 +17,16 @@ from falcon_assets.errors import count_of
 from falcon_assets.ledger import notifications
 from falcon_assets.ledger.locks import try_lock, unlock
 from falcon_assets.orchestration.notification.channel import send
+from falcon_assets.orchestration.notification.lineage import LINEAGE_RECEIVER, LineageSending
 from falcon_assets.orchestration.platform.open_ledger import Ledger
-from falcon_assets.planning.notification.delivery import is_due
+from falcon_assets.planning.notification.delivery import INTERVAL, is_due
+from falcon_assets.planning.notification.events import Notice
 from falcon_assets.planning.notification.words import message_of
 
 _AT_ONCE = 10_000
 """So many events are told in one message; the next tells the others."""
+_RUNS_AT_ONCE = 50
+"""Who collects lineage takes one event after the other: so many runs are sent again where one is not taken."""
 _THREADS = 4
 _BUDGET_SECONDS = 35.0
 """Of the 60 that Dagster gives a tick."""
@@ -37,16 +41,19 @@ class Delivered:
         events: How many events it tells.
         problem: Why it did not come through; empty: it did.
         retry_at: When the next is tried.
+        refused: How many of the events the receiver will never take: they are given up.
     """
 
     receiver: str
     events: int
     problem: str
     retry_at: datetime | None
+    refused: int = 0
 
     def __str__(self) -> str:
         if not self.problem:
-            return f"{self.receiver} was told {count_of(self.events, 'event')}"
+            refused = f", and refused {self.refused} of them" if self.refused else ""
+            return f"{self.receiver} was told {count_of(self.events, 'event')}{refused}"
         again = f"at {self.retry_at.isoformat(timespec='seconds')}" if self.retry_at else "in the next tick"
         return f"{self.receiver}: {self.problem}; {count_of(self.events, 'event')} to tell, next try {again}"
 
@@ -54,15 +61,22 @@ class Delivered:
 class Delivery:
     """Sends messages to the receivers of entities on some clusters."""
 
-    def __init__(self, clusters: Sequence[str], environ: Mapping[str, str], real_now: Callable[[], datetime]) -> None:
-        """``environ`` has the URLs; ``real_now`` says the real time."""
-        self._clusters, self._environ, self._now = clusters, environ, real_now
+    def __init__(
+        self,
+        clusters: Sequence[str],
+        environ: Mapping[str, str],
+        real_now: Callable[[], datetime],
+        lineage: LineageSending,
+    ) -> None:
+        """``environ`` has the URLs; ``real_now`` says the real time; ``lineage`` sends to who collects that."""
+        self._clusters, self._environ, self._now, self._lineage = clusters, environ, real_now, lineage
 
     def deliver(self, ledger: Ledger) -> list[Delivered]:
         """Sends each receiver that is due one message; what takes too long goes on, and is not waited for."""
         with ledger.engine.begin() as connection:
             notifications.clean_up(connection, self._clusters, self._now())
-            due = [one for one in notifications.waiting(connection, self._clusters) if is_due(one, self._now())]
+            waiting = notifications.waiting(connection, self._clusters)
+            due = [one for one in waiting if is_due(one, self._now(), _interval(one.receiver))]
         queue, done = SimpleQueue[str](), SimpleQueue[Delivered]()
         for one in due:
             queue.put(one.receiver)
@@ -92,6 +106,8 @@ class Delivery:
                 found = Delivered(receiver, 0, f"the ledger does not answer: {type(error).__name__}", None)
             if found is not None:
                 done.put(found)
+                if found.events == _RUNS_AT_ONCE and receiver == LINEAGE_RECEIVER and not found.problem:
+                    queue.put(receiver)  # there may be more
 
     def _deliver(self, engine: sqlalchemy.Engine, receiver: str) -> Delivered | None:
         """Sends one message; None: somebody else is sending, or nothing waits any more.
@@ -106,12 +122,23 @@ class Delivery:
                 return None
             try:
                 with connection.begin():
-                    key, notices = notifications.begin(connection, receiver, self._clusters, _AT_ONCE)
+                    at_once = _RUNS_AT_ONCE if receiver == LINEAGE_RECEIVER else _AT_ONCE
+                    key, notices = notifications.begin(connection, receiver, self._clusters, at_once)
                 if not notices:
                     return None
-                problem = send(receiver, self._environ, message_of(key, notices))
+                refused = list[Notice]()
+                if receiver == LINEAGE_RECEIVER:
+                    problem, refused = self._lineage.send(connection, notices)
+                else:
+                    problem = send(receiver, self._environ, message_of(key, notices))
                 with connection.begin():
+                    notifications.give_up(connection, refused, self._now())
                     retry_at = notifications.end(connection, receiver, key, problem, self._now())
             finally:
                 unlock(connection, lock)
-        return Delivered(receiver, len(notices), problem, retry_at)
+        return Delivered(receiver, len(notices), problem, retry_at, len(refused))
+
+
+def _interval(receiver: str) -> timedelta:
+    """From one message to the next: people want few, programs want them soon."""
+    return timedelta() if receiver == LINEAGE_RECEIVER else INTERVAL

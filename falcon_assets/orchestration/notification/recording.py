@@ -16,6 +16,7 @@ from falcon_assets.ledger.status import Status, statuses
 from falcon_assets.model.feed import Feed
 from falcon_assets.model.notification import Notification, Told
 from falcon_assets.model.process import Process
+from falcon_assets.orchestration.notification.lineage import LINEAGE_RECEIVER, OF_FEEDS, OF_WORKLOADS
 from falcon_assets.orchestration.platform.open_ledger import Ledger
 from falcon_assets.planning.instances.instance_record import InstanceRecord, InstanceState, RerunRequest
 from falcon_assets.planning.notification.events import Happening, Notice, receivers
@@ -33,22 +34,25 @@ class NotificationRecording:
 
     Attributes:
         clusters: The clusters.
+        store: They.
         wanted: What is told of workloads and feeds there.
     """
 
     def __init__(self, store: EntityStore, settings: Settings) -> None:
         """Finds out what is wanted."""
         self.clusters = tuple(store.clusters)
-        self._settings, self._store = settings, store
+        self._settings, self.store = settings, store
+        self._has_lineage = settings.openlineage_url is not None
         self.wanted: Mapping[Subject, set[Told]] = dict(self._wanted())
 
     def _wanted(self) -> Iterator[tuple[Subject, set[Told]]]:
-        for workload in self._store.workloads:
-            if events := self._events(workload.entity):
+        for workload in self.store.workloads:
+            if events := self._events(workload.entity) | (OF_WORKLOADS if self._has_lineage else set()):
                 yield ("process", workload.name, workload.cluster), events
-        for feed in self._store.feeds.values():
-            for cluster, _ in self._store.feed_clusters(feed):
-                if events := self._events(feed) & {Told.EVICTED, Told.SLA}:
+        for feed in self.store.feeds.values():
+            for cluster, _ in self.store.feed_clusters(feed):
+                told = self._events(feed) & {Told.EVICTED, Told.SLA}
+                if events := told | (OF_FEEDS if self._has_lineage else set()):
                     yield ("feed", feed.name, cluster.name), events
 
     def _events(self, entity: Feed | Process) -> set[Told]:
@@ -74,10 +78,12 @@ class NotificationRecording:
         requests = reruns.requests_at(connection, [(one.name, one.cluster, one.instance) for one in failed])
         status = statuses(connection, self._entities(failed), now)
         for one in happened:
-            workload = self._store.workload(one.name, one.cluster) if one.kind == "process" else None
-            entity = workload.entity if workload else self._store.feeds.get(one.name) if one.kind == "feed" else None
+            workload = self.store.workload(one.name, one.cluster) if one.kind == "process" else None
+            entity = workload.entity if workload else self.store.feeds.get(one.name) if one.kind == "feed" else None
             if entity is None:
                 continue  # it was deleted meanwhile
+            if self._has_lineage and one.run is not None and one.event in OF_WORKLOADS | OF_FEEDS:
+                yield Notice(LINEAGE_RECEIVER, entity.kind, entity.name, one)
             if workload is not None and one.event in _FAILURES:
                 is_scheduled = status[entity.kind, entity.name].status is not Status.SUBMITTED
                 if is_scheduled and not _is_final(one, workload, requests):
@@ -86,7 +92,7 @@ class NotificationRecording:
                 yield Notice(receiver, entity.kind, entity.name, one)
 
     def _entities(self, happened: Iterable[Happening]) -> list[Feed | Process]:
-        found = {(one.name, one.cluster): self._store.workload(one.name, one.cluster) for one in happened}
+        found = {(one.name, one.cluster): self.store.workload(one.name, one.cluster) for one in happened}
         return [workload.entity for workload in found.values() if workload]
 
 

@@ -10,6 +10,7 @@ import dagster as dg
 from falcon_assets.catalog.store import EntityStore
 from falcon_assets.errors import count_of
 from falcon_assets.orchestration.notification.delivery import Delivery
+from falcon_assets.orchestration.notification.lineage import LineageSending
 from falcon_assets.orchestration.notification.recording import NotificationRecording
 from falcon_assets.orchestration.platform.open_ledger import open_ledger
 from falcon_assets.planning.instances.dagster_names import op_name
@@ -29,7 +30,7 @@ def notification_sensors(store: EntityStore, settings: Settings) -> Iterator[dg.
 
 
 def _sensor(name: str, recording: NotificationRecording, settings: Settings) -> dg.SensorDefinition:
-    delivery = Delivery(recording.clusters, settings.environ, _real_now)
+    delivery = Delivery(recording.clusters, settings.environ, _real_now, LineageSending(recording.store, settings))
 
     @dg.sensor(
         name=name,
@@ -42,7 +43,7 @@ def _sensor(name: str, recording: NotificationRecording, settings: Settings) -> 
         noted = recording.record(ledger, _real_now())
         delivered = delivery.deliver(ledger)
         for one in delivered:
-            (context.log.warning if one.problem else context.log.info)(str(one))
+            (context.log.warning if one.problem or one.refused else context.log.info)(str(one))
         sent = sum(not one.problem for one in delivered)
         return dg.SkipReason(f"{count_of(noted, 'event')} to tell; {count_of(sent, 'message')} sent")
 

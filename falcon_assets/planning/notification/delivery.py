@@ -40,20 +40,20 @@ class WaitingReceiver:
     retry_at: datetime | None = None
 
 
-def is_due(waiting: WaitingReceiver, now: datetime) -> bool:
-    """Whether the receiver is sent a message now."""
-    at = due_at(waiting)
+def is_due(waiting: WaitingReceiver, now: datetime, interval: timedelta = INTERVAL) -> bool:
+    """Whether the receiver is sent a message now; ``interval``: from one message to the next."""
+    at = due_at(waiting, interval)
     return at <= now or at - now > _LONGEST_WAIT  # else the clock was set back
 
 
-def due_at(waiting: WaitingReceiver) -> datetime:
-    """When the receiver is sent a message."""
+def due_at(waiting: WaitingReceiver, interval: timedelta = INTERVAL) -> datetime:
+    """When the receiver is sent a message; ``interval``: from one message to the next."""
     if waiting.retry_at is not None:
         return waiting.retry_at
     if waiting.is_interrupted:
         return waiting.oldest
-    ready = waiting.oldest if waiting.is_urgent else waiting.oldest + INTERVAL
-    return ready if waiting.sent_at is None else max(ready, waiting.sent_at + INTERVAL)
+    ready = waiting.oldest if waiting.is_urgent else waiting.oldest + interval
+    return ready if waiting.sent_at is None else max(ready, waiting.sent_at + interval)
 
 
 def retry_after(failures: int) -> timedelta:

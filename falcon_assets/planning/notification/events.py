@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 from falcon_assets.model.instant import format_instant
 from falcon_assets.model.notification import Notification, Told
@@ -27,6 +28,7 @@ class Happening:
         attempt: FAILED, TIMED_OUT: how many runs it was given by then.
         failures: FAILED, TIMED_OUT: how many in a row.
         event_id: Of the event in Dagster's log; None: it stands in no event.
+        run: The run of the instance, or that removed it, as JSON; None: there is none.
     """
 
     event: Told
@@ -40,6 +42,7 @@ class Happening:
     attempt: int = 0
     failures: int = 0
     event_id: int | None = None
+    run: Mapping[str, Any] | None = None
 
     @property
     def key(self) -> str:

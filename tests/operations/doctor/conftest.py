@@ -29,7 +29,7 @@ from dagster._daemon.types import DaemonHeartbeat
 from dagster._utils.error import SerializableErrorInfo
 
 from falcon_assets.ledger.upgrade import upgrade
-from falcon_assets.operations.doctor import examination, stores, webserver
+from falcon_assets.operations.doctor import examination, lineage, stores, webserver
 from falcon_assets.operations.doctor.examination import examine
 from falcon_assets.orchestration.dagster_internals.daemons import required_daemons
 from falcon_assets.settings import Settings
@@ -138,7 +138,7 @@ def installed(
         if name.startswith("FALCON_") and name not in ("FALCON_DATABASE_URL", "FALCON_HOME", "FALCON_ENTITY_DEFS"):
             monkeypatch.delenv(name)
     monkeypatch.setenv("FALCON_WEBSERVER_URL", "")
-    for module, limit in ((examination, 120.0), (stores, 110.0), (webserver, 110.0)):
+    for module, limit in ((examination, 120.0), (stores, 110.0), (webserver, 110.0), (lineage, 110.0)):
         monkeypatch.setattr(module, "ANSWER_SECONDS", limit)  # a busy machine is not ill
     made = Installed(settings, instance, migrated, monkeypatch, datetime.now(timezone.utc))
     made.execute("DELETE FROM runs")

@@ -26,6 +26,7 @@ from tests.builders import make_cluster
 from tests.operations.doctor.conftest import Installed
 from tests.pooler import transaction_pooler
 from tests.processes import free_port
+from tests.receivers import lineage_collector
 from tests.s3_server import ENVIRON, SECRET, lake, s3_server
 
 PASSWORD = "hunter2"
@@ -49,6 +50,7 @@ def test_a_healthy_installation_is_ok_throughout(installed: Installed) -> None:
             "space",
         ),
         *("database", "migrations", "clock", "stores", "daemon", "sensors", "queue", "runs", "webserver"),
+        "openlineage",
     }
 
 
@@ -197,6 +199,10 @@ def silent_webserver(it: Installed) -> None:
     it.set(FALCON_WEBSERVER_URL="http://127.0.0.1:9")
 
 
+def silent_collector(it: Installed) -> None:
+    it.set(FALCON_OPENLINEAGE_URL="http://127.0.0.1:9/", FALCON_OPENLINEAGE_API_KEY=SECRET)
+
+
 Said = tuple[str, str, str, str]
 PLANTED: list[tuple[Callable[[Installed], None], str, Said]] = [
     (misspelt, "variables", ("variables", "problem", "the environment variable FALCON_DATABSE_URL is not read",
@@ -277,6 +283,8 @@ PLANTED: list[tuple[Callable[[Installed], None], str, Said]] = [
         "primary__collector, default__coordinator never ticked", "reload the code location .*")),
     (silent_webserver, "webserver", ("webserver", "warning", "http://127.0.0.1:9 does not answer .*",
         "start dagster dev or dagster-webserver, or set FALCON_WEBSERVER_URL")),
+    (silent_collector, "openlineage", ("openlineage", "warning",
+        r"http://127.0.0.1:9/api/v1/lineage does not answer \(ConnectionError\): lineage waits", "start it, .*")),
 ]  # fmt: skip
 
 
@@ -443,3 +451,21 @@ def test_an_s3_store_that_answers(installed: Installed, tmp_path: Path) -> None:
         installed.lake(url, execute="sc://far:15002")
         itself = f"{said} goes there itself, by a connector that has to be among its jars"
         assert installed.found("stores") == [("stores", "ok", itself, "")]
+
+
+@pytest.mark.parametrize(
+    ("answer", "status", "said"),
+    [
+        (405, "ok", "answers"),
+        (403, "warning", r"refuses us \(403\): lineage waits"),
+        (502, "warning", "answers 502: lineage waits"),
+        (302, "warning", "leads elsewhere: lineage waits"),
+    ],
+)
+def test_who_collects_lineage(installed: Installed, answer: int, status: str, said: str) -> None:
+    with lineage_collector() as collector:
+        collector.answer = answer
+        installed.set(FALCON_OPENLINEAGE_URL=f"http://127.0.0.1:{collector.port}")
+        ((_, found, text, _),) = installed.found("openlineage")
+    assert found == status
+    assert re.fullmatch(f"http://127.0.0.1:[0-9]+/api/v1/lineage {said}", text)

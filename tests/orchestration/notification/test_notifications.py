@@ -26,6 +26,7 @@ from falcon_assets.orchestration.code_location import definitions_of
 from falcon_assets.orchestration.coordination.late_arrival_sensor import LateArrivalHandler
 from falcon_assets.orchestration.coordination.sla_evaluation import SlaEvaluation
 from falcon_assets.orchestration.notification.delivery import Delivered, Delivery
+from falcon_assets.orchestration.notification.lineage import LineageSending
 from falcon_assets.orchestration.notification.recording import NotificationRecording
 from falcon_assets.orchestration.platform.open_ledger import Ledger, open_ledger
 from falcon_assets.planning.instances.instance_record import InstanceState
@@ -92,7 +93,9 @@ class World:
         return self.deliver()
 
     def deliver(self) -> list[Delivered]:
-        return Delivery(self.recording.clusters, self.settings.environ, lambda: self.passed).deliver(self.ledger)
+        lineage = LineageSending(self.store, self.settings)
+        delivery = Delivery(self.recording.clusters, self.settings.environ, lambda: self.passed, lineage)
+        return delivery.deliver(self.ledger)
 
     def comes_to(self, hour: int, *states: InstanceState, reason: str = "") -> None:
         nominal = START + timedelta(hours=hour)

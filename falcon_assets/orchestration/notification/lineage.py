@@ -1,0 +1,94 @@
+"""What a system that collects lineage is told: each run, and what retention took."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import Connection
+
+from falcon_assets.catalog.store import EntityStore
+from falcon_assets.ledger.lineage import versions_of_instance
+from falcon_assets.ledger.recorded_runs import RunEnd, RunRecords
+from falcon_assets.model.notification import Told
+from falcon_assets.planning.lineage.graph import Version
+from falcon_assets.planning.lineage.version_status import VersionStatus
+from falcon_assets.planning.notification.events import Happening, Notice
+from falcon_assets.settings import Settings
+
+if TYPE_CHECKING:
+    from openlineage.client.event_v2 import RunEvent
+
+LINEAGE_RECEIVER = "FALCON_OPENLINEAGE_URL"
+"""The name of the receiver among those of notifications."""
+OF_WORKLOADS = frozenset((Told.SUCCEEDED, Told.FAILED))
+OF_FEEDS = frozenset((Told.EVICTED,))
+
+
+class LineageSending:
+    """Makes events of what happened and sends them."""
+
+    def __init__(self, store: EntityStore, settings: Settings) -> None:
+        """Of these entities, to the receiver of these settings."""
+        self._store, self._settings = store, settings
+
+    def send(self, connection: Connection, notices: Sequence[Notice]) -> tuple[str, list[Notice]]:
+        """Sends what the notices are about.
+
+        Args:
+            connection: The ledger.
+            notices: What happened. All of it is sent again where a part did not come through: it has the same ids.
+
+        Returns:
+            Why it did not come through, "" where it did; and what the receiver will never take.
+        """
+        from falcon_assets.openlineage.sending import LineageReceiver, NotSentError  # noqa: PLC0415 - takes a while
+
+        settings, refused = self._settings, list[Notice]()
+        if settings.openlineage_url is None:
+            return f"the environment variable {LINEAGE_RECEIVER} is not set", refused
+        with connection.begin():
+            events = self._events(connection, notices)
+        receiver = LineageReceiver(settings.openlineage_url, settings.openlineage_key)
+        try:
+            for notice, several in events:
+                if not all(receiver.send(event) for event in several):
+                    refused.append(notice)
+        except NotSentError as error:
+            return str(error), refused
+        finally:
+            receiver.close()
+        return "", refused
+
+    def _events(self, connection: Connection, notices: Sequence[Notice]) -> list[tuple[Notice, list[RunEvent]]]:
+        from falcon_assets.openlineage.events import RunEvents  # noqa: PLC0415 - takes a while
+
+        made = RunEvents(self._store, self._settings.home, self._settings.openlineage_namespace)
+        ended = [one for one in notices if one.happening.event in OF_WORKLOADS]
+        runs = RunRecords(connection).of([_end(one.happening) for one in ended])
+        events = [(notice, made.of_run(run)) for notice, run in zip(ended, runs, strict=True)]
+        for notice in notices:
+            if notice.happening.event in OF_FEEDS:
+                gone = _evicted(connection, notice.happening)
+                events.append((notice, [event for version in gone for event in made.of_eviction(version)]))
+        return events
+
+
+def _evicted(connection: Connection, one: Happening) -> list[Version]:
+    """The version that went, as it was then: it may be there again."""
+    run: Any = one.run
+    gone = {"ended_at": one.at, "ended_by": run["id"], "archived_to": run["archived_to"]}
+    return [
+        replace(version, status=VersionStatus.EVICTED, **gone)
+        for version in versions_of_instance(connection, one.name, one.instance)
+        if (version.cluster, version.version) == (one.cluster, run["version"])
+    ]
+
+
+def _end(one: Happening) -> RunEnd:
+    run: Any = one.run
+    started = datetime.fromisoformat(run["started"]) if run["started"] else None
+    what = (one.name, one.cluster, one.instance, run["id"], one.event is Told.SUCCEEDED, one.at, started, one.reason)
+    return RunEnd(*what, run["attempt"], run["definition"])
