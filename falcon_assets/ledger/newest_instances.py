@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from dataclasses import dataclass
 from datetime import datetime
 
 from sqlalchemy import Connection, and_, func, select, true
@@ -26,15 +27,25 @@ def newest_available(connection: Connection, now: datetime) -> dict[Name, dateti
     return {(cluster, feed): instance for cluster, feed, instance in found if instance is not None}
 
 
-def newest_signatures(
-    connection: Connection, cluster: str, feeds: Collection[str]
-) -> dict[str, dict[datetime, str | None]]:
-    """Feed -> its newest instance that was ever recorded on the cluster -> the signature of that."""
+@dataclass(frozen=True)
+class NewestRecorded:
+    """The newest instance that was ever recorded of a feed on a cluster, its signature, and how many were recorded."""
+
+    instance: datetime
+    signature: str | None
+    count: int
+
+
+def newest_recorded(connection: Connection, cluster: str, feeds: Collection[str]) -> dict[str, NewestRecorded]:
+    """Feed -> its newest instance; nothing about feeds of which none was recorded."""
     if not feeds:
         return {}
-    table = FEED_INSTANCES.c
+    table, totals = FEED_INSTANCES.c, TOTALS.c
     asked = rows_of(FEED_INSTANCES, {"feed": list(feeds)})
     own = and_(table.cluster == cluster, table.feed == asked.c.feed)
     last = select(table.instance, table.signature).where(own).order_by(table.instance.desc()).limit(1).lateral("last")
-    found = connection.execute(select(asked.c.feed, *last.c).join_from(asked, last, true()))
-    return {feed: {instance: signature} for feed, instance, signature in found}
+    counted = (totals.what == FEEDS, totals.entity == asked.c.feed, totals.cluster == cluster)
+    count = select(func.sum(totals.number)).where(*counted).scalar_subquery()
+    columns = (asked.c.feed, last.c.instance, last.c.signature, count.label("number"))
+    found = connection.execute(select(*columns).join_from(asked, last, true()))
+    return {row.feed: NewestRecorded(row.instance, row.signature, int(row.number)) for row in found}

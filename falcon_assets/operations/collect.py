@@ -11,7 +11,7 @@ from falcon_assets.catalog.store import EntityStore
 from falcon_assets.errors import StorageError, UnknownEntityError, UnknownInstanceError
 from falcon_assets.ledger import queries
 from falcon_assets.ledger.collector_state import set_incomplete
-from falcon_assets.ledger.newest_instances import newest_signatures
+from falcon_assets.ledger.newest_instances import newest_recorded
 from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.feed import Feed
 from falcon_assets.model.instant import format_instant
@@ -160,8 +160,8 @@ def _collect(
         span = {(cluster.name, feed.name): (instances[0], instances[-1])}
         landings = Landings(settings.clock, now, queries.last_collected(connection, cluster.name))
         known = queries.signatures(connection, span).get((cluster.name, feed.name), {})
-        newest = newest_signatures(connection, cluster.name, [feed.name] if feed.snapshot else [])
-        known |= newest.get(feed.name, {})
+        newest = newest_recorded(connection, cluster.name, [feed.name] if feed.snapshot else [])
+        known |= {one.instance: one.signature for one in newest.values()}
     found: list[Collected] = []
     incomplete: set[datetime] = set()
     problem, missing = None, []

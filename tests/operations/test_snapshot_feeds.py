@@ -5,14 +5,17 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable
+from datetime import datetime
 from pathlib import Path
 
 import dagster as dg
 import pytest
 from click.testing import CliRunner
+from pyspark.sql import SparkSession
 from sqlalchemy import select
 
 from falcon_assets.cli.main import falcon
+from falcon_assets.errors import StorageError
 from falcon_assets.ledger.tables import CONSUMED, DATA_VERSIONS, FEED_INSTANCES
 from falcon_assets.model.instant import format_instant, parse_instant
 from falcon_assets.operations.collect import collect_instances
@@ -22,7 +25,13 @@ from falcon_assets.operations.installation import Installation
 from falcon_assets.operations.run import run_workloads
 from falcon_assets.orchestration.code_location import definitions_of
 from falcon_assets.orchestration.coordination.collector import Collection, Collector
+from falcon_assets.orchestration.runs.instance_run import InstanceRunner
+from falcon_assets.planning.time.timeline import feed_timeline
 from falcon_assets.settings import Settings
+from falcon_assets.spark.session.sessions import session_for
+from falcon_assets.storage.cluster_store import ClusterStore
+from falcon_assets.storage.feed_store import StoresOf
+from falcon_assets.storage.kinds.kind_of import kind_of
 from tests.builders import cluster_yaml
 from tests.operations.conftest import OpenAt
 
@@ -36,6 +45,14 @@ format: csv
 schema: "code string, name string"
 late_arrival: {cut_off: days(1)}
 locations: {data: /carriers}
+clusters: [{name: primary, validity: {start: 2013-01-01T00:00Z, end: 2013-02-01T00:00Z}}]
+---
+kind: feed
+name: rates
+snapshot: true
+frequency: hours(1)
+format: csv
+locations: {data: /rates.csv}
 clusters: [{name: primary, validity: {start: 2013-01-01T00:00Z, end: 2013-02-01T00:00Z}}]
 ---
 kind: feed
@@ -64,7 +81,7 @@ def home(settings: Settings, instance: dg.DagsterInstance, write_entities: Calla
 
 
 def refresh(home: Path, text: str, time: str) -> None:
-    """Replaces the table, as if at that time."""
+    """Replaces the table of carriers, as if at that time."""
     folder = home / "data/primary/carriers"
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "_SUCCESS").unlink(missing_ok=True)
@@ -87,11 +104,16 @@ def tick(installation: Installation) -> Collection:
 
 def versions(installation: Installation) -> dict[str, str]:
     """Day -> the version of the table that is recorded for it."""
+    return {format_instant(instance)[8:10]: version for instance, version in recorded(installation, "carriers").items()}
+
+
+def recorded(installation: Installation, feed: str) -> dict[datetime, str]:
+    """Instance -> version."""
     installation.ledger.catch_up()
     table = FEED_INSTANCES.c
-    asked = select(table.instance, table.version).where(table.feed == "carriers").order_by(table.instance)
+    asked = select(table.instance, table.version).where(table.feed == feed).order_by(table.instance)
     with installation.ledger.engine.connect() as connection:
-        return {format_instant(row.instance)[8:10]: row.version for row in connection.execute(asked)}
+        return {row.instance: row.version for row in connection.execute(asked)}
 
 
 def consumed(installation: Installation) -> dict[str, tuple[str, bool]]:
@@ -113,9 +135,9 @@ def test_one_refresh_is_the_instance_of_every_time_up_to_it(home: Path, open_at:
     refresh(home, "UA,United\n", "2013-01-02T05:00Z")
     with open_at("2013-01-02T06:00Z") as installation:
         assert run(installation).succeeded == 2
-        recorded = versions(installation)
-        assert recorded.keys() == {"01", "02"}
-        assert consumed(installation) == {day: (version, False) for day, version in recorded.items()}
+        there = versions(installation)
+        assert there.keys() == {"01", "02"}
+        assert consumed(installation) == {day: (version, False) for day, version in there.items()}
         assert (home / "data/primary/named/2013-01-02").is_dir()
         assert tick(installation).recorded == 0
 
@@ -160,13 +182,13 @@ def test_the_next_refresh_is_read_and_recorded(home: Path, open_at: OpenAt) -> N
         first = versions(installation)["02"]
         refresh(home, "UA,United\nDL,Delta\n", "2013-01-04T05:30Z")
         assert run(installation).succeeded == 2
-        recorded = versions(installation)
-        assert recorded.keys() == {"01", "02", "03", "04"}
-        assert recorded["01"] == recorded["02"] == first
-        assert recorded["03"] == recorded["04"] != first
-        assert consumed(installation) == {day: (version, False) for day, version in recorded.items()}
+        there = versions(installation)
+        assert there.keys() == {"01", "02", "03", "04"}
+        assert there["01"] == there["02"] == first
+        assert there["03"] == there["04"] != first
+        assert consumed(installation) == {day: (version, False) for day, version in there.items()}
         shown = json.loads(said("lineage", "show", "named", "2013-01-04T00:00Z", "--json"))
-        assert recorded["04"] in json.dumps(shown)
+        assert there["04"] in json.dumps(shown)
 
 
 def test_another_refresh_before_the_next_time_is_late_data_of_the_newest_instance_only(
@@ -197,3 +219,42 @@ def test_a_table_without_its_flag_is_left_for_the_next_tick(home: Path, open_at:
         flag.touch()
         assert tick(installation).recorded == 1
         assert "05" in versions(installation)
+
+
+def test_what_ticks_found_nothing_for_is_made_up_for_however_long_ago(home: Path, open_at: OpenAt) -> None:
+    with open_at("2013-01-05T09:30Z") as installation:
+        assert tick(installation).recorded == 0
+    with open_at("2013-01-09T09:30Z") as installation:
+        assert tick(installation).recorded == 0
+        rates = home / "data/primary/rates.csv"
+        rates.write_text("EUR,1.3\n")
+        seconds = parse_instant("2013-01-09T09:20Z").timestamp()
+        os.utime(rates, (seconds, seconds))
+        line = feed_timeline(installation.entities.feed("rates"), "primary")
+        some = [parse_instant(f"2013-01-08T{hour}:00Z") for hour in ("03", "04")]
+        collect_instances(installation, "rates", *some)  # leaves a gap before them
+        assert list(recorded(installation, "rates")) == some
+        assert tick(installation).recorded == 8 * 24 + 10 - 2
+        assert list(recorded(installation, "rates")) == line.until(parse_instant("2013-01-09T09:00Z"))
+        assert tick(installation).recorded == 0
+
+
+def test_a_refresh_while_it_is_read_publishes_nothing(home: Path, open_at: OpenAt) -> None:
+    with open_at("2013-01-05T10:00Z") as installation:
+        feeds, cluster = installation.entities.feeds, installation.entities.cluster("primary")
+        stores = StoresOf(cluster, home, {})
+        process, nominal = installation.entities.process("names"), parse_instant("2013-01-05T00:00Z")
+        where = (ClusterStore(cluster, home, {}), stores, installation.entities.root, "etl", "run")
+        runner = InstanceRunner(process, cluster, feeds, *where, clock=installation.settings.clock)
+        ready = runner.prepare(nominal)
+
+        def session() -> SparkSession:
+            refresh(home, "AA,American\n", "2013-01-05T09:00Z")
+            return session_for(cluster, runner.store.working, home)
+
+        with pytest.raises(StorageError, match="feed carriers was refreshed while it was read: nothing is published"):
+            runner.run(ready, session)
+        kind, named = kind_of(stores(feeds["named"])), feeds["named"]
+        assert not kind.is_available(named, "/named/2013-01-05")
+        assert runner.run(ready, lambda: session_for(cluster, runner.store.working, home)).outputs
+        assert kind.is_available(named, "/named/2013-01-05")

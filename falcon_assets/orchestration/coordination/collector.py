@@ -14,13 +14,14 @@ from falcon_assets.catalog.store import EntityStore
 from falcon_assets.errors import FalconError
 from falcon_assets.ledger import queries
 from falcon_assets.ledger.collector_state import incomplete, set_incomplete
-from falcon_assets.ledger.newest_instances import newest_signatures
+from falcon_assets.ledger.newest_instances import newest_recorded
 from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.feed import Feed
 from falcon_assets.orchestration.coordination.circuit_breakers import Breakers
 from falcon_assets.orchestration.coordination.landing_events import Landings
 from falcon_assets.orchestration.coordination.pushes import Pushes
 from falcon_assets.orchestration.platform.open_ledger import Ledger
+from falcon_assets.planning.instances.snapshots import unrecorded_windows
 from falcon_assets.planning.landing.watch_windows import horizon_of, missing_windows, watch_window
 from falcon_assets.planning.landing.writers import not_from_outside
 from falcon_assets.planning.rules.retries import timeout_of
@@ -94,7 +95,8 @@ class Collector:
         feeds = sorted(self.feeds.values(), key=lambda feed: self._turn(feed, last_turns))
         windows = {feed.name: self._windows(feed, now, last_turns.get(feed.name)) for feed in feeds}
         with ledger.engine.connect() as connection:
-            known = self._known(connection, windows, waited_for or {})
+            newest = self._widen_snapshots(connection, windows, now)
+            known = self._known(connection, windows, waited_for or {}, newest)
         done, problems, left_out = dict[str, datetime](), dict[str, str](), dict[str, int]()
         came, went = set[tuple[str, datetime]](), set[tuple[str, datetime]]()
         for feed in feeds:
@@ -105,8 +107,9 @@ class Collector:
                 if why := self.breakers.open_for(files.endpoint):
                     left_out[why] = left_out.get(why, 0) + 1
                     continue
-                where = (windows[feed.name], known.get(feed.name, {}))
-                found = self._found(kind_of(files), feed, *where, before, now, seen.add)
+                found = self._found(
+                    kind_of(files), feed, windows[feed.name], known.get(feed.name, {}), (before, now), seen.add
+                )
                 with self.breakers.watching(files.endpoint):
                     if known.get(feed.name):
                         kind_of(files).require_there()
@@ -143,10 +146,11 @@ class Collector:
         feed: Feed,
         windows: list[_Window],
         known: Mapping[datetime, str | None],
-        before: datetime,
-        now: datetime,
+        turns: tuple[datetime, datetime],
         seen: Callable[[datetime], None],
     ) -> Iterator[Collected]:
+        """What is new or changed; ``turns`` are the last one and this one."""
+        before, now = turns
         if feed.snapshot:
             return collect_snapshot(kind, feed, windows, known, self.settings.clock, now)
         cut_off = feed.late_arrival.cut_off.length if feed.late_arrival else None
@@ -181,13 +185,29 @@ class Collector:
                 timeouts.setdefault(one.feed, []).append(timeout_of(workload) + workload.delay)
         return {name: horizon_of(feed, timeouts[name]) for name, feed in self.feeds.items()}
 
+    def _widen_snapshots(
+        self, connection: Connection, windows: dict[str, list[_Window]], now: datetime
+    ) -> dict[str, dict[datetime, str | None]]:
+        """Gives snapshot feeds the windows of all that is not recorded; their newest instance, with its signature."""
+        names = [name for name in windows if self.feeds[name].snapshot]
+        found = newest_recorded(connection, self.cluster.name, names)
+        for name in names:
+            line, newest = feed_timeline(self.feeds[name], self.cluster.name), found.get(name)
+            known = (newest.instance, newest.count) if newest else (None, 0)
+            windows[name] = unrecorded_windows(line, now, *known)
+        return {name: {newest.instance: newest.signature} for name, newest in found.items()}
+
     def _windows(self, feed: Feed, now: datetime, last_turn: datetime | None) -> list[_Window]:
         line = feed_timeline(feed, self.cluster.name)
         window = watch_window(line, now, last_turn, self.horizons[feed.name])
         return [window] if window else []
 
     def _known(
-        self, connection: Connection, windows: dict[str, list[_Window]], waited_for: Mapping[str, _Window]
+        self,
+        connection: Connection,
+        windows: dict[str, list[_Window]],
+        waited_for: Mapping[str, _Window],
+        newest: Mapping[str, dict[datetime, str | None]],
     ) -> dict[str, dict[datetime, str | None]]:
         """Feed -> the signatures of its known instances; what is waited for and missing comes to the windows."""
         asked = {name: one for name, one in waited_for.items() if name in windows}
@@ -199,10 +219,7 @@ class Collector:
         for name, (first, last) in asked.items():
             line = feed_timeline(self.feeds[name], self.cluster.name)
             windows[name] += missing_windows(line, first, last, known.get(name, {}))
-        snapshots = [name for name in windows if self.feeds[name].snapshot]
-        for name, newest in newest_signatures(connection, self.cluster.name, snapshots).items():
-            known[name] = {**known.get(name, {}), **newest}
-        return known
+        return known | {name: {**known.get(name, {}), **one} for name, one in newest.items()}
 
 
 def _is_within(instance: datetime, windows: list[_Window]) -> bool:

@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 from falcon_assets.cancellation import current_cancellation
 from falcon_assets.engines.computing.run import run_workflow
 from falcon_assets.engines.computing.task import WorkflowResult, WorkflowTask
-from falcon_assets.errors import MissingInputsError
+from falcon_assets.errors import MissingInputsError, StorageError
 from falcon_assets.events.feed_instances import KeptVersion
 from falcon_assets.events.inputs import Consumption
 from falcon_assets.model.cluster import Cluster
@@ -151,8 +151,7 @@ class InstanceRunner:
             missing += (line for instance, line in lacking.items() if instance not in went)
             gone += (f"{lacking[instance]}, evicted on {format_instant(at)}" for instance, at in sorted(went.items()))
         if missing or gone:
-            subject = f"{self.process.name} on {self.cluster.name} at {format_instant(nominal)}"
-            raise MissingInputsError(subject, missing, gone)
+            raise MissingInputsError(self._subject(nominal), missing, gone)
         return ReadyInstance(plan, available, late)
 
     def run(self, ready: ReadyInstance, session: Callable[[], SparkSession]) -> InstanceResult:
@@ -161,11 +160,12 @@ class InstanceRunner:
         Raises:
             CancelledError: it was cancelled before anything was published.
             WorkflowError: the workflow failed, or did what it may not with ``strict_lineage``.
-            StorageError: the outputs cannot be published.
+            StorageError: the outputs cannot be published, or a snapshot feed was refreshed while it was read.
         """
         started = time.monotonic()
         plan = ready.plan
         data = InstanceData(plan, self.cluster, self.store, self.store_of)
+        snapshots = self._snapshots(plan)
         with data.within_reach(ready.available) as (read, publications):
             inputs = {
                 one.name: tuple(self._consumed(one, ready.available[one.name], read[one.name])) for one in plan.inputs
@@ -175,6 +175,7 @@ class InstanceRunner:
             used, undeclared = self.used(plan, read, urls, result)
             if self.process.strict_lineage:
                 require_declared(used, self.process.name, late_workflow(self.process, ready.late).program)
+            self._require_unchanged(plan, snapshots)
             current_cancellation().make_final()  # what is half published is published
             outputs = tuple(
                 PublishedOutput(
@@ -249,6 +250,24 @@ class InstanceRunner:
                 home=self.home,
             )
         )
+
+    def _subject(self, nominal: datetime) -> str:
+        return f"{self.process.name} on {self.cluster.name} at {format_instant(nominal)}"
+
+    def _snapshots(self, plan: ProcessInstance) -> dict[str, str]:
+        """What the listings of the snapshot feeds among the inputs say: others may replace such data at any time."""
+        read = [(one.feed, path) for one in plan.inputs if one.feed.snapshot for path in one.paths]
+        return {
+            feed.name: kind_of(self.store_of(feed)).listing(path, feed.availability_flag).signature
+            for feed, path in read
+            if kind_of(self.store_of(feed)).is_available(feed, path)
+        }
+
+    def _require_unchanged(self, plan: ProcessInstance, snapshots: Mapping[str, str]) -> None:
+        now = self._snapshots(plan)
+        if changed := sorted(name for name in {**snapshots, **now} if snapshots.get(name) != now.get(name)):
+            rule = f"feed {', '.join(changed)} was refreshed while it was read: nothing is published, try it again"
+            raise StorageError(f"{self._subject(plan.nominal)}: {rule}")
 
     def _found(self, feed: Feed) -> AvailableInstances:
         return AvailableInstances(kind_of(self.store_of(feed)), feed, self.clock)

@@ -25,6 +25,25 @@ def refresh_time(modified: datetime, clock: Clock) -> datetime:
     return clock.at(modified) if clock.runs else modified
 
 
+def unrecorded_windows(
+    line: Timeline, now: datetime, newest: datetime | None, count: int
+) -> list[tuple[datetime, datetime]]:
+    """Where instances may be that are not recorded, both ends included.
+
+    All up to the newest one are, unless fewer are than there are: what was recorded by hand, or before the validity
+    began earlier, leaves gaps.
+
+    Args:
+        line: The instances that exist.
+        now: The time.
+        newest: The newest instance that is recorded; None: none is.
+        count: How many are.
+    """
+    is_whole = newest is not None and count > line.index_at_or_before(newest) - line.first
+    first = newest if newest is not None and is_whole else line.start
+    return [(first, now)] if first <= now else []
+
+
 def instances_to_record(
     line: Timeline,
     windows: Iterable[tuple[datetime, datetime]],
@@ -34,7 +53,7 @@ def instances_to_record(
 ) -> list[datetime]:
     """The instances that data refreshed then is to be recorded for, oldest first.
 
-    Those in the windows that it is the first data for, and the newest one if it is recorded with other data. Older
+    Those in the windows that it is the first data for, and the newest one where that is recorded with other data. Older
     data that was put back is another version of the newest one.
 
     Args:
@@ -44,11 +63,12 @@ def instances_to_record(
         refreshed: When, on the falcon clock, not later than now.
         signature: That of the data.
     """
-    newest = max(filter(None, (line.at_or_before(refreshed), max(known, default=None))), default=None)
+    recorded = (one for one in known if line.contains(one))
+    newest = max(filter(None, (line.at_or_before(refreshed), max(recorded, default=None))), default=None)
     if newest is None:
         return []
     found = {one for first, last in windows for one in line.between(first, min(last, newest)) if one not in known}
-    if known.get(newest) != signature:
+    if newest in known and known[newest] != signature:
         found.add(newest)
     return sorted(found)
 

@@ -8,7 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from falcon_assets.model.frequency import Frequency
-from falcon_assets.planning.instances.snapshots import instances_to_record, not_refreshed, refresh_time
+from falcon_assets.planning.instances.snapshots import (
+    instances_to_record,
+    not_refreshed,
+    refresh_time,
+    unrecorded_windows,
+)
 from falcon_assets.planning.time.clock import Clock
 from falcon_assets.planning.time.timeline import Timeline
 
@@ -56,6 +61,18 @@ def test_what_a_crash_left_out_is_made_up_for(line: Timeline, refreshed: datetim
     whole = instances_to_record(line, ALL, {}, refreshed, "a")
     known = dict.fromkeys(whole[:written], "a")
     assert instances_to_record(line, ALL, dict(known), refreshed, "a") == whole[written:]
+
+
+@given(timelines, moments, st.integers(0, 100), st.integers(0, 9))
+def test_what_is_not_recorded_is_in_the_windows(line: Timeline, now: datetime, left_out: int, rest: int) -> None:
+    recorded = line.until(now)[: -rest or None]
+    if recorded and left_out % 2:
+        recorded.pop(left_out % len(recorded))
+    windows = unrecorded_windows(line, now, max(recorded, default=None), len(recorded))
+    missing = set(line.until(now)) - set(recorded)
+    assert all(any(first <= one <= last for first, last in windows) for one in missing)
+    if not missing and recorded:
+        assert windows == [(recorded[-1], now)]
 
 
 def test_unchanged_data_that_is_older_than_the_windows_is_not_recorded_again() -> None:
