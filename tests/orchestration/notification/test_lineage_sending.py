@@ -312,16 +312,20 @@ def test_without_the_setting_nothing_is_kept_and_later_nothing_of_the_past_is_se
     assert said(collector) == [("START", "02:00:00"), ("COMPLETE", "02:00:30")]
 
 
-def test_the_sensor_is_there_for_it_alone(world: World) -> None:
-    def sensors() -> list[str]:
+def test_the_sensor_is_there_for_it_alone(world: World, collector: Collected) -> None:
+    def sensors() -> list[dg.SensorDefinition]:
         found = definitions_of(load_entities(root), world.settings).sensors or ()
-        return [one.name for one in found if "notification" in one.name]
+        return [one for one in found if isinstance(one, dg.SensorDefinition) and "notification" in one.name]
 
     root = world.settings.entity_defs
     declared = (root / "all.yaml").read_text()
     try:
         (root / "all.yaml").write_text(declared.partition("notification:")[0])
-        assert sensors() == ["primary__notifications"]
+        (sensor,) = sensors()
+        world.runs(1, run_id(1))
+        tick = sensor.evaluate_tick(dg.build_sensor_context(instance=world.instance))
+        assert tick.skip_message == "1 event to tell; 1 message sent"
+        assert said(collector) == [("START", "01:00:00"), ("COMPLETE", "01:00:30")]
         world.points_to("")
         assert sensors() == []
     finally:
