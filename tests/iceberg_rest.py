@@ -83,6 +83,9 @@ class _Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         self._answer()
 
+    def do_DELETE(self) -> None:
+        self._answer()
+
     def log_message(self, *_: Any) -> None:
         pass
 
@@ -95,7 +98,7 @@ class _Handler(BaseHTTPRequestHandler):
         except tuple(_STATUSES) as error:
             status = _STATUSES[type(error)]
             said = {"error": {"message": str(error), "type": type(error).__name__, "code": status}}
-        content = json.dumps(said).encode()
+        content = json.dumps(said).encode() if said else b""
         self.send_response(status)
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(content)))
@@ -121,6 +124,9 @@ class _Handler(BaseHTTPRequestHandler):
                 return 200, self._created(catalog, namespace, CreateTableRequest.model_validate_json(body))
             case ["namespaces", namespace, "tables", table] if self.command == "GET":
                 return 200, _loaded(catalog.load_table((namespace, table)))
+            case ["namespaces", namespace, "tables", table] if self.command == "DELETE":
+                catalog.drop_table((namespace, table))
+                return 204, {}
             case ["namespaces", namespace, "tables", table]:
                 return self._committed(catalog, (namespace, table), CommitTableRequest.model_validate_json(body))
         return 404, {"error": {"message": self.path, "type": "NotFoundException", "code": 404}}

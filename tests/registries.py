@@ -95,7 +95,8 @@ class Tables:
 
     def __init__(self, endpoint: str, home: Path, keys: tuple[str, ...] = ("ds", "region")) -> None:
         self.cluster, self.home, self.keys = cluster_with(endpoint), home, keys
-        self.store = TableStore(self.cluster, home, ENVIRON)
+        self.environ = ENVIRON
+        self.store = TableStore(self.cluster, home, self.environ)
         self.name = f"flights_{uuid.uuid4().hex}"
         self._location = f"file://{home}/{self.name}"
 

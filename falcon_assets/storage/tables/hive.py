@@ -239,4 +239,7 @@ def _values(name: str) -> Values:
 
 
 def _said(error: Exception) -> str:
-    return str(getattr(error, "message", None) or error or type(error).__name__).splitlines()[0]
+    """What the operating system says, where thrift only says that it failed."""
+    cause = getattr(error, "inner", None) or error
+    told = getattr(cause, "strerror", None) or getattr(cause, "message", None) or str(cause) or type(cause).__name__
+    return str(told).splitlines()[0]

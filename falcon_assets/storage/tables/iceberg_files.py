@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
-from pyiceberg.expressions import AlwaysTrue, And, BooleanExpression, EqualTo
+from pyiceberg.expressions import AlwaysTrue, And, BooleanExpression, EqualTo, IsNull
 from pyiceberg.io.pyarrow import (
     compute_statistics_plan,
     data_file_statistics_from_parquet_metadata,
@@ -40,7 +40,10 @@ def key_fields(table: Table) -> list[NestedField]:
 def equal(table: Table, fixed: Mapping[str, str]) -> BooleanExpression:
     """The files of partitions with these values, by the lower-case names of their keys."""
     fields = {field.name.lower(): field for field in key_fields(table)}
-    each = [EqualTo(term=fields[key].name, value=value) for key, value in fixed.items()]
+    each = [
+        IsNull(term=fields[key].name) if value == _HIVE_NULL else EqualTo(term=fields[key].name, value=value)
+        for key, value in fixed.items()
+    ]
     if not each:
         return AlwaysTrue()
     return And(*each) if len(each) > 1 else each[0]
@@ -73,6 +76,8 @@ def _record(table: Table, values: Values) -> Record:
 
 def _stored(field: NestedField, text: str) -> Any:
     """The value of a partition key as manifests have it."""
+    if text == _HIVE_NULL:
+        return None
     if isinstance(field.field_type, StringType):
         return text
     return (date.fromisoformat(text) - _EPOCH).days if isinstance(field.field_type, DateType) else int(text)
