@@ -9,8 +9,8 @@ SPARK = ("tests/spark/", "tests/engines/")
 RUNS = ("tests/orchestration/runs/", "tests/orchestration/coordination/", "tests/faults/test_dead_runs.py")
 """What executes runs in the process of the tests, in one warm session of Spark."""
 LONGEST_FIRST = (
-    "tests/faults/test_kills.py",
-    "tests/simulation/test_two_weeks.py",
+    "tests/faults/test_kills",
+    "tests/simulation/test_two_weeks",
     "tests/faults/test_silent_backends.py",
     SPARK,
     RUNS,
