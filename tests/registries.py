@@ -28,10 +28,10 @@ KINDS = ["hive", "iceberg", "rest"]
 
 
 @contextmanager
-def hive_metastore(folder: Path) -> Iterator[str]:
+def hive_metastore(folder: Path, *options: str) -> Iterator[str]:
     """Serves a Hive Metastore; gives its endpoint."""
     folder.mkdir(parents=True, exist_ok=True)
-    command = [sys.executable, metastore.__file__, str(folder), "0"]
+    command = [sys.executable, metastore.__file__, str(folder), "0", *options]
     with (folder / "log").open("w") as log:
         server = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True, cwd=folder)
     assert server.stdout is not None

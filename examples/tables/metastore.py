@@ -1,7 +1,8 @@
 """Serves a Hive Metastore on this machine, from the jars that come with PySpark: ``python metastore.py FOLDER [PORT]``.
 
-For trying out and for tests: it keeps its tables in an embedded database below the folder, asks nobody who he is, and
-listens on 127.0.0.1 only, which the metastore's own command cannot: so its server is put together here.
+For trying out and for tests: it keeps its tables in an embedded database below the folder, or in the PostgreSQL of
+``--database``, asks nobody who he is, and listens on 127.0.0.1 only, which the metastore's own command cannot: so its
+server is put together here.
 """
 
 from __future__ import annotations
@@ -17,14 +18,17 @@ from py4j.java_gateway import GatewayParameters, JavaGateway, launch_gateway
 from pyspark.find_spark_home import _find_spark_home
 
 _METASTORE = "org.apache.hadoop.hive.metastore"
+_DERBY, _POSTGRES = "org.apache.derby.iapi.jdbc.AutoloadedDriver", "org.postgresql.Driver"
 
 
-def serve(folder: Path, port: int) -> None:
+def serve(folder: Path, port: int, database: str | None = None, driver: str = "") -> None:
     """Serves until the process is ended; says on standard output when it is ready, and where.
 
     Args:
         folder: Where the tables' definitions are kept, and the data of tables without a location.
         port: Of 127.0.0.1; 0: a free one.
+        database: JDBC URL of a PostgreSQL database that keeps the definitions; None: they are below the folder.
+        driver: The jar of PostgreSQL's JDBC driver.
     """
     with socket.socket() as other:
         other.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -33,7 +37,7 @@ def serve(folder: Path, port: int) -> None:
         except OSError:
             sys.exit(f"port {port} is taken: choose another one, `make metastore PORT=19083`")
     folder.mkdir(parents=True, exist_ok=True)
-    jars = f"{_find_spark_home()}/jars/*"
+    jars = f"{_find_spark_home()}/jars/*:{driver}"
     options = ["-Xmx512m", f"-Dderby.stream.error.file={folder}/derby.log", "-XX:TieredStopAtLevel=1"]
     chosen, secret = launch_gateway(
         classpath=jars, javaopts=options, die_on_exit=True, enable_auth=True, redirect_stderr=sys.stderr
@@ -42,8 +46,8 @@ def serve(folder: Path, port: int) -> None:
     java: Any = gateway.jvm
     conf = java.org.apache.hadoop.hive.conf.HiveConf()
     for key, value in {
-        "javax.jdo.option.ConnectionURL": f"jdbc:derby:;databaseName={folder}/metastore;create=true",
-        "javax.jdo.option.ConnectionDriverName": "org.apache.derby.iapi.jdbc.AutoloadedDriver",
+        "javax.jdo.option.ConnectionURL": database or f"jdbc:derby:;databaseName={folder}/metastore;create=true",
+        "javax.jdo.option.ConnectionDriverName": _POSTGRES if database else _DERBY,
         "hive.metastore.warehouse.dir": f"file://{folder}/warehouse",
         "hive.metastore.schema.verification": "false",
         "hive.metastore.uris": "",
@@ -80,5 +84,7 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description="Serves a Hive Metastore on 127.0.0.1.")
     parser.add_argument("folder", type=Path)
     parser.add_argument("port", type=int, nargs="?", default=9083)
+    parser.add_argument("--database", help="JDBC URL of a PostgreSQL database for the definitions of tables")
+    parser.add_argument("--driver", default="", help="jar of PostgreSQL's JDBC driver")
     chosen = parser.parse_args()
-    serve(chosen.folder, chosen.port)
+    serve(chosen.folder, chosen.port, chosen.database, chosen.driver)
