@@ -23,8 +23,7 @@ def in_table(feed: Feed) -> dict[str, Any]:
     return {"format": "parquet", "schema": "value string", "table": {"uri": uri, "create": True}}
 
 
-@pytest.fixture(scope="module")
-def declare(hive: str) -> Callable[..., str]:
+def declare_in_tables(hive: str) -> Callable[..., str]:
     """Says what is declared: both clusters have the same registry."""
 
     def place(cluster: str) -> dict[str, Any]:
@@ -32,6 +31,11 @@ def declare(hive: str) -> Callable[..., str]:
         return {**files, "interfaces": {**files["interfaces"], "registry": {"endpoint": hive}}}
 
     return partial(entities, place=place, stored=in_table)
+
+
+@pytest.fixture(scope="module")
+def declare(hive: str) -> Callable[..., str]:
+    return declare_in_tables(hive)
 
 
 def test_what_was_replaced_stays_for_a_day(player: Player) -> None:

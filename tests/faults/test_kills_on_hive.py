@@ -1,0 +1,19 @@
+"""Everything is killed at random moments of two simulated weeks whose data is in tables of a real Hive Metastore."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from tests.faults.test_kills import *  # noqa: F403
+from tests.faults.test_kills import pytestmark
+from tests.simulation.test_two_weeks_on_hive import declare_in_tables
+
+__all__ = ["pytestmark"]
+
+
+@pytest.fixture(scope="module")
+def declare(hive: str) -> Callable[..., str]:
+    """Says what is declared: both clusters have the same registry."""
+    return declare_in_tables(hive)
