@@ -83,7 +83,9 @@ class _Copies:
         started = time.perf_counter()
         _replicate(
             self._session,
-            InstanceCopy(self._source, self._path, self._copy_target(output), self._part.holds, ReplicationOptions()),
+            InstanceCopy(
+                kind_of(self._source), self._path, self._copy_target(output), self._part.holds, ReplicationOptions()
+            ),
         )
         copied = time.perf_counter()
         publish_copies("benchmark", [self._copy_target(output)])
@@ -121,7 +123,9 @@ class _Copies:
             output = OutputTarget(f"/warm/{number}", "_SUCCESS")
             _replicate(
                 self._session,
-                InstanceCopy(self._source, "/warm", self._copy_target(output), self._part.holds, ReplicationOptions()),
+                InstanceCopy(
+                    kind_of(self._source), "/warm", self._copy_target(output), self._part.holds, ReplicationOptions()
+                ),
             )
 
 

@@ -69,7 +69,7 @@ class CopySandbox:
     ) -> InstanceCopy:
         (part,) = (part for part in self.parts() if part.source == source)
         target = self.copy_target(source, permission)
-        return InstanceCopy(self.store(source), PATH, target, part.holds, options or ReplicationOptions())
+        return InstanceCopy(kind_of(self.store(source)), PATH, target, part.holds, options or ReplicationOptions())
 
     def copy_target(self, source: str, permission: str | None = None) -> CopyTarget:
         return kind_of(self.store()).copy_target(self.output(permission), source)

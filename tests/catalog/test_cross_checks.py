@@ -872,8 +872,21 @@ def test_table_feed_with_registry_is_legal(tmp_path: Path) -> None:
         f"clusters.yaml:9: {rule}",
         "table.yaml:3: partitions: the uri of a table says how it is partitioned",
         "table.yaml:4: availability_flag: a partition of a table is complete when it is there: take the flag out",
-        f"table.yaml:11: warning: clusters[0].type: {where} 'primary', and tables are not replicated yet",
-        f"table.yaml:15: warning: clusters[1].type: {where} 'backup', and tables are not replicated yet",
+    ]
+    several = table.replace("${HOUR}", "${HOUR};region=*")
+    one = "an instance that is replicated is one partition: its uri must not have *"
+    assert problems(tmp_path / "several", {**FILES, "clusters.yaml": clusters, "table.yaml": several}) == [
+        f"table.yaml:9: clusters[0].type: {where} 'primary', and {one}",
+        f"table.yaml:13: clusters[1].type: {where} 'backup', and {one}",
+    ]
+    csv = table.replace("frequency:", "format: csv\nfrequency:")
+    assert problems(tmp_path / "csv", {**FILES, "clusters.yaml": clusters, "table.yaml": csv}) == [
+        f"table.yaml:14: clusters[1].type: {where} 'backup', and tables are written in parquet and orc, not in csv"
+    ]
+    lake = clusters.replace("name: backup", "name: backup").replace("data/backup", "s3://backup")
+    assert problems(tmp_path / "lake", {**FILES, "clusters.yaml": lake, "table.yaml": table})[-1:] == [
+        f"table.yaml:13: clusters[1].type: {where} 'backup', and tables are replicated where their cluster is a "
+        "file:// store only"
     ]
 
 

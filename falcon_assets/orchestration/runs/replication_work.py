@@ -76,7 +76,9 @@ class Route:
 
     def output(self, instance: datetime) -> OutputTarget:
         """Where the instance goes."""
-        return output_target(self.feed, instance, InstancePaths(self.feed, self.target.cluster).data(instance))
+        path = InstancePaths(self.feed, self.target.cluster).data(instance)
+        # What is copied into a table that is not there brings its columns with it.
+        return replace(output_target(self.feed, instance, path), format=self.feed.format, makes_table=True)
 
 
 @dataclass(frozen=True)
@@ -131,7 +133,7 @@ class _Copy:
             # What is replaced while it is copied is recorded with its old version, so it shows up as late data.
             read = kind_of(route.source).version(path, route.feed.availability_flag)
             target = to.copy_target(output, own)
-            with InstanceCopy(route.source, path, target, route.part.holds, options) as copy:
+            with InstanceCopy(kind_of(route.source), path, target, route.part.holds, options) as copy:
                 result = copy_instance(session, copy, self._progress())
             key = f"{route.feed.name} on {route.replication.cluster} at {format_instant(self.nominal)}"
             sources = [part.source for part in sources_of(route.parts, self.nominal)]

@@ -14,6 +14,6 @@ def not_from_outside(feed: Feed, cluster: str, producers: Sequence[Workload]) ->
     if writers:
         return f"process {writers} writes it on cluster {cluster!r}: materialize the partition to have it written anew"
     entry = feed.on(cluster)
-    if entry and entry.type == "target" and not feed.table_on(cluster):
+    if entry and entry.type == "target":
         return f"feed {feed.name!r} is replicated to cluster {cluster!r}: look at its sources"
     return None

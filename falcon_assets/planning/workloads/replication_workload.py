@@ -70,14 +70,13 @@ class ReplicationWorkload(Workload):
 
 
 def replications_to(feed: Feed, target: FeedCluster) -> Iterator[ReplicationWorkload]:
-    """The replications of the feed to one of its targets, one per source that brings anything; none of tables.
+    """The replications of the feed to one of its targets, one per source that brings anything.
 
     Raises:
         ExpressionError: a property that steers replication is not legal.
     """
     for source in feed.clusters:
-        files = feed.table_on(source.name) is None and feed.table_on(target.name) is None
-        timeline = common_timeline(feed, source.name, target.name) if source.type == "source" and files else None
+        timeline = common_timeline(feed, source.name, target.name) if source.type == "source" else None
         if timeline is not None:
             yield ReplicationWorkload(feed, source, target, timeline)
 

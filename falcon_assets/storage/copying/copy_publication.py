@@ -10,7 +10,7 @@ from falcon_assets.planning.replication.copy_plan import ListedFile
 from falcon_assets.storage.copying.copy_records import true_records
 from falcon_assets.storage.copying.copy_target import CopiedPart, CopyTarget, part_lock
 from falcon_assets.storage.errors import driver_explained
-from falcon_assets.storage.instances.data_version import DataVersion, fingerprint
+from falcon_assets.storage.instances.data_version import DataVersion
 
 
 def publish_if_complete(key: str, targets: Sequence[CopyTarget]) -> DataVersion | None:
@@ -38,7 +38,7 @@ def publish_if_complete(key: str, targets: Sequence[CopyTarget]) -> DataVersion 
             # Two sources that finish in one moment both find the instance complete: one of them is first.
             if any(target.fresh().finished() is not None for target in ready) or not any_of.is_published:
                 raise
-    return fingerprint(any_of.store, any_of.output.path, any_of.output.flag)
+    return any_of.version()
 
 
 def publish_copies(key: str, targets: Sequence[CopyTarget]) -> DataVersion:
@@ -55,7 +55,7 @@ def publish_copies(key: str, targets: Sequence[CopyTarget]) -> DataVersion:
     """
     first = targets[0]
     with driver_explained(first.store.cluster.name, f"publish {first.output.path}"):
-        return publish_parts(key, targets) or fingerprint(first.store, first.output.path, first.output.flag)
+        return publish_parts(key, targets) or first.version()
 
 
 def publish_parts(key: str, targets: Sequence[CopyTarget], flag: bytes = b"") -> DataVersion | None:

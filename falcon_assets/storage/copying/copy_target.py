@@ -27,7 +27,7 @@ from falcon_assets.storage.copying.copy_records import RecordLog, from_lines, re
 from falcon_assets.storage.copying.file_copy import FileCopy
 from falcon_assets.storage.copying.listed_files import list_files
 from falcon_assets.storage.instances.data_files import is_hidden, is_side_file
-from falcon_assets.storage.instances.data_version import DataVersion
+from falcon_assets.storage.instances.data_version import DataVersion, fingerprint
 from falcon_assets.storage.output_target import OutputTarget
 from falcon_assets.storage.staging import copies_folder, place_key, unfinished_note
 
@@ -231,6 +231,14 @@ class CopyTarget(ABC):
     def _is_part_published(self) -> bool:
         """Whether the part was published, and nobody has begun to copy it again since."""
         return bool(self.fs.exists(self._published)) and not self.fs.exists(self.attempt)
+
+    def version(self) -> DataVersion:
+        """The version of the instance as it is published.
+
+        Raises:
+            StorageError: it is not there, or changes while it is read.
+        """
+        return fingerprint(self.store, self.output.path, self.output.flag)
 
     def write_plan(self, number: int, steps: Iterable[FileStep]) -> None:
         """Writes what a task is to do."""

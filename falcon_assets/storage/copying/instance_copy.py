@@ -14,15 +14,13 @@ from falcon_assets.cancellation import current_cancellation
 from falcon_assets.errors import StorageError
 from falcon_assets.planning.replication.copy_plan import CopyPlan, CopyRecord, ListedFile, plan_copy
 from falcon_assets.planning.replication.options import ReplicationOptions
-from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.copying.copy_records import true_records
 from falcon_assets.storage.copying.copy_target import CopyTarget, part_lock
 from falcon_assets.storage.copying.copy_task import CopyJob, FileReport, TaskSummary, join, run_task
 from falcon_assets.storage.copying.file_copy import Attributes
-from falcon_assets.storage.copying.listed_files import list_files
+from falcon_assets.storage.copying.listed_files import CopySource, SourceFiles
 from falcon_assets.storage.errors import driver_explained
 from falcon_assets.storage.files.ability import Ability
-from falcon_assets.storage.instances.version_pointer import data_path
 
 _SHOWN_FAILURES = 5
 
@@ -53,8 +51,8 @@ class InstanceCopy:
     """One source's part of one target instance; a context in which nobody else copies the same.
 
     Args:
-        source: The store of the source cluster, its ``readonly`` endpoint.
-        path: The source's instance, below its root.
+        source: The storage of the source cluster, its ``readonly`` endpoint.
+        path: The source's instance.
         target: Where it goes.
         holds: Whether the source brings the file of that name.
         options: The feed's.
@@ -66,17 +64,16 @@ class InstanceCopy:
 
     def __init__(
         self,
-        source: ClusterStore,
+        source: CopySource,
         path: str,
         target: CopyTarget,
         holds: Callable[[str], bool],
         options: ReplicationOptions,
     ) -> None:
         self._source, self._path, self._target = source, path, target
-        self._data = path  # where its files lie, which may be the folder of a version
         self._holds, self._options = holds, options
         self._held = ExitStack()
-        self._listed: dict[str, ListedFile] = {}
+        self._found = SourceFiles("", {})
         self.plan = CopyPlan((), (), (), ())
         self.started = time.monotonic()
 
@@ -92,7 +89,7 @@ class InstanceCopy:
             self._target.recover(self._where)
             self._target.begin()
             self.started = time.monotonic()
-            self._listed = self._source_files()
+            self._found = self._source_files()
             self.plan = self._planned()
             for number, steps in enumerate(self.plan.tasks):
                 self._target.write_plan(number, steps)
@@ -111,15 +108,15 @@ class InstanceCopy:
         """What the tasks need; there is one for each of ``plan.tasks``."""
         source, target, options = self._source, self._target, self._options
         return CopyJob(
-            source=source.fs,
-            source_base=source.path(self._data),
+            source=source.store.fs,
+            source_base=self._found.base,
             target=target.fs,
             target_base=target.place,
             written_base=target.written,
             folder=target.attempt,
             file_copy=target.file_copy,
             record_log=target.record_log,
-            requests=max(source.files.requests, target.store.files.requests),
+            requests=max(source.store.files.requests, target.store.files.requests),
             rate=options.map_bandwidth,
             by_size=options.skip_checksum,
             attributes=Attributes(
@@ -160,10 +157,10 @@ class InstanceCopy:
             raise StorageError(f"{self._where}: {len(done.failed)} file(s) could not be copied: {shown}")
         if outcomes.total() != sum(map(len, self.plan.tasks)):
             raise StorageError(f"{self._where}: its tasks ended early; the next attempt goes on with it")
-        if self._source_files() != self._listed:
+        if self._source_files() != self._found:
             raise StorageError(
-                f"{self._where}: {self._path} on cluster {self._source.cluster.name!r} changed while it was copied; "
-                "the next attempt copies what changed"
+                f"{self._where}: {self._path} on cluster {self._from!r} changed while it was copied; the next attempt "
+                "copies what changed"
             )
         changed = outcomes["copied"] + outcomes["resumed"] + len(self.plan.delete)
         to_publish = changed > 0 or not self._target.is_published
@@ -194,17 +191,17 @@ class InstanceCopy:
         if not target.rules.replaces:
             made = frozenset[str]() if target.is_whole() else target.made()
             recorded |= self._compared(published, made | recorded.keys())
-            made |= self._listed.keys() - published.keys()
+            made |= self._found.files.keys() - published.keys()
             target.note_made(made)
-            holds = (made | self._listed.keys()).__contains__
+            holds = (made | self._found.files.keys()).__contains__
         at_once = target.store.cluster.interfaces.execute.tasks_at_once(os.cpu_count() or 1)
-        return plan_copy(self._listed, published, recorded, staged, holds, self._options, at_once)
+        return plan_copy(self._found.files, published, recorded, staged, holds, self._options, at_once)
 
     def _compared(self, published: Mapping[str, ListedFile], made: Collection[str]) -> dict[str, CopyRecord]:
         """Records of the files that are there and not of this copy, all of which have to be the same."""
         records = {}
-        base, source, target = self._source.path(self._data), self._source, self._target
-        for name, (size, version) in self._listed.items():
+        (base, listed), source, target = self._found, self._source.store, self._target
+        for name, (size, version) in listed.items():
             if name not in published:
                 if target.is_whole():
                     raise StorageError(f"{self._where}: what is there already differs, without {name}: move it away")
@@ -216,16 +213,11 @@ class InstanceCopy:
                 records[name] = CopyRecord(name, size, version, published[name].version, content[1])
         return records
 
-    def _source_files(self) -> dict[str, ListedFile]:
-        path, flag = self._path, self._target.output.flag
-        marker = self._source.path(f"{path}/{flag}" if flag else path)
-        if not self._source.fs.exists(marker):
-            raise StorageError(
-                f"{self._where}: {path} on cluster {self._source.cluster.name!r} is not there, or not complete"
-            )
-        self._data = data_path(self._source, path, flag)
-        listed = list_files(self._source, self._data, flag, self._target.rules.left_out)
-        return {name: file for name, file in listed.items() if self._holds(name)}
+    def _source_files(self) -> SourceFiles:
+        found = self._source.source_files(self._path, self._target.output.flag, self._target.rules.left_out)
+        if found is None:
+            raise StorageError(f"{self._where}: {self._path} on cluster {self._from!r} is not there, or not complete")
+        return SourceFiles(found.base, {name: file for name, file in found.files.items() if self._holds(name)})
 
     def _check_stores(self) -> None:
         target = self._target
@@ -233,7 +225,7 @@ class InstanceCopy:
             raise StorageError(
                 f"{self._where}: an object store publishes by setting the flag: declare availability_flag"
             )
-        preserved, cannot = self._options.preserved, self._source.files.cannot | target.store.files.cannot
+        preserved, cannot = self._options.preserved, self._source.store.files.cannot | target.store.files.cannot
         if preserved and not cannot.isdisjoint((Ability.MODES, Ability.TIMES)):
             raise StorageError(f"{self._where}: object stores have nothing of {', '.join(preserved)}: remove it")
 
@@ -246,7 +238,11 @@ class InstanceCopy:
 
     @property
     def _where(self) -> str:
-        return f"cluster {self._target.store.cluster.name!r}: cannot {self._doing} from {self._source.cluster.name!r}"
+        return f"cluster {self._target.store.cluster.name!r}: cannot {self._doing} from {self._from!r}"
+
+    @property
+    def _from(self) -> str:
+        return self._source.store.cluster.name
 
 
 def _cancellable(reports: Iterator[FileReport]) -> Iterator[FileReport]:

@@ -71,7 +71,7 @@ def _copy(source: ClusterStore, path: str, store: ClusterStore, archive_path: st
     options = ReplicationOptions(
         preserve_permission=Ability.MODES not in cannot, preserve_times=Ability.TIMES not in cannot
     )
-    with InstanceCopy(source, path, target, lambda _: True, options) as copy:
+    with InstanceCopy(kind_of(source), path, target, lambda _: True, options) as copy:
         result = copy.finish(copy.run_here())
     if result.to_publish:
         content = source.fs.cat_file(marker) if is_complete and data_path(source, path, flag) == path else b""

@@ -72,7 +72,7 @@ def remove_unfinished(store: ClusterStore, copy: UnfinishedCopy, flag: str | Non
                 raise StorageError(f"{where}: it is being copied by a run; it goes when that has ended")
         parts[0].recover(where)
         store.files.refresh()
-        if store.fs.lexists(store.path(copy.path)):
+        if store.fs.lexists(parts[0].place):
             return False
         removal = kind.removal(flag)
         for part in parts:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import errno
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from datetime import datetime
 
@@ -13,6 +13,7 @@ from falcon_assets.planning.instances.folder_spans import FolderSpans
 from falcon_assets.planning.instances.instance_paths import InstancePaths
 from falcon_assets.planning.landing.old_folders import FolderPass
 from falcon_assets.planning.retention.eviction import StoredInstance
+from falcon_assets.storage.copying.listed_files import SourceFiles, list_files
 from falcon_assets.storage.errors import driver_explained, explained
 from falcon_assets.storage.files.ability import Ability
 from falcon_assets.storage.instances.data_version import DataVersion, count_files, fingerprint
@@ -20,6 +21,7 @@ from falcon_assets.storage.instances.instance_files import Listing, list_instanc
 from falcon_assets.storage.instances.old_folders import Visit, visits
 from falcon_assets.storage.instances.stored_instances import stored_instances
 from falcon_assets.storage.instances.template_walk import Names, TemplateWalk, listed_names
+from falcon_assets.storage.instances.version_pointer import data_path
 from falcon_assets.storage.kinds.reading import ReadableFolder, ReadableInstance
 from falcon_assets.storage.kinds.storage_kind import StorageKind
 from falcon_assets.storage.local_staging import LocalStaging
@@ -110,6 +112,12 @@ class FileStorage(StorageKind):
 
     def version(self, path: str, flag: str | None) -> DataVersion:
         return fingerprint(self.store, path, flag)
+
+    def source_files(self, path: str, flag: str | None, left_out: Callable[[str], bool]) -> SourceFiles | None:
+        if not self.store.fs.exists(self.store.path(f"{path}/{flag}" if flag else path)):
+            return None
+        data = data_path(self.store, path, flag)
+        return SourceFiles(self.store.path(data), list_files(self.store, data, flag, left_out))
 
     def reading(
         self, path: str, flag: str | None, staging: LocalStaging | None = None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime
 
@@ -13,6 +13,7 @@ from falcon_assets.planning.retention.eviction import StoredInstance, StoredLoca
 from falcon_assets.planning.retention.versions import StoredVersion
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.copying.copy_target import REPLICATING, CopyRules, CopyTarget
+from falcon_assets.storage.copying.listed_files import SourceFiles
 from falcon_assets.storage.files.ability import Ability
 from falcon_assets.storage.instances.data_version import DataVersion
 from falcon_assets.storage.instances.instance_files import Listing
@@ -180,6 +181,10 @@ class StorageKind(ABC):
             StorageError: the outputs cannot be published here; on entering: one is being written by another run, is not
                 fit to be written, or the store refuses.
         """
+
+    @abstractmethod
+    def source_files(self, path: str, flag: str | None, left_out: Callable[[str], bool]) -> SourceFiles | None:
+        """See :class:`.CopySource`."""
 
     @abstractmethod
     def copy_target(self, output: OutputTarget, source: str, rules: CopyRules = REPLICATING) -> CopyTarget:

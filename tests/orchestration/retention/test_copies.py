@@ -54,7 +54,7 @@ class World(ReplicationWorld):
         (part,) = contributions(declared, "backup", self.store.clusters)
         stores = [ClusterStore(self.store.cluster(one), self.settings.home, {}) for one in ("east", "backup")]
         target = kind_of(stores[1]).copy_target(OutputTarget(path, "_SUCCESS"), "east")
-        with InstanceCopy(stores[0], path, target, part.holds, ReplicationOptions()) as copy:
+        with InstanceCopy(kind_of(stores[0]), path, target, part.holds, ReplicationOptions()) as copy:
             for task in range(len(copy.plan.tasks)):
                 list(run_task(copy.job, task))
 

@@ -11,14 +11,18 @@ import pytest
 
 from falcon_assets.errors import StorageError
 from falcon_assets.planning.landing.old_folders import FolderPass
+from falcon_assets.planning.replication.options import ReplicationOptions
 from falcon_assets.planning.retention.eviction import StoredInstance, Verdict
+from falcon_assets.storage.copying.copy_publication import publish_if_complete
+from falcon_assets.storage.copying.instance_copy import InstanceCopy
 from falcon_assets.storage.eviction.evicting import evict, is_untouched
 from falcon_assets.storage.files.ability import Ability
+from falcon_assets.storage.instances.data_files import is_hidden
 from falcon_assets.storage.kinds.available_instances import AvailableInstances
 from falcon_assets.storage.kinds.storage_kind import StorageKind
 from falcon_assets.storage.landing import collect
 from tests.s3_server import s3_server
-from tests.storage.kinds.samples import FIRST, KINDS, InTable, Sample, killed_while_publishing, sample
+from tests.storage.kinds.samples import FIRST, KINDS, Sample, killed_while_publishing, sample
 
 
 @pytest.fixture(scope="module")
@@ -275,12 +279,20 @@ def test_an_instance_is_moved_at_once_or_not_at_all(stored: Sample) -> None:
     assert (stored.numbers(1), stored.numbers(2)) == ((None, [1, 2]) if is_moved else ([1, 2], None))
 
 
-def test_tables_are_not_copied(stored: Sample) -> None:
-    if isinstance(stored, InTable):
-        with pytest.raises(StorageError, match="is a table, which cannot be copied yet"):
-            stored.kind.copy_target(stored.target(), "east")
-    else:
-        assert stored.kind.copy_target(stored.target(), "east").store.endpoint == stored.store.endpoint
+def test_an_instance_is_copied(stored: Sample) -> None:
+    stored.publish(1, 2)
+    stored.publish(5, day=2)
+    flag = stored.feed.availability_flag
+    assert stored.kind.source_files(stored.path(3), flag, is_hidden) is None
+    there = stored.kind.source_files(stored.path(), flag, is_hidden)
+    assert there is not None and all(size > 0 for size, _ in there.files.values())
+    part = stored.kind.copy_target(stored.target(2), "east")
+    with InstanceCopy(stored.kind, stored.path(), part, lambda _: True, ReplicationOptions()) as copy:
+        copied = copy.finish(copy.run_here())
+    assert stored.numbers(2) == ([5] if Ability.RENAME not in stored.kind.cannot or flag is None else None)
+    version = publish_if_complete("daily", [stored.kind.copy_target(stored.target(2), "east")])
+    assert version is not None and version.version == stored.version(2)
+    assert (copied.files_copied, stored.numbers(1), stored.numbers(2)) == (len(there.files), [1, 2], [1, 2])
 
 
 def test_every_operation_is_in_this_contract() -> None:

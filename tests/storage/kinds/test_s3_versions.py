@@ -277,7 +277,7 @@ def test_the_present_version_is_replicated_and_archived(
     publish(store, staging, 2)
     backup = ClusterStore(make_cluster(name="backup"), tmp_path, {})
     target = kind_of(backup).copy_target(OutputTarget(PATH, FLAG), "lake")
-    with InstanceCopy(store, PATH, target, lambda _: True, ReplicationOptions()) as copy:
+    with InstanceCopy(kind_of(store), PATH, target, lambda _: True, ReplicationOptions()) as copy:
         copy.finish(copy.run_here())
     publish_copies("raw", [target])
     archive(store, PATH, store, "/old/1", FLAG)

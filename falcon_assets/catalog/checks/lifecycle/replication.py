@@ -51,7 +51,8 @@ def _object_stores(definitions: Definitions, feed: Declared[Feed]) -> Iterator[P
     except ExpressionError:
         preserved = ()
     for index, entry, cluster in definitions.feed_clusters(feed):
-        if entry.type is None or lies_mounted(feed.entity, cluster, readonly=entry.type == "source"):
+        is_table = feed.entity.table_on(entry.name) is not None
+        if entry.type is None or is_table or lies_mounted(feed.entity, cluster, readonly=entry.type == "source"):
             continue
         where = f"{entry.type} {entry.name!r} is no file:// store"
         for name in preserved:

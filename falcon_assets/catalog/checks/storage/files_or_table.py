@@ -10,6 +10,7 @@ from falcon_assets.catalog.declared import Declared, Definitions
 from falcon_assets.catalog.yaml_files.documents import KeyPath
 from falcon_assets.catalog.yaml_files.secrets import SECRET_KEY
 from falcon_assets.errors import Problem
+from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.feed import Feed
 from falcon_assets.model.process import Process
 from falcon_assets.model.registry import is_rest, registry_problem
@@ -30,8 +31,14 @@ def check_files_or_table(definitions: Definitions) -> Iterator[Problem]:
                 yield feed.problem(("clusters", index, "name"), message)
             elif feed.entity.table_on(entry.name) is not None:
                 where = f"feed {feed.entity.name!r} is a table on cluster {entry.name!r}"
-                if entry.type is not None:
-                    yield feed.warning(("clusters", index, "type"), f"{where}, and tables are not replicated yet")
+                if entry.type is not None and ANY in dict(_uri(feed.entity, entry.name).keys).values():
+                    rule = "an instance that is replicated is one partition: its uri must not have *"
+                    yield feed.problem(("clusters", index, "type"), f"{where}, and {rule}")
+                elif entry.type is not None and entry.partition is not None:
+                    rule = "a table is replicated from one source: take partition out"
+                    yield feed.problem(("clusters", index, "partition"), f"{where}, and {rule}")
+                elif entry.type is not None:
+                    yield from _replicated(feed, index, cluster, where)
                 if entry.retention is not None and entry.retention.action == "archive":
                     yield feed.problem(
                         ("clusters", index, "retention", "action"), f"{where}, and tables are not archived yet"
@@ -45,6 +52,23 @@ def check_files_or_table(definitions: Definitions) -> Iterator[Problem]:
             if stored is not None and path[0] == "outputs":
                 yield from _several_partitions(process, path, stored.entity)
                 yield from _not_mounted(definitions, process, path, stored.entity)
+
+
+def _uri(feed: Feed, cluster: str) -> TableUri:
+    table = feed.table_on(cluster)
+    assert table is not None
+    return TableUri.parse(table.uri)
+
+
+def _replicated(feed: Declared[Feed], index: int, cluster: Cluster, where: str) -> Iterator[Problem]:
+    """What is copied is written as processes write: into Parquet or ORC, on a file system."""
+    is_target = feed.entity.clusters[index].type == "target"
+    if is_target and feed.entity.format not in TABLE_FORMATS:
+        rule = f"tables are written in {' and '.join(TABLE_FORMATS)}, not in {feed.entity.format}"
+        yield feed.problem(("clusters", index, "type"), f"{where}, and {rule}")
+    if not lies_mounted(feed.entity, cluster, readonly=not is_target):
+        rule = "tables are replicated where their cluster is a file:// store only"
+        yield feed.problem(("clusters", index, "type"), f"{where}, and {rule}")
 
 
 def _not_mounted(definitions: Definitions, process: Declared[Process], path: KeyPath, feed: Feed) -> Iterator[Problem]:

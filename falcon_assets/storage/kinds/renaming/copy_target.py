@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from falcon_assets.errors import StorageError
-from falcon_assets.planning.replication.copy_plan import ListedFile
+from falcon_assets.planning.replication.copy_plan import CopyRecord, ListedFile
 from falcon_assets.storage.copying.copy_target import CopiedPart, CopyTarget
 from falcon_assets.storage.files.path_lock import path_lock
 from falcon_assets.storage.instances.data_version import DataVersion, version_of
@@ -75,21 +75,10 @@ class RenamingCopyTarget(CopyTarget):
         self, key: str, parts: Sequence[CopiedPart], published: Mapping[str, ListedFile], flag: bytes
     ) -> DataVersion | None:
         """Assembles the new instance beside the old one and swaps it in."""
-        deleted = frozenset().union(*(part.delete for part in parts))
-        copied = {name: record for part in parts for name, record in part.copied.items()}
-        carried = [name for name in published if name not in deleted and name not in copied]
-        if "" not in copied:
-            Path(self.written).mkdir(parents=True, exist_ok=True)
-        for name in self.staged_files().keys() - parts[0].copied.keys():
-            Path(self.written, name).unlink()  # not verified, or of an earlier attempt at another plan
-        for part in parts[1:]:
-            _link(part.target.written, self.written, part.copied)
-        _link(self.place, self.written, carried)
+        checksums = self.assemble(parts, published)
         if flag and self.output.flag:
             Path(self.written, self.output.flag).write_bytes(flag)
         sync_all(self.folder)
-        known = {name: record for part in parts for name, record in part.known.items()}
-        checksums = {**{name: known.get(name) for name in carried}, **copied}
         version = None
         if all(checksums.values()):
             version = version_of(
@@ -105,6 +94,31 @@ class RenamingCopyTarget(CopyTarget):
             finally:
                 if os.path.lexists(staging):  # not published: what was copied is not to be copied again
                     Path(staging).rename(self.written)
+
+    def assemble(
+        self, parts: Sequence[CopiedPart], published: Mapping[str, ListedFile]
+    ) -> dict[str, CopyRecord | None]:
+        """Puts together, where this part is written, all that the new instance consists of.
+
+        Args:
+            parts: As for :meth:`publish`.
+            published: Likewise.
+
+        Returns:
+            What was verified of each file; None of what stays and was never verified.
+        """
+        deleted = frozenset().union(*(part.delete for part in parts))
+        copied = {name: record for part in parts for name, record in part.copied.items()}
+        carried = [name for name in published if name not in deleted and name not in copied]
+        if "" not in copied:
+            Path(self.written).mkdir(parents=True, exist_ok=True)
+        for name in self.staged_files().keys() - parts[0].copied.keys():
+            Path(self.written, name).unlink()  # not verified, or of an earlier attempt at another plan
+        for part in parts[1:]:
+            _link(part.target.written, self.written, part.copied)
+        _link(self.place, self.written, carried)
+        known = {name: record for part in parts for name, record in part.known.items()}
+        return {**{name: known.get(name) for name in carried}, **copied}
 
     def discard(self, *args: Any) -> None:
         super().discard(*args)

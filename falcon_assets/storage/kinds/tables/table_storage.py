@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from datetime import datetime
 from itertools import islice
@@ -17,6 +17,7 @@ from falcon_assets.planning.landing.old_folders import FolderPass
 from falcon_assets.planning.retention.eviction import StoredInstance, StoredLocation
 from falcon_assets.planning.retention.versions import StoredVersion
 from falcon_assets.storage.copying.copy_target import REPLICATING, CopyRules, CopyTarget
+from falcon_assets.storage.copying.listed_files import SourceFiles
 from falcon_assets.storage.files.ability import Ability
 from falcon_assets.storage.instances.data_version import DataVersion
 from falcon_assets.storage.instances.instance_files import Listing
@@ -25,6 +26,8 @@ from falcon_assets.storage.kinds.publishing import InstancePublication
 from falcon_assets.storage.kinds.reading import ReadableInstance, ReadablePartition
 from falcon_assets.storage.kinds.removing import Removal
 from falcon_assets.storage.kinds.storage_kind import READERS_SECONDS, StorageKind
+from falcon_assets.storage.kinds.tables.copied_files import files_of_partition
+from falcon_assets.storage.kinds.tables.copy_target import TableCopyTarget
 from falcon_assets.storage.kinds.tables.old_versions import remove_old
 from falcon_assets.storage.kinds.tables.publication import TablePublication
 from falcon_assets.storage.kinds.tables.removal import TableRemoval
@@ -137,8 +140,26 @@ class TableStorage(StorageKind):
     ) -> AbstractContextManager[InstancePublication]:
         return TablePublication(self._tables, key, outputs)
 
+    def source_files(self, path: str, flag: str | None, left_out: Callable[[str], bool]) -> SourceFiles | None:
+        """Asks the catalog anew: who copies compares what was there before and after."""
+        found = TableStorage(self._tables)._partitions(path)
+        if len(found) > 1:
+            raise StorageError(
+                f"cluster {self.store.cluster.name!r}: {path} is {len(found)} partitions, and only one at a time is "
+                "copied"
+            )
+        return files_of_partition(self._tables, found[0], left_out) if found else None
+
     def copy_target(self, output: OutputTarget, source: str, rules: CopyRules = REPLICATING) -> CopyTarget:
-        self._refuse(output.path, "be copied")
+        if not rules.replaces:
+            self._refuse(output.path, "be an archive")
+        if Ability.RENAME in self.store.files.cannot:
+            self._refuse(output.path, "be copied to where the cluster is an object store")
+
+        def look() -> Partition | None:
+            return next(iter(TableStorage(self._tables)._partitions(output.path)), None)
+
+        return TableCopyTarget(self._tables, output, source, rules, look)
 
     def kept_versions(self, feed: str, instance: datetime | None = None) -> list[StoredVersion]:
         return []
