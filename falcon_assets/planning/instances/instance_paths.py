@@ -28,8 +28,8 @@ class Place(NamedTuple):
     """Where a template of a feed leads on a cluster."""
 
     root: str | None
-    """URL of the root of the store: of a whole URL its fixed prefix, the folder above the first time variable. None:
-    the cluster's own store."""
+    """URL of the root of the store: of a whole URL its fixed prefix, the folder above the first time variable, else
+    above the last step. None: the cluster's own store."""
     template: PathTemplate
     """Below the root, normalised, with nothing left in it but time variables."""
 
@@ -174,6 +174,8 @@ class InstancePaths:
         if not store:
             return Place(None, below)
         prefix = below.fixed_prefix({})
+        if not below.is_timed:  # of a snapshot feed, which may be a single file
+            prefix = prefix.rpartition("/")[0]
         return Place(store + (prefix or "/"), PathTemplate(below.text[len(prefix) :]))
 
     def _fill(self, template: PathTemplate) -> str:

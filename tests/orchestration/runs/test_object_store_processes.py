@@ -46,6 +46,19 @@ ENTITIES = "".join(
         feed("rows", on("lake", "source")),
         feed("totals", on("lake", "source")),
         feed("parts", on("lake", "source"), more="partitions: [kind]\n"),
+        feed("named", on("lake", "source")),
+        """---
+kind: feed
+name: names
+snapshot: true
+frequency: hours(1)
+format: json
+schema: "n int, name string"
+late_arrival: {cut_off: hours(1)}
+locations: {data: "s3://lake/dimensions/names.json"}
+clusters: [{name: lake, validity: {start: 2013-01-01T00:00Z, end: 2013-01-01T08:00Z}}]
+""",
+        process("name", "names", "now(0,0)", "named", "spark-sql", "name.sql"),
         process("add", "rows", "now(-1,0)", "totals", "spark-sql", "sum.sql"),
         process("split", "totals", "now(0,0)", "parts", "pyspark", "parts.py"),
     )
@@ -65,6 +78,7 @@ def world(
         declared = lake(url)
         ClusterStore(make_cluster(**declared), settings.home, ENVIRON).fs.mkdir("lake")
         files = {"all.yaml": cluster_yaml(**declared) + ENTITIES, "sum.sql": SUM, "parts.py": PARTS}
+        files["name.sql"] = "SELECT n FROM names"
         yield ReplicationWorld(
             load_entities(write_entities(files)), settings, instance, open_ledger(settings, instance)
         )
@@ -126,6 +140,18 @@ def test_late_data_is_computed_again(world: ReplicationWorld) -> None:
     land(world, 1, c=100)
     assert world.step("02:30", "rows", "lake")[0] == "add on lake, 2013-01-01T01:00Z, attempt 2"
     assert read(world, "totals", 1) == {"": [{"n": 131}], "_SUCCESS": []}
+    assert left(world) == []
+
+
+def test_a_snapshot_that_is_a_single_object_is_read_and_its_version_recorded(world: ReplicationWorld) -> None:
+    bucket(world).fs.pipe_file("lake/dimensions/names.json", b'{"n": 7, "name": "seven"}')
+    assert world.step("01:00", "names") == ["name on lake, 2013-01-01T00:00Z to 2013-01-01T01:00Z, attempt 1"]
+    assert read(world, "named", 1) == {"": [{"n": 7}], "_SUCCESS": []}
+    landed = {world.published("lake", "names", number)[-1].version for number in (0, 1)}
+    with world.ledger.engine.connect() as connection:
+        columns = select(CONSUMED.c.version).where(CONSUMED.c.process == "name")
+        assert set(connection.execute(columns).scalars()) == landed
+    assert len(landed) == 1
     assert left(world) == []
 
 

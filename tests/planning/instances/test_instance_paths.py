@@ -188,6 +188,22 @@ def test_a_whole_url_has_a_root_of_its_own(template, root, path):
     assert found.place(PathTemplate.parse("/old/${YEAR}")) == (None, PathTemplate("/old/${YEAR}"))
 
 
+@pytest.mark.parametrize(
+    ("template", "root", "path"),
+    [
+        ("/dimensions/names", None, "/dimensions/names"),
+        ("s3://lake/dimensions/names.json", "s3://lake/dimensions", "/names.json"),
+        ("s3://lake/names", "s3://lake/", "/names"),
+        ("file:///names.csv", "file:///", "/names.csv"),
+    ],
+)
+def test_a_path_without_a_time_is_that_of_all_instances_and_of_none(template, root, path):
+    found = paths(template=template)
+    instances = [parse_instant("2013-01-02T05:00Z"), parse_instant("2013-01-02T06:00Z")]
+    assert (found.root, [found.data(one) for one in instances]) == (root, [path, path])
+    assert found.instance(path) is None
+
+
 def test_statistics_may_lie_on_other_stores():
     data = "s3://lake/a/${YEAR}/${MONTH}/${DAY}/${HOUR}"
     found = paths(locations={"data": data, "stats": "/s/${YEAR}", "meta": "gs://m/about"})
