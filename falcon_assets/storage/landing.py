@@ -9,11 +9,11 @@ from typing import NamedTuple
 from falcon_assets.errors import StorageError
 from falcon_assets.model.feed import Feed
 from falcon_assets.planning.instances.instance_paths import InstancePaths
-from falcon_assets.planning.instances.snapshots import instances_to_record
+from falcon_assets.planning.instances.snapshots import instances_to_record, refresh_time
 from falcon_assets.planning.time.clock import Clock
 from falcon_assets.storage.errors import driver_explained
 from falcon_assets.storage.instances.data_version import DataVersion
-from falcon_assets.storage.kinds.snapshots import refreshed_at
+from falcon_assets.storage.kinds.snapshots import snapshot_listing
 from falcon_assets.storage.kinds.storage_kind import StorageKind
 
 
@@ -99,11 +99,10 @@ def collect_snapshot(
     paths = InstancePaths(feed, kind.store.cluster)
     path = paths.data(paths.timeline.start)
     with driver_explained(kind.store.cluster.name, f"look at {path}"):
-        refreshed = refreshed_at(kind, feed, path, clock)
-        if refreshed is None:
+        listing = snapshot_listing(kind, feed, path)
+        if listing is None or listing.modified is None:
             return
-        refreshed = min(refreshed, now)
-        signature = kind.listing(path, feed.availability_flag).signature
+        refreshed, signature = min(refresh_time(listing.modified, clock), now), listing.signature
         instances = instances_to_record(paths.timeline, windows, known, refreshed, signature)
         for one in read(kind, feed, [(instance, path) for instance in instances[:1]], {}, lambda instance: None):
             if one.signature == signature:  # else it is being refreshed: the next time

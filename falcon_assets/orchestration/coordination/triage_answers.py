@@ -46,7 +46,7 @@ from falcon_assets.planning.workloads.workload import Workload
 from falcon_assets.settings import Settings
 from falcon_assets.storage.feed_store import store_of
 from falcon_assets.storage.kinds.kind_of import kind_of
-from falcon_assets.storage.kinds.snapshots import refreshed_at
+from falcon_assets.storage.kinds.snapshots import is_there, refreshed_at, why_not_there
 
 ASKED_STORES = 3
 """Of how many instances stores are asked: each may take long."""
@@ -214,8 +214,9 @@ class TriageAnswers:
             refreshed = refreshed_at(kind, feed, path, self._settings.clock) if feed.snapshot else None
             if refreshed is not None and refreshed < one.instance:
                 return Landing(shown, is_there=True, refreshed=refreshed)
-            if kind.is_available(feed, path):
+            asked = (kind, feed, one.instance, path, self._settings.clock)
+            if is_there(*asked):
                 return Landing(shown, is_there=True, is_complete=True)
-            return Landing(shown, *kind.why_unavailable(feed, path))
+            return Landing(shown, *why_not_there(*asked))
         except StorageError as error:
             return Landing(path, None, str(error))

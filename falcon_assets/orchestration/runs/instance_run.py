@@ -41,7 +41,7 @@ from falcon_assets.storage.instances.data_version import DataVersion
 from falcon_assets.storage.kinds.available_instances import AvailableInstances
 from falcon_assets.storage.kinds.kind_of import kind_of
 from falcon_assets.storage.kinds.reading import ReadableInstance
-from falcon_assets.storage.kinds.snapshots import is_there, why_not_there
+from falcon_assets.storage.kinds.snapshots import is_there, snapshot_listing, why_not_there
 
 Evicted: TypeAlias = Callable[[str, Sequence[datetime]], Mapping[datetime, datetime]]
 """Says which of the instances of a feed were evicted, and when."""
@@ -257,11 +257,8 @@ class InstanceRunner:
     def _snapshots(self, plan: ProcessInstance) -> dict[str, str]:
         """What the listings of the snapshot feeds among the inputs say: others may replace such data at any time."""
         read = [(one.feed, path) for one in plan.inputs if one.feed.snapshot for path in one.paths]
-        return {
-            feed.name: kind_of(self.store_of(feed)).listing(path, feed.availability_flag).signature
-            for feed, path in read
-            if kind_of(self.store_of(feed)).is_available(feed, path)
-        }
+        found = {feed.name: snapshot_listing(kind_of(self.store_of(feed)), feed, path) for feed, path in read}
+        return {name: listing.signature for name, listing in found.items() if listing}
 
     def _require_unchanged(self, plan: ProcessInstance, snapshots: Mapping[str, str]) -> None:
         now = self._snapshots(plan)

@@ -8,22 +8,34 @@ from falcon_assets.errors import StorageError
 from falcon_assets.model.feed import Feed
 from falcon_assets.planning.instances.snapshots import not_refreshed, refresh_time
 from falcon_assets.planning.time.clock import Clock
+from falcon_assets.storage.instances.instance_files import Listing
 from falcon_assets.storage.kinds.storage_kind import StorageKind
 
 
-def refreshed_at(kind: StorageKind, feed: Feed, path: str, clock: Clock) -> datetime | None:
-    """When the data at ``path`` was refreshed last, on the falcon clock; None: it is not complete.
+def snapshot_listing(kind: StorageKind, feed: Feed, path: str) -> Listing | None:
+    """The listing of the data at ``path``; None: it is not complete, or is being replaced just then.
 
     Raises:
-        StorageError: the store cannot be read, or does not say when files were written.
+        StorageError: the store cannot be read.
     """
     if not kind.is_available(feed, path):
         return None
-    modified = kind.listing(path, feed.availability_flag).modified
-    if modified is None:
-        where = kind.store.shown(path)
-        raise StorageError(f"feed {feed.name!r}: nobody knows when {where} was refreshed: it has no files with a time")
-    return refresh_time(modified, clock)
+    try:
+        return kind.listing(path, feed.availability_flag)
+    except StorageError as error:
+        if error.__cause__ is not None:
+            raise
+        return None  # not the store failed: it went
+
+
+def refreshed_at(kind: StorageKind, feed: Feed, path: str, clock: Clock) -> datetime | None:
+    """When the data at ``path`` was refreshed last, on the falcon clock; None: it is not complete, or nobody knows.
+
+    Raises:
+        StorageError: the store cannot be read.
+    """
+    listing = snapshot_listing(kind, feed, path)
+    return refresh_time(listing.modified, clock) if listing and listing.modified else None
 
 
 def is_there(kind: StorageKind, feed: Feed, instance: datetime, path: str, clock: Clock) -> bool:
@@ -44,5 +56,11 @@ def why_not_there(kind: StorageKind, feed: Feed, instance: datetime, path: str, 
     Raises:
         StorageError: as :func:`refreshed_at`.
     """
-    refreshed = refreshed_at(kind, feed, path, clock) if feed.snapshot else None
-    return (True, not_refreshed(refreshed, instance)) if refreshed else kind.why_unavailable(feed, path)
+    if not feed.snapshot:
+        return kind.why_unavailable(feed, path)
+    refreshed = refreshed_at(kind, feed, path, clock)
+    if refreshed is not None:
+        return True, not_refreshed(refreshed, instance)
+    if kind.is_available(feed, path):
+        return True, f"nobody knows when {kind.store.shown(path)} was refreshed: it has no files with a time"
+    return kind.why_unavailable(feed, path)

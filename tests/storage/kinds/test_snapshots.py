@@ -88,8 +88,16 @@ def test_what_it_lacks_is_said(kind: StorageKind) -> None:
 
 def test_without_files_nobody_knows_when(kind: StorageKind) -> None:
     write(kind, FLAG, b"")
-    with pytest.raises(StorageError, match="it has no files with a time"):
-        is_there(kind, FEED, FIRST, PATH, CLOCK)
+    assert not is_there(kind, FEED, FIRST, PATH, CLOCK)
+    said = f"nobody knows when {kind.store.shown(PATH)} was refreshed: it has no files with a time"
+    assert why_not_there(kind, FEED, FIRST, PATH, CLOCK) == (True, said)
+    assert list(collect_snapshot(kind, FEED, [(FIRST, NOW)], {}, CLOCK, NOW)) == []
+
+
+def test_what_goes_while_it_is_asked_for_is_not_there(kind: StorageKind, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(type(kind), "is_available", lambda self, feed, path: True)
+    assert refreshed_at(kind, FEED, PATH, CLOCK) is None
+    assert list(collect_snapshot(kind, FEED, [(FIRST, NOW)], {}, CLOCK, NOW)) == []
 
 
 def test_nothing_that_goes_by_instances_finds_it(kind: StorageKind) -> None:
