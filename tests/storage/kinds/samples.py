@@ -18,6 +18,8 @@ from urllib.parse import urlsplit
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from fsspec import AbstractFileSystem
+from fsspec.implementations.local import LocalFileSystem
 
 from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.feed import Feed
@@ -29,6 +31,7 @@ from falcon_assets.storage.feed_store import store_of
 from falcon_assets.storage.kinds.kind_of import kind_of
 from falcon_assets.storage.kinds.reading import ReadableInstance
 from falcon_assets.storage.kinds.storage_kind import StorageKind
+from falcon_assets.storage.local_staging import LocalStaging
 from falcon_assets.storage.output_target import KeptAs, OutputTarget
 from falcon_assets.storage.tables.table_store import TableStore
 from tests import iceberg_rest
@@ -40,6 +43,8 @@ from tests.s3_server import ENVIRON, lake
 
 FILES = ["renaming", "objects"]
 KINDS = [*FILES, *CATALOGS]
+CLOUDS = ["gs", "abfs"]
+"""Object stores that Spark does not reach itself."""
 FLAG = "_SUCCESS"
 FIRST = parse_instant("2013-01-01T00:00Z")
 ODD = "E/U=%ü+'"
@@ -53,6 +58,8 @@ class Sample(ABC):
     home: Path
     environ: Mapping[str, str]
     feed: Feed
+    staging: LocalStaging | None = None
+    """Where Spark reads and writes; None: on the store itself."""
 
     BUSY: ClassVar[str]
     """What the slower of two writers is told."""
@@ -82,7 +89,7 @@ class Sample(ABC):
         return OutputTarget(self.path(day), self.feed.availability_flag, format=self.feed.format, keeps=kept)
 
     def publish(self, *numbers: int, day: int = 1, keeps: bool = False) -> str:
-        with self.kind.publish("daily", {"out": self.target(day, keeps)}) as publication:
+        with self.kind.publish("daily", {"out": self.target(day, keeps)}, self.staging) as publication:
             self.write(publication.staging("out"), *numbers)
             return publication.commit("out").version
 
@@ -94,7 +101,7 @@ class Sample(ABC):
         kind, path = self.kind, self.path(day)
         if not kind.is_available(self.feed, path):
             return None
-        with kind.reading(path, self.feed.availability_flag) as read:
+        with kind.reading(path, self.feed.availability_flag, self.staging) as read:
             return sorted(self.read(read))
 
     @abstractmethod
@@ -125,13 +132,20 @@ class InFiles(Sample):
 
     def land(self, *numbers: int, day: int = 1) -> None:
         place, fs = self.store.path(self.path(day)), self.store.fs
-        if self.is_there(place):
+        self.store.files.refresh()
+        if fs.exists(place):
             self.store.files.remove_tree(place)
-        self.write(place, *numbers)
+        self._write(fs, place, numbers)
         fs.pipe_file(f"{place}/{FLAG}", b"")
 
+    @property
+    def _of_spark(self) -> AbstractFileSystem:
+        return LocalFileSystem() if self.staging else self.store.fs
+
     def write(self, place: str, *numbers: int) -> None:
-        fs = self.store.fs
+        self._write(self._of_spark, place, numbers)
+
+    def _write(self, fs: AbstractFileSystem, place: str, numbers: Iterable[int]) -> None:
         for number in numbers:
             folder = f"{place}/carrier=E U%ü+'" if number % 2 else place
             fs.makedirs(folder, exist_ok=True)
@@ -142,13 +156,13 @@ class InFiles(Sample):
         parts = urlsplit(folder.url)
         place = parts.netloc + parts.path
         for name, size in folder.files.sizes.items():
-            content = self.store.fs.cat_file(f"{place}/{name}")
+            content = self._of_spark.cat_file(f"{place}/{name}")
             assert len(content) == size
             yield int(content)
 
     def is_there(self, place: str) -> bool:
         self.store.files.refresh()
-        return bool(self.store.fs.exists(place))
+        return bool(self._of_spark.exists(place))
 
 
 @dataclass(frozen=True)
@@ -210,9 +224,14 @@ def sample(request: pytest.FixtureRequest, kind: str, home: Path) -> Sample:
     if kind == "renaming":
         return InFiles(make_cluster(), home, {}, feed)
     bucket = f"kinds-{uuid.uuid4()}"
-    made = InFiles(
-        make_cluster(**lake(request.getfixturevalue("s3"), name="primary", bucket=bucket)), home, ENVIRON, feed
-    )
+    staging = None
+    if kind == "objects":
+        cluster = make_cluster(**lake(request.getfixturevalue("s3"), name="primary", bucket=bucket))
+    else:
+        staging = LocalStaging(home / "staged")
+        interfaces = {"write": {"endpoint": f"{kind}://{bucket}/data"}, "execute": {"endpoint": "local[2]"}}
+        cluster = make_cluster(interfaces=interfaces, storage_options=request.getfixturevalue(kind))
+    made = InFiles(cluster, home, ENVIRON, feed, staging)
     made.store.fs.mkdir(bucket)
     return made
 
@@ -220,7 +239,7 @@ def sample(request: pytest.FixtureRequest, kind: str, home: Path) -> Sample:
 _PROGRAM = """
 import os, pickle, signal, sys
 stored = pickle.loads(sys.stdin.buffer.read())
-with stored.kind.publish("daily", {"out": stored.target()}) as publication:
+with stored.kind.publish("daily", {"out": stored.target()}, stored.staging) as publication:
     stored.write(publication.staging("out"), 9)
     os.kill(os.getpid(), signal.SIGKILL)
 """

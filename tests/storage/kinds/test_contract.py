@@ -59,7 +59,7 @@ def test_what_is_not_there_is_said(stored: Sample) -> None:
             ask(stored.path(), stored.feed.availability_flag)
     with (
         pytest.raises(StorageError, match="there is nothing at "),
-        stored.kind.reading(stored.path(), stored.feed.availability_flag),
+        stored.kind.reading(stored.path(), stored.feed.availability_flag, stored.staging),
     ):
         pass
     stored.land(1)
@@ -128,7 +128,7 @@ def test_an_output_takes_the_place_of_the_one_before(stored: Sample) -> None:
 
 
 def test_what_is_staged_can_be_named_for_spark(stored: Sample) -> None:
-    with stored.kind.publish("daily", {"out": stored.target()}) as publication:
+    with stored.kind.publish("daily", {"out": stored.target()}, stored.staging) as publication:
         parts = urlsplit(publication.staging_url("out"))
         assert (parts.netloc + parts.path) == publication.staging("out")
         assert parts.scheme in ("file", "s3a")
@@ -137,7 +137,7 @@ def test_what_is_staged_can_be_named_for_spark(stored: Sample) -> None:
 
 def test_what_is_read_has_its_version(stored: Sample) -> None:
     stored.publish(1, 2)
-    with stored.kind.reading(stored.path(), stored.feed.availability_flag) as read:
+    with stored.kind.reading(stored.path(), stored.feed.availability_flag, stored.staging) as read:
         assert read.version == stored.kind.version(stored.path(), stored.feed.availability_flag)
         assert read.version.files > 0 and read.version.bytes > 0
 
@@ -146,7 +146,7 @@ def test_what_is_not_committed_never_was(stored: Sample) -> None:
     version = stored.publish(1)
     with (
         pytest.raises(InterruptedError),
-        stored.kind.publish("daily", {"out": stored.target()}) as publication,
+        stored.kind.publish("daily", {"out": stored.target()}, stored.staging) as publication,
     ):
         place = publication.staging("out")
         stored.write(place, 2)
@@ -159,7 +159,7 @@ def test_nothing_written_is_no_output(stored: Sample) -> None:
     stored.publish(1)
     with (
         pytest.raises(StorageError, match=r"cannot publish .*: nothing was written to "),
-        stored.kind.publish("daily", {"out": stored.target()}) as publication,
+        stored.kind.publish("daily", {"out": stored.target()}, stored.staging) as publication,
     ):
         publication.commit("out")
     assert stored.numbers() == [1]
@@ -171,7 +171,7 @@ def test_of_two_runs_that_write_the_same_only_one_publishes(stored: Sample, is_n
         stored.publish(1)
     with (
         pytest.raises(StorageError, match=stored.BUSY),
-        stored.kind.publish("first", {"out": stored.target()}) as first,
+        stored.kind.publish("first", {"out": stored.target()}, stored.staging) as first,
     ):
         stored.write(first.staging("out"), 2)
         stored.publish(3)
@@ -183,7 +183,7 @@ def test_of_two_runs_that_write_the_same_only_one_publishes(stored: Sample, is_n
 
 def test_locks_keep_others_away(stored: Sample) -> None:
     removal = stored.kind.removal(stored.feed.availability_flag)
-    with stored.kind.publish("daily", {"out": stored.target()}):
+    with stored.kind.publish("daily", {"out": stored.target()}, stored.staging):
         if Ability.LOCK in stored.kind.cannot:
             with removal.held(stored.location()):
                 pass
