@@ -8,7 +8,7 @@ from dataclasses import fields
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import BigInteger, ColumnElement, Connection, FromClause, Select, and_, cast, literal, or_, select, true
+from sqlalchemy import ColumnElement, Connection, FromClause, Select, and_, literal, or_, select, true
 
 from falcon_assets.ledger.tables import DATA_VERSIONS, KEPT_VERSIONS, VERSION_EDGES
 from falcon_assets.ledger.upsert import rows_of
@@ -33,24 +33,31 @@ def every_version() -> Select[Any]:
     return select(*_COLUMNS).outerjoin_from(DATA_VERSIONS, KEPT_VERSIONS, _SAME)
 
 
-def reached(connection: Connection, start: int, *, up: bool, depth: int | None = None) -> set[int]:
-    """The versions that one was made from, else those that were made from it, with itself.
+def same_snapshot(connection: Connection, version: Version) -> set[int]:
+    """The rows of a version of a snapshot feed, by their numbers: one for each instance that it was there for."""
+    same = (_TABLE.cluster == version.cluster, _TABLE.feed == version.feed, _TABLE.version == version.version)
+    return set(connection.execute(select(_TABLE.id).where(*same)).scalars())
+
+
+def reached(connection: Connection, starts: Collection[int], *, up: bool, depth: int | None = None) -> set[int]:
+    """The versions that some were made from, else those that were made from them, with themselves.
 
     Args:
         connection: The ledger.
-        start: Its number.
+        starts: Their numbers.
         up: Whether to go to the inputs.
         depth: Over how many edges at most; None: all.
     """
     here, there = (_EDGE.output, _EDGE.input) if up else (_EDGE.input, _EDGE.output)
+    given = rows_of(DATA_VERSIONS, {"id": list(starts)})
     if depth is None:
-        every = select(cast(start, BigInteger).label("id")).cte("reached", recursive=True)
+        every = select(given.c.id).cte("reached", recursive=True)
         following = each_following(select(there.label("id")).where(here == every.c.id))
         every = every.union(
             select(following.c.id).join_from(every, following, true())
         )  # each once, by however many ways
         return set(connection.execute(select(every.c.id)).scalars())
-    near = select(cast(start, BigInteger).label("id"), literal(0).label("depth")).cte("reached", recursive=True)
+    near = select(given.c.id, literal(0).label("depth")).cte("reached", recursive=True)
     following = each_following(select(there.label("id")).where(here == near.c.id))
     step = select(following.c.id, near.c.depth + 1).join_from(near, following, true()).where(near.c.depth < depth)
     return set(connection.execute(select(near.union(step).c.id)).scalars())

@@ -113,7 +113,7 @@ def test_what_came_from_what(ledger: Engine, facts: list[Fact], sizes: list[int]
         assert edges == {(output, one) for output, read in oracle.inputs.items() for one in read}
         for key, number in numbers.items():
             for up in (True, False):
-                near, all_of_it = (reached(connection, number, up=up, depth=limit) for limit in (depth, None))
+                near, all_of_it = (reached(connection, [number], up=up, depth=limit) for limit in (depth, None))
                 assert {names[one] for one in near} == oracle.reached(key, up=up, depth=depth)
                 assert {names[one] for one in all_of_it} == oracle.reached(key, up=up, depth=len(numbers))
     rebuild(ledger, history_of(history))

@@ -22,6 +22,8 @@ from falcon_assets.operations.collect import collect_instances
 from falcon_assets.operations.foreground import ForegroundResult
 from falcon_assets.operations.foreground_runs import Display
 from falcon_assets.operations.installation import Installation
+from falcon_assets.operations.lineage.asking import lineage_impact
+from falcon_assets.operations.lineage.subject import VersionQuery
 from falcon_assets.operations.run import run_workloads
 from falcon_assets.orchestration.code_location import definitions_of
 from falcon_assets.orchestration.coordination.collector import Collection, Collector
@@ -189,6 +191,14 @@ def test_the_next_refresh_is_read_and_recorded(home: Path, open_at: OpenAt) -> N
         assert consumed(installation) == {day: (version, False) for day, version in there.items()}
         shown = json.loads(said("lineage", "show", "named", "2013-01-04T00:00Z", "--json"))
         assert there["04"] in json.dumps(shown)
+
+
+def test_what_was_made_from_a_version_is_found_by_any_of_its_instances(home: Path, open_at: OpenAt) -> None:
+    with open_at("2013-01-04T06:00Z") as installation:
+        for day in ("03", "04"):
+            found = lineage_impact(installation, VersionQuery("carriers", parse_instant(f"2013-01-{day}T00:00Z")))
+            assert [(one.feed, one.instance.day) for one in found.derived] == [("named", 3), ("named", 4)]
+            assert {(edge.input, edge.process) for edge in found.graph.edges} == {(found.version.number, "names")}
 
 
 def test_another_refresh_before_the_next_time_is_late_data_of_the_newest_instance_only(

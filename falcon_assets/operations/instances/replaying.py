@@ -92,7 +92,7 @@ def replay_instance(
         with installation.tables_caught_up().connect() as connection:
             made = _versions(connection, workload, query.start)
             wanted = _wanted(made, version, subject.name, query.start)
-            graph = graph_of(connection, reached(connection, wanted.number, up=True, depth=1))
+            graph = graph_of(connection, reached(connection, [wanted.number], up=True, depth=1))
         recorded = recorded_instance(graph, wanted, made)
         who = (audit.principal.name, request.reason, settings.now())
         about = (*who, workload.name, workload.cluster, query.start, wanted.definition, dict(recorded.outputs))

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from sqlalchemy import Connection
 
 from falcon_assets.errors import UnknownInstanceError, printable
-from falcon_assets.ledger.lineage import graph_of, reached
+from falcon_assets.ledger.lineage import graph_of, reached, same_snapshot
 from falcon_assets.ledger.version_columns import columns_of_plans
 from falcon_assets.model.access import may_read
 from falcon_assets.model.instant import format_instant
@@ -124,7 +124,7 @@ def show_lineage(
         version = find_version(installation, connection, query)
         numbers = {version.number}
         for is_wanted, direction in ((up, True), (down, False)):
-            numbers |= reached(connection, version.number, up=direction, depth=depth) if is_wanted else set()
+            numbers |= reached(connection, [version.number], up=direction, depth=depth) if is_wanted else set()
         return _lineage(installation, connection, version, graph_of(connection, numbers))
 
 
@@ -136,7 +136,10 @@ def lineage_impact(installation: Installation, query: VersionQuery, column: str 
     """
     with installation.tables_caught_up().connect() as connection:
         version = find_version(installation, connection, query)
-        graph = graph_of(connection, reached(connection, version.number, up=False))
+        feed = installation.all_entities.feeds.get(version.feed)
+        # It may be recorded for one instance, and have been read for another.
+        same = same_snapshot(connection, version) if feed is not None and feed.snapshot else {version.number}
+        graph = graph_of(connection, reached(connection, same, up=False)).merged(same, version.number)
         affected: dict[int, Affected] = {}
         if column is not None:
             columns = _columns_of(connection, graph)
@@ -165,10 +168,10 @@ def lineage_path(installation: Installation, start: VersionQuery, end: VersionQu
     """
     with installation.tables_caught_up().connect() as connection:
         first, last = (find_version(installation, connection, one) for one in (start, end))
-        below = reached(connection, first.number, up=False)
+        below = reached(connection, [first.number], up=False)
         if last.number not in below:
             raise UnknownInstanceError(f"{last.id} was not made from {first.id}")
-        between = below & reached(connection, last.number, up=True)
+        between = below & reached(connection, [last.number], up=True)
         return _lineage(installation, connection, first, graph_of(connection, between))
 
 
@@ -204,7 +207,7 @@ def lineage_diff(
 
 
 def _inputs(installation: Installation, connection: Connection, version: Version) -> list[Version]:
-    near = graph_of(connection, reached(connection, version.number, up=True, depth=1))
+    near = graph_of(connection, reached(connection, [version.number], up=True, depth=1))
     may_read_feed = _readable(installation)
     graph = near.only(lambda one: may_read_feed(one.feed))
     return [graph.versions[edge.input] for edge in graph.edges if edge.output == version.number]

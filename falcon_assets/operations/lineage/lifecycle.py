@@ -113,5 +113,5 @@ def set_lifecycle(
 
 
 def _ancestors(connection: Connection, version: Version) -> tuple[Version, ...]:
-    found = graph_of(connection, reached(connection, version.number, up=True) - {version.number}).versions
+    found = graph_of(connection, reached(connection, [version.number], up=True) - {version.number}).versions
     return tuple(sorted(found.values(), key=lambda one: one.number))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -154,6 +154,15 @@ class Graph:
     def only(self, wanted: Callable[[Version], bool]) -> Graph:
         """The part of it with those versions."""
         return self.among({number for number, one in self.versions.items() if wanted(one)})
+
+    def merged(self, same: Collection[int], into: int) -> Graph:
+        """It with one version in place of several that are the same data, whatever was made from them."""
+        others = set(same) - {into}
+        if not others:
+            return self
+        versions = {number: one for number, one in self.versions.items() if number not in others}
+        edges = [replace(one, input=into) if one.input in others else one for one in self.edges]
+        return Graph(versions, list({(one.output, one.input): one for one in edges if one.output in versions}.values()))
 
     def among(self, numbers: Collection[int]) -> Graph:
         """The part of it between those versions."""
