@@ -68,6 +68,8 @@ class Table(Declaration):
     and the like, and ``*`` is every value: then all those partitions together are an instance."""
     create: StrictBool = False
     """Whether a process that writes the feed makes a table that is not there, with the columns of its output."""
+    merge_schema: StrictBool = False
+    """Whether columns of an output that the table does not have are added to it; else the output does not fit."""
 
 
 class Retention(Declaration):

@@ -49,6 +49,8 @@ class OutputTarget:
     """What the files of an output in a table are written as."""
     makes_table: bool = False
     """Whether a table that is not there is made."""
+    merges_schema: bool = False
+    """Whether columns that a table does not have are added to it."""
     keeps: KeptAs | None = None
     """What it replaces is kept as a version of this; None: it goes."""
 

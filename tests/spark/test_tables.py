@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -72,6 +73,15 @@ def test_many_partitions_are_one_frame(sandbox: Sandbox) -> None:
 def test_a_declared_schema_says_which_columns_are_read(sandbox: Sandbox) -> None:
     frame = read_input(sandbox.session(), given(sandbox, *DAYS[:2], schema="ds string, flight long"))
     assert sorted(map(tuple, frame.collect())) == [("2024-01-01", 0, "US"), ("2024-01-02", 1, "E/ U=%")]
+
+
+def test_a_column_that_came_later_is_null_where_it_is_not(sandbox: Sandbox) -> None:
+    data = given(sandbox, *DAYS[:2])
+    layout = replace(LAYOUT, columns=(*LAYOUT.columns, Column("delay", "double")))
+    frame = read_input(
+        sandbox.session(), replace(data, partitions=tuple(replace(one, layout=layout) for one in data.partitions))
+    )
+    assert sorted((row.flight, row.delay) for row in frame.collect()) == [(0, None), (1, None)]
 
 
 def test_a_table_of_another_schema_is_refused(sandbox: Sandbox) -> None:

@@ -133,6 +133,7 @@ def _place_of(store: ClusterStore) -> tuple[str, str]:
 def _target(output: OutputPlan, cluster: Cluster) -> OutputTarget:
     feed = output.feed
     table = feed.table_on(cluster.name)
-    makes_table = table is not None and table.create
     target = output_target(feed, output.instance, output.path)
-    return replace(target, format=feed.format, makes_table=makes_table)
+    if table is None:
+        return target
+    return replace(target, format=feed.format, makes_table=table.create, merges_schema=table.merge_schema)

@@ -78,7 +78,10 @@ class Route:
         """Where the instance goes."""
         path = InstancePaths(self.feed, self.target.cluster).data(instance)
         # What is copied into a table that is not there brings its columns with it.
-        return replace(output_target(self.feed, instance, path), format=self.feed.format, makes_table=True)
+        table = self.feed.table_on(self.target.cluster.name)
+        merges = table is not None and table.merge_schema
+        output = output_target(self.feed, instance, path)
+        return replace(output, format=self.feed.format, makes_table=True, merges_schema=merges)
 
 
 @dataclass(frozen=True)

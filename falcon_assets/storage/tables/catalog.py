@@ -119,6 +119,18 @@ class TableCatalog(ABC):
         """
 
     @abstractmethod
+    def add_columns(self, database: str, table: str, columns: pa.Schema) -> None:
+        """Adds columns at the end; what has another name than any that is there. Others are passed over.
+
+        In the partitions that are there they are null.
+
+        Args:
+            database: Of the table.
+            table: Is there.
+            columns: They, as files have them.
+        """
+
+    @abstractmethod
     def drop(self, database: str, table: str, partitions: Sequence[Partition]) -> None:
         """Takes partitions away, in one call; their files stay where they are. What is gone already is passed over.
 

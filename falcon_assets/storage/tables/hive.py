@@ -127,6 +127,15 @@ class HiveCatalog(TableCatalog):
         with self._client(f"make table {database}.{table}") as client, suppress(ttypes.AlreadyExistsException):
             client.create_table(made)
 
+    def add_columns(self, database: str, table: str, columns: pa.Schema) -> None:
+        with self._client(f"add columns to table {database}.{table}") as client:
+            whole = client.get_table(database, table)
+            there = {one.name.lower() for one in (*whole.sd.cols, *whole.partitionKeys)}
+            new = [one for one in columns_of(columns) if one.name.lower() not in there]
+            if new:
+                whole.sd.cols += [ttypes.FieldSchema(one.name, hive_type(one.type), "") for one in new]
+                client.alter_table(database, table, whole)
+
     def drop(self, database: str, table: str, partitions: Sequence[Partition]) -> None:
         with self._client(f"drop partitions of {database}.{table}") as client:
             keys = [key.name for key in client.get_table(database, table).partitionKeys]

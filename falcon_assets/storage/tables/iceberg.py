@@ -104,6 +104,23 @@ class IcebergCatalog(TableCatalog):
             except (TableAlreadyExistsError, CommitFailedException):
                 return
 
+    def add_columns(self, database: str, table: str, columns: pa.Schema) -> None:
+        with self._explained(f"add columns to table {database}.{table}"):
+            for attempt in range(1, _ATTEMPTS + 1):
+                found = self._catalog.load_table((database, table))
+                there = {field.name.lower() for field in found.schema().fields}
+                new = [one.with_nullable(True) for one in columns if one.name.lower() not in there]
+                if not new:
+                    return
+                try:
+                    with found.update_schema() as schema:
+                        schema.union_by_name(pa.schema(new))
+                except _UNDONE:
+                    if attempt == _ATTEMPTS:
+                        raise
+                else:
+                    return
+
     def drop(self, database: str, table: str, partitions: Sequence[Partition]) -> None:
         wanted = {one.values: one.version for one in partitions}
         with self._explained(f"drop partitions of {database}.{table}"):

@@ -61,6 +61,12 @@ def table_files(folder: Path, kind: str) -> TableFiles:
     return TableFiles(columns, records)
 
 
+def new_columns(columns: pa.Schema, layout: TableLayout) -> pa.Schema:
+    """Those of the columns of files that a table does not have."""
+    there = {one.name.lower() for one in (*layout.columns, *layout.keys)}
+    return pa.schema([field for field in columns if field.name.lower() not in there])
+
+
 def require_fit(columns: pa.Schema, layout: TableLayout) -> None:
     """Makes sure that files with these columns hold what the table says.
 

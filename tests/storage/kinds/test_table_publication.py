@@ -110,6 +110,33 @@ def test_what_does_not_fit_is_not_published(tables: Tables, columns: dict[str, l
     assert tables.there(DAY) == before
 
 
+def test_columns_that_are_new_are_added_where_that_is_declared(tables: Tables) -> None:
+    tables.make()
+    publish(tables, 1)
+    columns = {"carrier": ["UA"], "flight": [2], "Delay": [1.5]}
+    with publishing(tables, merges_schema=True) as publication:
+        write(publication, 2, **columns)
+        publication.commit("out")
+    layout = tables.catalog.layout("default", tables.name)
+    assert layout is not None
+    assert [str(one).lower() for one in layout.columns] == ["carrier string", "flight bigint", "delay double"]
+    assert read(tables.there(DAY)) == [2]
+    with publishing(tables, merges_schema=True) as publication:  # it is there by now
+        write(publication, 3, **columns)
+        publication.commit("out")
+    assert tables.catalog.layout("default", tables.name) == layout
+
+
+def test_nothing_else_is_changed_for_new_columns(tables: Tables) -> None:
+    tables.make()
+    before, layout = publish(tables, 1), tables.catalog.layout("default", tables.name)
+    wrong = "flight is string, and bigint in the table"
+    with pytest.raises(StorageError, match=wrong), publishing(tables, merges_schema=True) as publication:
+        write(publication, 2, carrier=["UA"], flight=["two"], delay=[1.5])
+        publication.commit("out")
+    assert (tables.there(DAY), tables.catalog.layout("default", tables.name)) == (before, layout)
+
+
 def test_nothing_written_is_told(tables: Tables) -> None:
     tables.make()
     with publishing(tables) as publication, pytest.raises(StorageError, match="nothing was written to "):

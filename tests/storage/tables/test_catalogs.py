@@ -7,7 +7,10 @@ import struct
 import threading
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
+from pyiceberg.catalog import load_catalog
 from thrift.protocol.TBinaryProtocol import TBinaryProtocolAccelerated
 
 from falcon_assets.errors import StorageError, UnreachableError
@@ -87,6 +90,26 @@ def test_a_metastore_is_called_as_seldom_as_can_be(
     calls.clear()
     tables.catalog.switch("default", tables.name, NAMES[0], tables.files(2), {}, first)
     assert calls == ["get_table", "get_partitions_by_names", "alter_partition", "get_partition_by_name"]
+
+
+def test_pyiceberg_reads_what_was_there_before_a_column_was_added(
+    request: pytest.FixtureRequest, database: str, tmp_path: Path
+) -> None:
+    endpoint = endpoint_of(request, "iceberg")
+    tables = Tables(endpoint, tmp_path, keys=("ds",))
+    tables.make()
+    tables.land(("1",), 1)
+    more = pa.schema([*Tables.COLUMNS, ("delay", pa.float64())])
+    tables.catalog.add_columns("default", tables.name, more)
+    tables.catalog.add_columns("default", tables.name, more)
+    folder = tmp_path / "new"
+    folder.mkdir()
+    pq.write_table(pa.table({"carrier": ["UA"], "flight": [2], "delay": [1.5]}, more), folder / "part-0.parquet")
+    tables.catalog.switch("default", tables.name, ("2",), f"file://{folder}", {}, None)
+    url, _, name = endpoint.removeprefix("iceberg+").partition("#")
+    catalog = load_catalog(name, type="sql", uri=url.replace("postgresql://", "postgresql+psycopg2://"))
+    rows = catalog.load_table(f"default.{tables.name}").scan().to_arrow().to_pylist()
+    assert sorted((row["flight"], row["delay"]) for row in rows) == [(1, None), (2, 1.5)]
 
 
 @pytest.mark.parametrize(

@@ -98,7 +98,9 @@ class TablePublication:
                 meanwhile; the old partition is then as it was.
             UnreachableError: the catalog broke off; nobody knows which one is the partition, and both are whole.
         """
-        from falcon_assets.storage.tables.table_files import require_fit, table_files  # noqa: PLC0415 - pyarrow
+        import pyarrow as pa  # noqa: PLC0415 - takes a while, and so does the next one
+
+        from falcon_assets.storage.tables.table_files import new_columns, require_fit, table_files  # noqa: PLC0415
 
         output = self._outputs[name]
         uri, catalog, folder = output.uri, self._store.catalog, output.folder
@@ -113,7 +115,13 @@ class TablePublication:
                     catalog.create(
                         uri.database, uri.table, files.columns, keys, output.layout.format, output.layout.location
                     )
-                require_fit(files.columns, self._layout(output.target, uri) or output.layout)
+                layout = self._layout(output.target, uri) or output.layout
+                more = new_columns(files.columns, layout) if output.target.merges_schema else pa.schema([])
+                require_fit(pa.schema([one for one in files.columns if one not in more]), layout)
+                if len(more):
+                    catalog.add_columns(uri.database, uri.table, more)
+                    # Of two that add columns to a Hive table in one moment, the first one's are lost.
+                    require_fit(files.columns, self._layout(output.target, uri) or layout)
             except StorageError as error:
                 raise self._error(output, str(error)) from error
             apply_permission(folder, output.target.permission)
