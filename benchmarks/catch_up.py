@@ -14,7 +14,7 @@ from pathlib import Path
 from benchmarks.flights import HOURS
 from benchmarks.measure import Line, Steps, alternate, line_of
 
-BAR, CAPTURE_BAR = 1.5, 1.03
+BAR, CAPTURE_BAR, PROVENANCE_BAR = 1.5, 1.03, 1.05
 ROUNDS = 3
 RUNS, LOOP = "benchmarks.catch_up_runs", "benchmarks.catch_up_loop"
 
@@ -30,12 +30,16 @@ def measure() -> list[Line]:
         seen = list(
             alternate(ROUNDS, lambda: _steps([RUNS, "2"], environ), lambda: _steps([RUNS, "2", "unseen"], environ))
         )
+        recorded = list(
+            alternate(ROUNDS, lambda: _steps([RUNS, "2"], environ), lambda: _steps([RUNS, "2", "unrecorded"], environ))
+        )
         one_by_one = _steps([RUNS, "1"], environ), rounds[-1][1]
     return [
         line_of(f"catch up {HOURS} instances, parallel: 2", rounds, ["work"], BAR),
         line_of("  with the start of the session", rounds, ["session", "work"]),
         line_of("  with parallel: 1", [one_by_one], ["work"]),
         line_of("  with what it read and wrote captured, against without", seen, ["work"], CAPTURE_BAR),
+        line_of("  with provenance and capture, against with neither", recorded, ["work"], PROVENANCE_BAR),
     ]
 
 

@@ -1,6 +1,7 @@
 """The catch-up as Dagster runs: ``python -m benchmarks.catch_up_runs PARALLEL`` prints the seconds of its steps.
 
-With ``unseen`` behind it nobody captures what is read and written.
+With ``unseen`` behind it nobody captures what is read and written; with ``unrecorded`` nobody writes down either what
+versions came from.
 """
 
 from __future__ import annotations
@@ -10,15 +11,20 @@ import sys
 import time
 from contextlib import nullcontext
 from dataclasses import replace
+from typing import Any
 
 import dagster as dg
 
 from benchmarks.flights import PROCESS, hours
 from falcon_assets.catalog.store import EntityStore, load_entities
 from falcon_assets.engines.computing import session
+from falcon_assets.events.feed_instances import FeedInstanceAvailable
+from falcon_assets.ledger.version_rows import VersionRows
 from falcon_assets.model.instant import format_instant
 from falcon_assets.orchestration.code_location import definitions_of
 from falcon_assets.orchestration.platform.dagster_instance import open_instance
+from falcon_assets.orchestration.platform.open_ledger import open_ledger
+from falcon_assets.orchestration.runs import materializations
 from falcon_assets.planning.lineage.captured import Captured
 from falcon_assets.settings import load_settings
 from falcon_assets.spark.session.sessions import session_for, stop_sessions
@@ -31,8 +37,11 @@ _RANGE = 100
 def main() -> None:
     """Runs the instances in ranges; history goes to the instance's PostgreSQL."""
     settings = load_settings()
-    if "unseen" in sys.argv:
+    if {"unseen", "unrecorded"} & set(sys.argv):
         session.capturing = lambda child: nullcontext(Captured)
+    if "unrecorded" in sys.argv:
+        materializations.FeedInstanceAvailable = _without_provenance  # type: ignore[assignment, misc]
+        VersionRows.available = lambda self, *_: None  # type: ignore[method-assign]
     store = _with_parallel(load_entities(settings.entity_defs), int(sys.argv[1]))
     job = definitions_of(store, settings).resolve_job_def("primary__hourly_delays_job")
     with open_instance(settings) as instance:
@@ -42,9 +51,16 @@ def main() -> None:
         session_for(cluster, working, settings.home).range(1).count()
         ready = time.perf_counter()
         _catch_up(job, instance)
+        open_ledger(settings, instance).catch_up()
         done = time.perf_counter()
     stop_sessions()
     print(json.dumps({"session": ready - started, "work": done - ready}))
+
+
+def _without_provenance(*said: Any, **more: Any) -> FeedInstanceAvailable:
+    """What is there, by whom it was made, and not from what and with what."""
+    of_lineage = {"inputs", "path", "definition", "made_by", "environment", "undeclared", "columns"}
+    return FeedInstanceAvailable(*said, **{name: one for name, one in more.items() if name not in of_lineage})
 
 
 def _with_parallel(store: EntityStore, parallel: int) -> EntityStore:

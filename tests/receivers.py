@@ -60,6 +60,7 @@ class Collected:
     Attributes:
         requests: Path, authorization and event of each.
         answer: The status of its answers.
+        takes: Of so many requests more; then it answers with 429; None: of all.
         refuses: Run ids of events that it answers with 422.
         released: While it is not set, nothing is answered.
         port: Where it listens.
@@ -67,6 +68,7 @@ class Collected:
 
     requests: list[tuple[str, str | None, dict[str, Any]]] = field(default_factory=list)
     answer: int = 201
+    takes: int | None = None
     refuses: set[str] = field(default_factory=set)
     released: threading.Event = field(default_factory=threading.Event)
     port: int = 0
@@ -86,6 +88,9 @@ def lineage_collector() -> Iterator[Collected]:
             event = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
             collected.released.wait()
             status = 422 if event["run"]["runId"] in collected.refuses else collected.answer
+            if collected.takes is not None:
+                collected.takes -= 1
+                status = 429 if collected.takes < 0 else status
             if status == 201:
                 collected.requests.append((self.path, self.headers["Authorization"], event))
             self.send_response(status)

@@ -119,9 +119,9 @@ def end(connection: Connection, receiver: str, message: str, problem: str, now: 
     return retry_at
 
 
-def give_up(connection: Connection, notices: Sequence[Notice], now: datetime) -> None:
-    """Says that nobody is told these any more: the receiver will never take them. They are of a begun message."""
-    gone = {"state": NotificationState.GIVEN_UP.value, "settled_at": now}
+def settle(connection: Connection, notices: Sequence[Notice], state: NotificationState, now: datetime) -> None:
+    """Says what became of a part of a begun message: it was taken, or never will be."""
+    gone = {"state": state.value, "settled_at": now}
     own = [(one.receiver, one.happening.source) for one in notices]  # which is the key of one that was begun
     connection.execute(update(NOTIFICATIONS).values(gone).where(tuple_(_TABLE.receiver, _TABLE.key).in_(own)))
 

@@ -82,7 +82,7 @@ class RunEvents:
     ) -> list[RunEvent]:
         if at is None:
             return []
-        key = self._id(kind, run_id, at.isoformat(), version.id)
+        key = self._id(kind, run_id, _time(at), version.id)
         facets: dict[str, Any] = {"nominalTime": nominal_time_run.NominalTimeRunFacet(_time(version.instance))}
         tags = {**tags, **({"dagster_run": run_id} if run_id else {})}
         if tags:

@@ -96,7 +96,8 @@ def _table(uri: TableUri, cluster: Cluster) -> DatasetName:
     if split.scheme == "thrift":
         return _named(Hive(split.hostname or "", str(split.port or 9083), uri.database, uri.table))
     port = f":{split.port}" if split.port else ""
-    return DatasetName(f"{split.scheme}://{split.hostname or ''}{port}{split.path}", uri.name)
+    name = f"{split.fragment}.{uri.name}" if split.fragment else uri.name  # several catalogs are in one database
+    return DatasetName(f"{split.scheme}://{split.hostname or ''}{port}{split.path}", name)
 
 
 def _named(naming: DatasetNaming) -> DatasetName:

@@ -60,13 +60,14 @@ def test_the_account_of_azure(options: dict[str, Any], namespace: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("registry", "namespace"),
+    ("registry", "namespace", "name"),
     [
-        ("thrift://meta:9083", "hive://meta:9083"),
-        ("iceberg+postgresql://me:secret@db:5432/lake", "iceberg+postgresql://db:5432/lake"),
+        ("thrift://meta:9083", "hive://meta:9083", "sales.orders"),
+        ("iceberg+postgresql://me@db:5432/lake#main", "iceberg+postgresql://db:5432/lake", "main.sales.orders"),
+        ("iceberg+https://rest/catalog", "iceberg+https://rest/catalog", "sales.orders"),
     ],
 )
-def test_tables(registry: str, namespace: str) -> None:
+def test_tables(registry: str, namespace: str, name: str) -> None:
     from falcon_assets.openlineage.naming import DatasetName, dataset_of
 
     interfaces = {
@@ -76,7 +77,7 @@ def test_tables(registry: str, namespace: str) -> None:
     }
     uri = "catalog:sales:orders#ds=${YEAR}-${MONTH}-${DAY}-${HOUR}"
     feed = make_feed(locations=None, table={"uri": uri}, format="parquet", availability_flag=None)
-    assert dataset_of(feed, make_cluster(interfaces=interfaces), HOME) == DatasetName(namespace, "sales.orders")
+    assert dataset_of(feed, make_cluster(interfaces=interfaces), HOME) == DatasetName(namespace, name)
 
 
 def test_credentials_are_left_out() -> None:

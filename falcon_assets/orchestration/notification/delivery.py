@@ -16,11 +16,11 @@ from sqlalchemy.pool import NullPool
 from falcon_assets.errors import count_of
 from falcon_assets.ledger import notifications
 from falcon_assets.ledger.locks import try_lock, unlock
+from falcon_assets.ledger.notifications import NotificationState
 from falcon_assets.orchestration.notification.channel import send
-from falcon_assets.orchestration.notification.lineage import LINEAGE_RECEIVER, LineageSending
+from falcon_assets.orchestration.notification.lineage import LINEAGE_RECEIVER, LineageSending, SentLineage
 from falcon_assets.orchestration.platform.open_ledger import Ledger
 from falcon_assets.planning.notification.delivery import INTERVAL, is_due
-from falcon_assets.planning.notification.events import Notice
 from falcon_assets.planning.notification.words import message_of
 
 _AT_ONCE = 10_000
@@ -126,17 +126,18 @@ class Delivery:
                     key, notices = notifications.begin(connection, receiver, self._clusters, at_once)
                 if not notices:
                     return None
-                refused = list[Notice]()
                 if receiver == LINEAGE_RECEIVER:
-                    problem, refused = self._lineage.send(connection, notices)
+                    sent = self._lineage.send(connection, notices)
                 else:
-                    problem = send(receiver, self._environ, message_of(key, notices))
+                    sent = SentLineage(send(receiver, self._environ, message_of(key, notices)))
+                problem = sent.problem
                 with connection.begin():
-                    notifications.give_up(connection, refused, self._now())
+                    notifications.settle(connection, sent.taken, NotificationState.SENT, self._now())
+                    notifications.settle(connection, sent.refused, NotificationState.GIVEN_UP, self._now())
                     retry_at = notifications.end(connection, receiver, key, problem, self._now())
             finally:
                 unlock(connection, lock)
-        return Delivered(receiver, len(notices), problem, retry_at, len(refused))
+        return Delivered(receiver, len(notices), problem, retry_at, len(sent.refused))
 
 
 def _interval(receiver: str) -> timedelta:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +27,21 @@ OF_WORKLOADS = frozenset((Told.SUCCEEDED, Told.FAILED))
 OF_FEEDS = frozenset((Told.EVICTED,))
 
 
+@dataclass(frozen=True)
+class SentLineage:
+    """What became of what was to be sent.
+
+    Attributes:
+        problem: Why not all of it was; empty: all was.
+        taken: What the receiver took.
+        refused: What it will never take.
+    """
+
+    problem: str = ""
+    taken: list[Notice] = field(default_factory=list)
+    refused: list[Notice] = field(default_factory=list)
+
+
 class LineageSending:
     """Makes events of what happened and sends them."""
 
@@ -34,33 +49,28 @@ class LineageSending:
         """Of these entities, to the receiver of these settings."""
         self._store, self._settings = store, settings
 
-    def send(self, connection: Connection, notices: Sequence[Notice]) -> tuple[str, list[Notice]]:
-        """Sends what the notices are about.
+    def send(self, connection: Connection, notices: Sequence[Notice]) -> SentLineage:
+        """Sends what the notices are about, from ``connection``'s ledger, up to the first that does not come through.
 
-        Args:
-            connection: The ledger.
-            notices: What happened. All of it is sent again where a part did not come through: it has the same ids.
-
-        Returns:
-            Why it did not come through, "" where it did; and what the receiver will never take.
+        What is sent again has the same ids.
         """
         from falcon_assets.openlineage.sending import LineageReceiver, NotSentError  # noqa: PLC0415 - takes a while
 
-        settings, refused = self._settings, list[Notice]()
+        settings, sent = self._settings, SentLineage()
         if settings.openlineage_url is None:
-            return f"the environment variable {LINEAGE_RECEIVER} is not set", refused
+            return replace(sent, problem=f"the environment variable {LINEAGE_RECEIVER} is not set")
         with connection.begin():
             events = self._events(connection, notices)
         receiver = LineageReceiver(settings.openlineage_url, settings.openlineage_key)
         try:
             for notice, several in events:
-                if not all(receiver.send(event) for event in several):
-                    refused.append(notice)
+                is_taken = all(receiver.send(event) for event in several)
+                (sent.taken if is_taken else sent.refused).append(notice)
         except NotSentError as error:
-            return str(error), refused
+            return replace(sent, problem=str(error))
         finally:
             receiver.close()
-        return "", refused
+        return sent
 
     def _events(self, connection: Connection, notices: Sequence[Notice]) -> list[tuple[Notice, list[RunEvent]]]:
         from falcon_assets.openlineage.events import RunEvents  # noqa: PLC0415 - takes a while

@@ -23,6 +23,8 @@ from falcon_assets.events.runs import RunEnded, RunEnding, RunQueued
 from falcon_assets.ledger.fold import fold
 from falcon_assets.ledger.tables import FOLD, METADATA, NOTIFICATIONS
 from falcon_assets.model.instant import parse_instant
+from falcon_assets.operations.installation import open_installation
+from falcon_assets.operations.lineage.exporting import export_openlineage
 from falcon_assets.orchestration.code_location import definitions_of
 from falcon_assets.orchestration.notification.delivery import Delivered, Delivery
 from falcon_assets.orchestration.notification.lineage import LineageSending
@@ -92,6 +94,10 @@ class World:
 
     def runs(self, hour: int, run: str, *, fails: bool = False, version: str = "v1") -> None:
         """A run of the instance of that hour: half a minute."""
+        self.happens(*self.facts(hour, run, fails=fails, version=version))
+
+    def facts(self, hour: int, run: str, *, fails: bool = False, version: str = "v1") -> list[tuple[str, Fact]]:
+        """What such a run says."""
         nominal = START + timedelta(hours=hour)
         about, end = ("add-up", "primary", nominal), nominal + timedelta(seconds=30)
         read = {"raw": (Consumption("raw", nominal, "r1"),)}
@@ -101,7 +107,7 @@ class World:
         over = InstanceChanged(*about, InstanceState.SUCCEEDED, end, inputs=read)
         failed = InstanceChanged(*about, InstanceState.FAILED, end, "no space")
         started = InstanceChanged(*about, InstanceState.RUNNING, nominal)
-        self.happens((run, started), *([(run, failed)] if fails else [(run, made), (run, over)]))
+        return [(run, started), *([(run, failed)] if fails else [(run, made), (run, over)])]
 
     def counts(self) -> dict[str, int]:
         table = NOTIFICATIONS.c
@@ -139,7 +145,7 @@ def defined(settings: Settings, write_entities: Callable[[dict[str, str]], Path]
 @pytest.fixture
 def collector(collecting: Collected) -> Iterator[Collected]:
     collecting.requests.clear()
-    collecting.answer, collecting.refuses = 201, set()
+    collecting.answer, collecting.refuses, collecting.takes = 201, set(), None
     yield collecting
     collecting.released.set()
 
@@ -288,9 +294,34 @@ def test_what_the_receiver_never_takes_delays_nothing(world: World, collector: C
     assert world.counts() == {"GIVEN_UP": 1, "SENT": 1}
 
 
-def test_many_runs_are_sent_in_one_tick(world: World, collector: Collected) -> None:
-    for hour in range(60):
+def test_a_receiver_that_takes_a_few_at_a_time_gets_all_of_them(world: World, collector: Collected) -> None:
+    for hour in range(5):
         world.runs(hour, run_id(hour))
+    sent = []
+    for _ in range(3):
+        collector.takes = 4
+        sent += [one.problem for one in world.tick(hours=1)]
+    assert sent == ["the receiver answered 429", "the receiver answered 429", ""]
+    assert len(collector.events) == 10
+    assert world.counts() == {"SENT": 5}
+
+
+def test_what_is_sent_has_the_ids_of_what_is_exported(world: World, collector: Collected) -> None:
+    hour = START + timedelta(hours=1)
+    world.runs(1, run_id(1))
+    gone = FeedInstanceEvicted("primary", "sums", hour, "delete", hour + timedelta(seconds=0.123456))
+    world.happens((run_id(2), gone))
+    world.runs(2, run_id(3), fails=True)
+    world.tick()
+    world.ledger.catch_up()
+    with open_installation(world.settings, world.instance) as installation:
+        exported = {one["run"]["runId"]: one["job"]["name"] for one in export_openlineage(installation)}
+    assert {one["run"]["runId"]: one["job"]["name"] for one in collector.events} == exported
+    assert len(exported) == 3
+
+
+def test_many_runs_are_sent_in_one_tick(world: World, collector: Collected) -> None:
+    world.happens(*(fact for hour in range(60) for fact in world.facts(hour, run_id(hour))))
     assert [one.events for one in world.tick()] == [50, 10]
     assert len({one["run"]["runId"] for one in collector.events}) == 60
     assert world.counts() == {"SENT": 60}
