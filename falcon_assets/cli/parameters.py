@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import datetime
+from pathlib import Path
 from typing import Any, TypeVar
 
 import click
@@ -27,10 +28,23 @@ class _Instant(click.ParamType):  # type: ignore[type-arg]  # newer versions of 
             self.fail(str(error), param, ctx)
 
 
+class _NewFileType(click.ParamType):  # type: ignore[type-arg]  # newer versions of click only
+    """A file of ASCII that is there as a whole or not at all; devices and pipes are written to, and not replaced."""
+
+    name = "file"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The file, which is opened when it is written."""
+        is_plain = not Path(value).exists() or Path(value).is_file()
+        return click.File("w", encoding="ascii", lazy=True, atomic=is_plain).convert(value, param, ctx)
+
+
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
 INSTANT = _Instant()
 """An instant, as of ``--start``."""
+NEW_FILE = _NewFileType()
+"""A file to be written."""
 
 
 _START = f"{__name__}.start"

@@ -329,3 +329,18 @@ def test_lineage_for_other_systems(environ: dict[str, str]) -> None:
         done = subprocess.run(command, env=environ, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
     assert (done.returncode, "No space left on device" in done.stderr, "Traceback" in done.stderr) == (1, True, False)
     assert falcon_here(environ, "lineage", "export").returncode == 2
+
+
+def test_a_page_replaces_no_pipe_or_device(environ: dict[str, str], tmp_path: Path) -> None:
+    pipe, copy = tmp_path / "pipe", tmp_path / "copy.html"
+    os.mkfifo(pipe)
+    with copy.open("w") as file:
+        reader = subprocess.Popen(["cat", pipe], stdout=file)
+    try:
+        shown = falcon_here(environ, "lineage", "show", "sums", AT, "--html", str(pipe))
+        assert (shown.returncode, pipe.is_fifo()) == (0, True)
+        assert reader.wait() == 0
+    finally:
+        reader.kill()
+        reader.wait()
+    assert copy.read_text().startswith("<!DOCTYPE html>")

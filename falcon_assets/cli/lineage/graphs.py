@@ -8,7 +8,7 @@ from typing import Any, TextIO
 import click
 
 from falcon_assets.cli.listing import print_json
-from falcon_assets.cli.parameters import one_instance
+from falcon_assets.cli.parameters import NEW_FILE, one_instance
 from falcon_assets.errors import count_of, printable
 from falcon_assets.operations.lineage.asking import Lineage
 from falcon_assets.operations.lineage.page import page_of
@@ -19,7 +19,7 @@ DOT = click.option("--dot", "as_dot", is_flag=True, help="Print the graph in the
 HTML = click.option(
     "--html",
     metavar="FILE",
-    type=click.File("w", encoding="ascii", lazy=True, atomic=True),
+    type=NEW_FILE,
     help="Write one page for a browser, with the graph to pan, zoom, filter and click; it needs no network.",
 )
 METADATA = click.option(
