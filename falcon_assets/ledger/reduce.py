@@ -7,13 +7,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import zip_longest
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from falcon_assets.events.event_log import Logged
 from falcon_assets.events.feed_instances import FeedInstanceAvailable, FeedInstanceEvicted, FeedVersionEvicted
 from falcon_assets.events.process_instances import CameTooLate, InstanceChanged
 from falcon_assets.events.pushes import PartitionPushed, PushRefused
-from falcon_assets.events.runs import RunEnded, RunEnding, RunQueued
+from falcon_assets.events.runs import RunEnded, RunQueued
+from falcon_assets.ledger.instance_changes import OVER, commanded, dropped, over, pending, taken, was_stopped
 from falcon_assets.ledger.kept_versions import KeptRows, after_publication
 from falcon_assets.ledger.version_rows import VersionRows
 from falcon_assets.model.notification import Told
@@ -31,13 +32,11 @@ TotalKey: TypeAlias = tuple[str, str, str, str]
 COPIED_BYTES, EVICTED_BYTES = "copied_bytes", "evicted_bytes"
 
 _FAILING = (InstanceState.FAILED, InstanceState.TIMED_OUT)
-_OVER = (InstanceState.SUCCEEDED, InstanceState.SKIPPED, InstanceState.KILLED)
 _TOLD = {
     InstanceState.FAILED: Told.FAILED,
     InstanceState.TIMED_OUT: Told.TIMED_OUT,
     InstanceState.SUCCEEDED: Told.SUCCEEDED,
 }
-_STOPPED = (InstanceState.KILLED, InstanceState.SUSPENDED, InstanceState.WAITING)
 
 
 @dataclass(frozen=True)
@@ -217,26 +216,28 @@ class Rows:
 
     def _changed(self, fact: InstanceChanged, event_id: int, run_id: str | None) -> None:
         key = (fact.process, fact.cluster, fact.nominal)
-        row = self.processes.get(key) or _pending(fact.nominal)
+        row = self.processes.get(key) or pending(fact.nominal)
         if fact.before is not None:
-            if (commanded := _commanded(row, fact)) is not None:
-                self._put(key, commanded, event_id)
+            if (now := commanded(row, fact)) is not None:
+                self._put(key, now, event_id)
             return
         if run_id is not None:
-            if _was_stopped(row, run_id) and fact.state is not InstanceState.SUCCEEDED:
+            if was_stopped(row, run_id) and fact.state is not InstanceState.SUCCEEDED:
                 return
-            row = _taken(row, run_id)
+            row = taken(row, run_id)
         first = self.first.get(key, First())
+        # Copying a row costs more than all else here: it is done once.
+        said: dict[str, Any] = {"state": fact.state, "reason": fact.reason, "reason_data": fact.reason_data}
         if fact.state is InstanceState.RUNNING:
-            row = replace(row, started=fact.at, ended=None)
+            said |= {"started": fact.at, "ended": None}
             self.started[key] = event_id
-            self.first[key] = replace(first, started=first.started or fact.at)
+            self.first[key] = First(first.started or fact.at, first.succeeded)
         else:
-            row = replace(row, ended=fact.at)
+            said["ended"] = fact.at
         if fact.state is InstanceState.SUCCEEDED:
             self.moved[COPIED_BYTES, fact.process, fact.cluster, ""] += fact.bytes_copied or 0
             self.first[key] = First(first.started or fact.at, first.succeeded or fact.at)
-            row = replace(row, failures=0)
+            said["failures"] = 0
             # What a run reads, it reads after it said that it starts.
             read = self.started.get(key, 0)
             consumed = {
@@ -248,22 +249,22 @@ class Rows:
             }
             self.consumed[key] = tuple(consumed.values())
         elif fact.state in _FAILING:
-            row = replace(row, failures=row.failures + 1)
+            said["failures"] = row.failures + 1
         elif fact.state is InstanceState.WAITING and run_id is None:
-            row = replace(row, queued_run=None)  # a coordinator takes it from a run that is not there any more
+            said["queued_run"] = None  # a coordinator takes it from a run that is not there any more
         if fact.definition is not None:
-            row = replace(row, definition=fact.definition)
-        self._put(key, replace(row, state=fact.state, reason=fact.reason, reason_data=fact.reason_data), event_id)
+            said["definition"] = fact.definition
+        self._put(key, replace(row, **said), event_id)
 
     def _queued(self, fact: RunQueued, event_id: int, run_id: str) -> None:
         for nominal, meant in zip_longest(fact.nominals, fact.attempts):
             key = (fact.process, fact.cluster, nominal)
-            row = self.processes.get(key) or _pending(nominal)
+            row = self.processes.get(key) or pending(nominal)
             if meant is not None and row.attempt >= meant:
                 continue  # this run said so before, or another run was given the attempt
             if run_id not in (row.queued_run, row.run_id):  # a run says twice that it is there: queued and started
                 row = replace(row, queued_run=run_id, attempt=meant or row.attempt + 1)
-                if row.state in _OVER:  # to be run again: what becomes of the run is what becomes of the instance
+                if row.state in OVER:  # to be run again: what becomes of the run is what becomes of the instance
                     row = replace(row, state=InstanceState.WAITING, reason="", reason_data=None)
                 self._put(key, row, event_id)
 
@@ -280,9 +281,9 @@ class Rows:
         began = any(row.run_id == run_id for row in self.processes.values())
         for key, row in list(self.processes.items()):
             if row.queued_run == run_id:
-                self._put(key, _dropped(row, fact, began), event_id, run_id)
+                self._put(key, dropped(row, fact, began), event_id, run_id)
             elif row.run_id == run_id and row.state is InstanceState.RUNNING:
-                self._put(key, _over(row, fact), event_id)
+                self._put(key, over(row, fact), event_id)
 
     def _put(self, key: ProcessKey, row: InstanceRecord, event_id: int, run_id: str | None = None) -> None:
         """``run_id``: the run that ended without starting it, where one did."""
@@ -306,63 +307,3 @@ def _run(row: InstanceRecord, run_id: str | None) -> dict[str, str | int | None]
         return None
     started = row.started.isoformat() if row.started and run_id == row.run_id else None
     return {"id": run_id, "started": started, "attempt": row.attempt, "definition": row.definition}
-
-
-def _pending(nominal: datetime) -> InstanceRecord:
-    return InstanceRecord(nominal, InstanceState.WAITING)
-
-
-def _taken(row: InstanceRecord, run_id: str) -> InstanceRecord:
-    """The row in the hands of a run: it was announced by a coordinator, or started by a person."""
-    if row.queued_run == run_id:
-        return replace(row, queued_run=None, run_id=run_id)
-    return row if row.run_id == run_id else replace(row, run_id=run_id, attempt=row.attempt + 1)
-
-
-def _commanded(row: InstanceRecord, fact: InstanceChanged) -> InstanceRecord | None:
-    """The row after a command; None: the instance came to an end since the command found it, or it is so already.
-
-    A run that had it in hand has it no more. Where none had, one may be on its way that a coordinator planned before:
-    the command takes its attempt.
-    """
-    if row.state in _OVER and row.state is not fact.before:
-        return None
-    if fact.state is InstanceState.WAITING:  # it is resumed
-        if row.state is not InstanceState.SUSPENDED:
-            return None
-    elif row.in_flight:
-        row = replace(row, queued_run=None, run_id=row.queued_run or row.run_id)
-    elif row.state is fact.state and row.state is not fact.before:
-        return None
-    else:
-        row = replace(row, attempt=row.attempt + 1)
-    return replace(row, state=fact.state, reason=fact.reason, reason_data=fact.reason_data, ended=fact.at)
-
-
-def _was_stopped(row: InstanceRecord, run_id: str) -> bool:
-    """Whether a command took the instance from the run that had it: what that says of it still is too late."""
-    return row.run_id == run_id and row.queued_run != run_id and row.state in _STOPPED
-
-
-def _dropped(row: InstanceRecord, fact: RunEnded, began: bool) -> InstanceRecord:
-    """An instance whose turn did not come.
-
-    What another run is computing is that run's, and what another run finished meanwhile stays so. Else: where a person
-    killed the run, it is killed too; where the run failed before it ``began`` any instance, it failed, or the same
-    would be tried for ever; where the run was interrupted, or others had their turn, it is what it was before.
-    """
-    row = replace(row, queued_run=None)
-    is_no_fault = fact.ending is RunEnding.INTERRUPTED or (began and fact.ending is RunEnding.FAILED)
-    if is_no_fault or row.state in (InstanceState.SUCCEEDED, InstanceState.RUNNING):
-        return row
-    return _over(row, fact)
-
-
-def _over(row: InstanceRecord, fact: RunEnded) -> InstanceRecord:
-    """An instance that is over with its run."""
-    row = replace(row, reason=fact.reason, reason_data=None, ended=fact.at)
-    if fact.ending is RunEnding.INTERRUPTED:
-        return replace(row, state=InstanceState.WAITING)
-    if fact.ending is RunEnding.KILLED:
-        return replace(row, state=InstanceState.KILLED)
-    return replace(row, state=InstanceState.FAILED, failures=row.failures + 1)

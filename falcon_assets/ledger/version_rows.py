@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from falcon_assets.events.feed_instances import FeedInstanceAvailable, FeedInstanceEvicted
 from falcon_assets.ledger.version_columns import Plans, plan_of
@@ -90,38 +90,36 @@ class VersionRows:
             self.ended((fact.cluster, fact.feed, fact.instance, before), VersionStatus.REPLACED, fact.at, run_id)
         key = (fact.cluster, fact.feed, fact.instance, fact.version)
         row = self._row(key, event_id)
-        new = replace(
-            row,
-            status=VersionStatus.AVAILABLE,
-            event_id=event_id,
-            seen_at=row.seen_at if row.status is VersionStatus.AVAILABLE else fact.at,
-            ended_at=None,
-            ended_by=None,
-            archived_to=None,
-            path=fact.path,
-            bytes=fact.bytes,
-            records=fact.records if fact.records is not None else row.records,  # nobody counts what lands
-            files=fact.files,
-            restored_by=fact.restored_by or (row.restored_by if row.status is VersionStatus.AVAILABLE else None),
-        )
+        there: dict[str, Any] = {
+            "status": VersionStatus.AVAILABLE,
+            "event_id": event_id,
+            "seen_at": row.seen_at if row.status is VersionStatus.AVAILABLE else fact.at,
+            "ended_at": None,
+            "ended_by": None,
+            "archived_to": None,
+            "path": fact.path,
+            "bytes": fact.bytes,
+            "records": fact.records if fact.records is not None else row.records,  # nobody counts what lands
+            "files": fact.files,
+            "restored_by": fact.restored_by or (row.restored_by if row.status is VersionStatus.AVAILABLE else None),
+        }
         if fact.process is not None:  # else somebody saw again what a run had made
-            new = replace(
-                new,
-                process=fact.process,
-                nominal=fact.nominal,
-                run_id=run_id,
-                attempt=attempt,
-                definition=fact.definition,
-                late=bool(fact.late),
-                plan=plan_of(fact.columns, self.plans),
-                made_by=fact.made_by,
-                environment=json.dumps(fact.environment, sort_keys=True) if fact.environment else None,
-            )
+            there |= {
+                "process": fact.process,
+                "nominal": fact.nominal,
+                "run_id": run_id,
+                "attempt": attempt,
+                "definition": fact.definition,
+                "late": bool(fact.late),
+                "plan": plan_of(fact.columns, self.plans),
+                "made_by": fact.made_by,
+                "environment": json.dumps(fact.environment, sort_keys=True) if fact.environment else None,
+            }
             for read, is_declared in inputs_of(fact).items():
                 if read != key:
                     made = EdgeRow(fact.process, run_id, fact.definition, is_declared)
                     self.edges[row.id, self._row(read, event_id).id] = made
-        self._put(key, new)
+        self._put(key, replace(row, **there))
 
     def evicted(self, fact: FeedInstanceEvicted, run_id: str | None, version: str) -> None:
         """Retention took that version."""
