@@ -24,7 +24,9 @@ from tests.builders import make_cluster
 from tests.iceberg_rest import ENVIRON
 
 _READY = " is ready\n"
-KINDS = ["hive", "iceberg", "rest"]
+KINDS = ["hive", "iceberg"]
+CATALOGS = [*KINDS, "rest"]
+"""With the Iceberg catalogs that are asked in another way, for what is about catalogs themselves."""
 
 
 @contextmanager

@@ -18,7 +18,7 @@ from falcon_assets.orchestration.retention.plan import plan_retention
 from falcon_assets.settings import Settings
 from tests.builders import cluster_yaml
 from tests.orchestration.ledger_world import LedgerWorld
-from tests.registries import Tables, endpoint_of
+from tests.registries import KINDS, Tables, endpoint_of
 
 FEED = """---
 kind: feed
@@ -33,7 +33,7 @@ clusters:
 """
 
 
-@pytest.mark.parametrize("kind", ["hive", "iceberg"])
+@pytest.mark.parametrize("kind", KINDS)
 def test_old_partitions_go_and_are_recorded(
     kind: str,
     request: pytest.FixtureRequest,

@@ -37,8 +37,7 @@ from falcon_assets.storage.tables.table_store import TableStore
 from tests import iceberg_rest
 from tests.builders import make_cluster, make_feed
 from tests.processes import CHECKOUT
-from tests.registries import KINDS as CATALOGS
-from tests.registries import cluster_with, endpoint_of
+from tests.registries import CATALOGS, cluster_with, endpoint_of
 from tests.s3_server import ENVIRON, lake
 
 FILES = ["renaming", "objects"]

@@ -165,10 +165,8 @@ def test_nothing_written_is_no_output(stored: Sample) -> None:
     assert stored.numbers() == [1]
 
 
-@pytest.mark.parametrize("is_new", [True, False])
-def test_of_two_runs_that_write_the_same_only_one_publishes(stored: Sample, is_new: bool) -> None:
-    if not is_new:
-        stored.publish(1)
+def test_of_two_runs_that_write_the_same_only_one_publishes(stored: Sample) -> None:
+    stored.publish(1)
     with (
         pytest.raises(StorageError, match=stored.BUSY),
         stored.kind.publish("first", {"out": stored.target()}, stored.staging) as first,
@@ -192,10 +190,8 @@ def test_locks_keep_others_away(stored: Sample) -> None:
                 pass
 
 
-@pytest.mark.parametrize("is_new", [True, False])
-def test_what_a_killed_run_left_is_put_right(stored: Sample, is_new: bool) -> None:
-    if not is_new:
-        stored.publish(1)
+def test_what_a_killed_run_left_is_put_right(stored: Sample) -> None:
+    stored.publish(1)
     killed_while_publishing(stored)
     assert stored.numbers() in (None, [1])
     stored.publish(2)

@@ -17,7 +17,7 @@ from falcon_assets.storage.output_target import OutputTarget
 from falcon_assets.storage.tables.table_store import TableStore
 from tests.iceberg_rest import ENVIRON
 from tests.processes import killed_before
-from tests.registries import KINDS, Tables, endpoint_of
+from tests.registries import CATALOGS, Tables, endpoint_of
 
 pytestmark = pytest.mark.soak
 DAY = "2024-01-01"
@@ -53,7 +53,7 @@ def seen(tables: Tables) -> int:
     return int(rows[0])
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", CATALOGS)
 def test_killed_at_every_step(request: pytest.FixtureRequest, tmp_path: Path, kind: str) -> None:
     tables = Tables(endpoint_of(request, kind), tmp_path, keys=("ds",))
     tables.make()

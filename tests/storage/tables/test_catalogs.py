@@ -16,13 +16,13 @@ from thrift.protocol.TBinaryProtocol import TBinaryProtocolAccelerated
 from falcon_assets.errors import StorageError, UnreachableError
 from falcon_assets.storage.tables.catalog import Column
 from falcon_assets.storage.tables.open_catalog import open_catalog
-from tests.registries import KINDS, Tables, endpoint_of
+from tests.registries import CATALOGS, Tables, endpoint_of
 
 ODD = "E/ U=%ü+'"
 NAMES = [("2024-01-01", "US"), ("2024-01-01", ODD), ("2024-01-02", "US")]
 
 
-@pytest.fixture(params=KINDS)
+@pytest.fixture(params=CATALOGS)
 def tables(request: pytest.FixtureRequest, tmp_path: Path) -> Tables:
     return Tables(endpoint_of(request, request.param), tmp_path)
 
@@ -119,7 +119,7 @@ def test_pyiceberg_reads_what_was_there_before_a_column_was_added(
         "iceberg+postgresql://nobody@127.0.0.1:1/none",
         "iceberg+http://127.0.0.1:1/catalog#nobody",
     ],
-    ids=KINDS,
+    ids=CATALOGS,
 )
 def test_what_does_not_answer_is_told_without_its_secrets(endpoint: str) -> None:
     catalog = open_catalog("primary", endpoint, "file:///none", {"token": "nobody"})

@@ -31,14 +31,14 @@ from falcon_assets.storage.output_target import OutputTarget
 from falcon_assets.storage.tables.open_catalog import open_catalog
 from falcon_assets.storage.tables.table_store import TableStore
 from tests.builders import make_feed
-from tests.registries import KINDS, Tables, endpoint_of
+from tests.registries import CATALOGS, Tables, endpoint_of
 from tests.storage.kinds.samples import FIRST
 
 HIVE_NULL = "__HIVE_DEFAULT_PARTITION__"
 ODD = ["a b", "100%", "ü/ñ", "a;b=c#d", "{x}", "'\"", "..", HIVE_NULL]
 
 
-@pytest.fixture(params=KINDS)
+@pytest.fixture(params=CATALOGS)
 def tables(request: pytest.FixtureRequest, tmp_path: Path) -> Tables:
     return Tables(endpoint_of(request, request.param), tmp_path)
 
