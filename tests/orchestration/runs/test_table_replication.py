@@ -20,10 +20,10 @@ from tests.registries import Tables, iceberg
 SPAN = "validity: {start: 2013-01-01T00:00Z, end: 2013-01-01T08:00Z}"
 FEEDS = f"""---
 kind: feed
-name: counted
+name: moved
 frequency: hours(1)
 late_arrival: {{cut_off: hours(6)}}
-table: {{uri: "catalog:default:counted#ds=${{YEAR}}-${{MONTH}}-${{DAY}}-${{HOUR}}"}}
+table: {{uri: "catalog:default:moved#ds=${{YEAR}}-${{MONTH}}-${{DAY}}-${{HOUR}}"}}
 clusters: [{{name: hive, type: source, {SPAN}}}, {{name: iceberg, type: target, {SPAN}}}]
 schedule: true
 ---
@@ -39,7 +39,7 @@ kind: process
 name: tell
 clusters: [{{name: iceberg, {SPAN}}}]
 frequency: hours(1)
-inputs: [{{name: rows, feed: counted, start: "now(0,0)", end: "now(0,0)"}}]
+inputs: [{{name: rows, feed: moved, start: "now(0,0)", end: "now(0,0)"}}]
 outputs: [{{name: out, feed: report, instance: "now(0,0)"}}]
 workflow: {{engine: spark-sql, path: tell.sql}}
 schedule: true
@@ -67,7 +67,7 @@ def tables(world: ReplicationWorld, cluster: str) -> Tables:
     registry = world.store.cluster(cluster).interfaces.registry
     assert registry
     found = Tables(registry.endpoint, world.settings.home / cluster, ("ds",))
-    found.name = "counted"
+    found.name = "moved"
     return found
 
 
@@ -75,19 +75,19 @@ def test_a_partition_comes_and_comes_again_when_it_changes(world: ReplicationWor
     source, target = tables(world, "hive"), tables(world, "iceberg")
     source.make()
     there = source.land(("2013-01-01-01",), 1, 2)
-    assert world.step("01:00", "counted", "iceberg") == [
-        "counted from hive on iceberg, 2013-01-01T01:00Z, attempt 1",
+    assert world.step("01:00", "moved", "iceberg") == [
+        "moved from hive on iceberg, 2013-01-01T01:00Z, attempt 1",
         "tell on iceberg, 2013-01-01T01:00Z, attempt 1",
     ]
     first = target.there("2013-01-01-01")
     assert first is not None and len(files_of(first)) == 1
-    (copied,) = world.published("iceberg", "counted", 1)
-    assert (copied.version, copied.path) == (first.version, "catalog:default:counted#ds=2013-01-01-01")
+    (copied,) = world.published("iceberg", "moved", 1)
+    assert (copied.version, copied.path) == (first.version, "catalog:default:moved#ds=2013-01-01-01")
     assert copied.source_versions == {"hive": there.version}
     changed = source.land(("2013-01-01-01",), 1, 2, 4)
-    assert world.step("01:40", "counted", "iceberg") == []
-    assert world.step("04:00", "counted", "iceberg") == ["counted from hive on iceberg, 2013-01-01T01:00Z, attempt 2"]
-    *_, late = world.published("iceberg", "counted", 1)
+    assert world.step("01:40", "moved", "iceberg") == []
+    assert world.step("04:00", "moved", "iceberg") == ["moved from hive on iceberg, 2013-01-01T01:00Z, attempt 2"]
+    *_, late = world.published("iceberg", "moved", 1)
     assert late.source_versions == {"hive": changed.version}
     assert [one.after for one in late.late] == [changed.version]
     assert all(file.exists() for file in files_of(first)), "somebody may be reading them"
