@@ -89,7 +89,7 @@ def run_blocks(blocks: Sequence[Block], folder: Path, environ: Mapping[str, str]
     script = "".join(block.text for block in blocks if block.language == "bash")
     command = ["bash", "-euo", "pipefail", "-c", script]
     done = subprocess.run(
-        command, cwd=folder, env=environ, stdout=PIPE, stderr=STDOUT, text=True, timeout=300, check=False
+        command, cwd=folder, env=environ, stdout=PIPE, stderr=STDOUT, text=True, timeout=600, check=False
     )
     assert done.returncode == 0, done.stdout[-5000:]
     for block in blocks:

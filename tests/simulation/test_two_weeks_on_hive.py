@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -17,14 +18,16 @@ from tests.simulation.world import Feed
 __all__ = ["pytestmark"]
 
 
-def in_table(feed: Feed) -> dict[str, Any]:
-    """A feed in a table for each cluster, which its producer makes."""
-    uri = f"catalog:default:{feed.name}_${{cluster.name}}#ds={nominal(feed)}"
-    return {"format": "parquet", "schema": "value string", "table": {"uri": uri, "create": True}}
-
-
 def declare_in_tables(hive: str) -> Callable[..., str]:
-    """Says what is declared: both clusters have the same registry."""
+    """Says what is declared: both clusters have the same registry, and each feed has a table for each.
+
+    Its producer makes it. Other tests that have the registry, too, get tables of other names.
+    """
+    run = uuid.uuid4().hex[:8]
+
+    def in_table(feed: Feed) -> dict[str, Any]:
+        uri = f"catalog:default:{feed.name}_{run}_${{cluster.name}}#ds={nominal(feed)}"
+        return {"format": "parquet", "schema": "value string", "table": {"uri": uri, "create": True}}
 
     def place(cluster: str) -> dict[str, Any]:
         files = on_files(cluster)
@@ -39,7 +42,6 @@ def declare(hive: str) -> Callable[..., str]:
 
 
 def test_what_was_replaced_stays_for_a_day(player: Player) -> None:
-    feed, cluster = player.store.feed("cleaned"), player.store.cluster("primary")
-    kept = player.settings.home / "data/primary/tables/default" / f"{feed.name}_{cluster.name}" / "_versions"
+    (kept,) = (player.settings.home / "data/primary/tables/default").glob("cleaned_*_primary/_versions")
     versions = [one for place in kept.iterdir() if place.name != "_notes" for one in place.iterdir()]
     assert len(versions) > len([place for place in kept.iterdir() if place.name != "_notes"])
