@@ -155,6 +155,13 @@ def test_a_snapshot_that_is_a_single_object_is_read_and_its_version_recorded(wor
     assert left(world) == []
 
 
+def test_its_next_refresh_is_late_for_the_newest_instance_only(world: ReplicationWorld) -> None:
+    bucket(world).fs.pipe_file("lake/dimensions/names.json", b'{"n": 8, "name": "eight"}')
+    assert world.step("01:50", "names") == ["name on lake, 2013-01-01T01:00Z, attempt 2"]
+    assert read(world, "named", 0) == {"": [{"n": 7}], "_SUCCESS": []}
+    assert read(world, "named", 1) == {"": [{"n": 8}], "_SUCCESS": []}
+
+
 def test_credentials_are_nowhere(world: ReplicationWorld) -> None:
     with world.ledger.engine.connect() as connection:
         for table, column in (("event_logs", "event"), ("runs", "run_body")):
