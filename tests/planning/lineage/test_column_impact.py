@@ -70,6 +70,13 @@ def test_a_copy_has_the_same_columns() -> None:
     assert found == {2: Affected(frozenset("k")), 3: Affected(frozenset("x"))}
 
 
+def test_a_snapshot_that_was_read_for_another_instance() -> None:
+    later = replace(version(2, "a"), instance=T.replace(hour=1))
+    graph = graph_of(version(1, "a"), later, version(3, "b", "b"), edges={3: [2]})
+    assert affected_by(graph, PLANS, 1, "k") == {}
+    assert affected_by(graph.merged({1, 2}, 1), PLANS, 1, "k") == {3: Affected(frozenset("x"))}
+
+
 def test_what_is_sure_by_one_way_is_sure() -> None:
     graph = graph_of(
         version(1, "a"),
