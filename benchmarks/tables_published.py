@@ -1,7 +1,8 @@
 """Partitions published: ``python -m benchmarks.tables_published ENDPOINT FOLDER`` prints the seconds of each.
 
-The files are there, written by Spark once; each side makes a partition of a copy of them. Ours also checks whether they
-fit the table, syncs them, notes what a crash would leave and reads back what the catalog has.
+The files are there, written once; each side makes a partition of a copy of them. Ours also checks whether they fit the
+table, syncs them, notes what a crash would leave and reads back what the catalog has: with one instance for each, and
+with instances that are many partitions.
 """
 
 from __future__ import annotations
@@ -25,6 +26,8 @@ from falcon_assets.storage.tables.table_store import TableStore
 
 OWN, PLAIN = 1_000, 20
 ROUNDS = 4
+TOGETHER = OWN // ROUNDS
+"""Partitions of one instance."""
 _COLUMNS = pa.schema([("carrier", pa.string()), ("flights", pa.int64())])
 
 
@@ -39,6 +42,8 @@ def main(endpoint: str, folder: str) -> None:
     store = TableStore(cluster, home, {})
     table = home / "table"
     store.catalog.create("default", "published", _COLUMNS, ("ds",), "parquet", f"file://{table}")
+    others = home / "together"
+    store.catalog.create("default", "published_together", _COLUMNS, ("ds", "region"), "parquet", f"file://{others}")
     table.mkdir(parents=True, exist_ok=True)  # the metastore makes it
     written = home / "part-0.parquet"
     pq.write_table(pa.table({"carrier": ["UA"], "flights": [1]}, _COLUMNS), written)
@@ -61,18 +66,30 @@ def main(endpoint: str, folder: str) -> None:
             shutil.copy(written, place)
             publication.commit("out")
 
+    def together(name: str) -> None:
+        target = OutputTarget(f"catalog:default:published_together#ds={name};region=*", None, format="parquet")
+        with TablePublication(store, name, {"out": target}) as publication:
+            for number in range(TOGETHER):
+                place = Path(publication.staging("out"), f"region={number}")
+                place.mkdir(parents=True)
+                shutil.copy(written, place)
+            publication.commit("out")
+
     def plain(name: str) -> None:
         place = table / f"ds={name}"
         place.mkdir()
         shutil.copy(written, place)
         session.sql(f"ALTER TABLE published ADD PARTITION (ds = '{name}') LOCATION 'file://{place}'")
 
-    found: dict[str, list[float]] = {"ours": [], "plain": []}
+    found: dict[str, list[float]] = {"ours": [], "plain": [], "together": []}
     for number in range(ROUNDS):
         found["ours"].append(_each(ours, f"ours-{number}", OWN // ROUNDS))
+        found["together"].append(_each(together, f"together-{number}", 1) / TOGETHER)
         found["plain"].append(_each(plain, f"plain-{number}", PLAIN // ROUNDS))
     there = len(store.catalog.values("default", "published", {}))
     assert there == OWN + PLAIN, there
+    there = len(store.catalog.values("default", "published_together", {}))
+    assert there == OWN, there
     session.stop()
     print(json.dumps(found))
 

@@ -25,6 +25,8 @@ from falcon_assets.model.expression import nearest
 from falcon_assets.model.feed import Feed, FeedCluster
 from falcon_assets.model.process import Process, ProcessCluster
 from falcon_assets.planning.instances.dependencies import Edge, left_out
+from falcon_assets.planning.landing.writers import not_from_outside
+from falcon_assets.planning.time.clock import Clock
 from falcon_assets.planning.workloads.process_workload import ProcessWorkload
 from falcon_assets.planning.workloads.replication_workload import ReplicationWorkload, replications_to
 from falcon_assets.planning.workloads.workload import Workload
@@ -89,6 +91,10 @@ class EntityStore:
     def producers(self, feed_name: str, cluster_name: str) -> tuple[ProcessWorkload, ...]:
         """The processes that write the feed on that cluster: one at most, by the checks."""
         return self._producers.get((feed_name, cluster_name), ())
+
+    def landing_clock(self, feed: Feed, cluster_name: str, clock: Clock) -> Clock | None:
+        """That clock where the feed lands from outside; None where processes or replications bring it there."""
+        return None if not_from_outside(feed, cluster_name, self.producers(feed.name, cluster_name)) else clock
 
     def replications_to(self, feed_name: str, cluster_name: str) -> tuple[ReplicationWorkload, ...]:
         """What fills the feed on that cluster, one per source; none where it is not replicated to it."""

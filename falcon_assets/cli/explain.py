@@ -17,6 +17,7 @@ from falcon_assets.model.instant import format_instant
 from falcon_assets.operations.explain import Explanation
 from falcon_assets.operations.explain import explain as explained
 from falcon_assets.operations.installation import open_installation
+from falcon_assets.planning.rules.newer_versions import LastUse
 
 
 @click.command()
@@ -51,6 +52,7 @@ def _as_dict(found: Explanation) -> dict[str, Any]:
                 "instances": [format_instant(read.instance) for read in one.instances],
                 "paths": [read.path for read in one.instances],
                 "available": [read.available for read in one.instances],
+                **({"last_used": _last_used(one.last_used)} if one.last_used else {}),
             }
             for one in found.inputs
         ],
@@ -60,6 +62,12 @@ def _as_dict(found: Explanation) -> dict[str, Any]:
         ],
         "properties": dict(found.properties),
     }
+
+
+def _last_used(use: LastUse) -> dict[str, Any]:
+    by, at = format_instant(use.nominal), format_instant(use.used) if use.used else None
+    seen = format_instant(use.seen)
+    return {"version": use.version, "instance": by, "at": at, "present": use.present, "present_seen_at": seen}
 
 
 def _show(found: Explanation, console: Console) -> None:
@@ -79,6 +87,9 @@ def _show(found: Explanation, console: Console) -> None:
     for name, value in sorted(found.properties.items()):
         told.add_row(escape(name), escape(value))
     console.print(inputs)
+    for one in found.inputs:
+        if one.last_used:
+            console.print(f"{one.name} uses each version once, last {one.last_used}.", soft_wrap=True)
     console.print(outputs if found.outputs else "Writes no feed: it is run for its effect.")
     console.print(told)
     if found.definition is not None:

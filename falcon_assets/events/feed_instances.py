@@ -44,6 +44,7 @@ class FeedInstanceAvailable(Record):
         source_versions: Of a copy, by cluster, what all its sources had come to.
         kept_versions: The versions that are kept beside it; None: its feed keeps none.
         undeclared: What it was made from besides, and its process does not declare.
+        undeclared_places: Where it was made from what is of no feed: folders, files and tables, as Spark names them.
         restored_by: Who had it restored from a version that was kept; None: it was made.
         columns: What it holds, and what that was made from; none: nobody knows.
         made_by: The user of the operating system whose run made it.
@@ -78,6 +79,7 @@ class FeedInstanceAvailable(Record):
     environment: Data = None
     columns: Annotated[OutputColumns | None, keys.COLUMNS] = None
     undeclared: Annotated[tuple[Consumption, ...], keys.UNDECLARED] = ()
+    undeclared_places: Annotated[tuple[Text, ...], keys.UNDECLARED_PLACES] = ()
 
     def metadata(self) -> dict[str, Any]:
         """See :class:`Record`; with what Dagster knows how to show."""

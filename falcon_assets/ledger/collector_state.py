@@ -7,11 +7,11 @@ from dataclasses import dataclass, fields
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ARRAY, Connection, Text, any_, delete, literal, select, tuple_
+from sqlalchemy import ARRAY, Connection, Text, any_, delete, literal, select
 from sqlalchemy.dialects.postgresql import insert
 
 from falcon_assets.ledger.tables import FEED_INSTANCES, INCOMPLETE, PASSES, PUSHED
-from falcon_assets.ledger.upsert import parts, upsert
+from falcon_assets.ledger.upsert import among, parts, upsert
 from falcon_assets.planning.landing.old_folders import FolderPass
 
 _PASS_COLUMNS = [one.name for one in fields(FolderPass)]
@@ -64,7 +64,7 @@ def seen_incomplete(connection: Connection, instances: Collection[tuple[str, str
     table = INCOMPLETE.c
     key, found = (table.feed, table.cluster, table.instance), set()
     for part in parts(instances):
-        found |= {tuple(row) for row in connection.execute(select(*key).where(tuple_(*key).in_(part)))}
+        found |= {tuple(row) for row in connection.execute(select(*key).where(among(key, part)))}
     return found
 
 
@@ -80,7 +80,7 @@ def set_incomplete(
         connection.execute(insert(INCOMPLETE).on_conflict_do_nothing(), rows)
     table = INCOMPLETE.c
     for part in parts(set(went)):
-        statement = delete(INCOMPLETE).where(table.cluster == cluster, tuple_(table.feed, table.instance).in_(part))
+        statement = delete(INCOMPLETE).where(table.cluster == cluster, among((table.feed, table.instance), part))
         connection.execute(statement)
 
 

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, delete, select, tuple_, update
+from sqlalchemy import Connection, delete, select, update
 
 from falcon_assets.ledger.tables import EVICTIONS
-from falcon_assets.ledger.upsert import parts, upsert
+from falcon_assets.ledger.upsert import among, parts, upsert
 from falcon_assets.planning.retention.eviction import StoredInstance, StoredLocation, Verdict
 
 
@@ -73,7 +73,7 @@ def decisions(connection: Connection, instances: Collection[tuple[str, str, date
     key = (table.feed, table.cluster, table.instance)
     said = (table.action, table.reason, table.archive_root, table.archive_to)
     for part in parts(instances):
-        for row in connection.execute(select(*key, *said).where(tuple_(*key).in_(part))):
+        for row in connection.execute(select(*key, *said).where(among(key, part))):
             archive = row.archive_to and f"{row.archive_root or ''}{row.archive_to}"
             found[row.feed, row.cluster, row.instance] = EvictionDecision(row.action, row.reason, archive)
     return found

@@ -10,7 +10,7 @@ from sqlalchemy import Connection, delete, exists, or_, select
 from falcon_assets.ledger.lineage import all_versions
 from falcon_assets.ledger.locks import LEDGER_LOCK, lock_in_transaction
 from falcon_assets.ledger.protection import all_protected
-from falcon_assets.ledger.tables import DATA_VERSIONS, VERSION_EDGES, VERSION_LIFECYCLE
+from falcon_assets.ledger.tables import DATA_VERSIONS, VERSION_COLUMNS, VERSION_EDGES, VERSION_LIFECYCLE
 from falcon_assets.ledger.upsert import parts
 from falcon_assets.planning.lineage.expiry import expired
 from falcon_assets.planning.lineage.graph import Version
@@ -36,9 +36,12 @@ def expired_versions(connection: Connection, critical: Collection[str], before: 
 
 
 def forget(connection: Connection, versions: Collection[Version]) -> None:
-    """Takes versions out of the graph, with their edges, in the transaction that found them."""
+    """Takes versions out of the graph, in the transaction that found them: with edges, and columns of no other."""
     for numbers in parts([one.number for one in versions]):
         connection.execute(delete(VERSION_EDGES).where(or_(_EDGE.output.in_(numbers), _EDGE.input.in_(numbers))))
         own = (VERSION_LIFECYCLE.c[name] == DATA_VERSIONS.c[name] for name in _KEY)
         connection.execute(delete(VERSION_LIFECYCLE).where(exists().where(*own, DATA_VERSIONS.c.id.in_(numbers))))
         connection.execute(delete(DATA_VERSIONS).where(DATA_VERSIONS.c.id.in_(numbers)))
+    if plans := {one.plan for one in versions if one.plan}:
+        used = exists().where(DATA_VERSIONS.c.plan == VERSION_COLUMNS.c.plan)
+        connection.execute(delete(VERSION_COLUMNS).where(VERSION_COLUMNS.c.plan.in_(plans), ~used))

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import fields
 from typing import Any, TypeAlias
 
-from sqlalchemy import ColumnElement, Connection, Engine, delete, or_, select, tuple_
+from sqlalchemy import ColumnElement, Connection, Engine, delete, or_, select
 
 from falcon_assets.events.event_log import Fact, Logged
 from falcon_assets.events.feed_instances import FeedInstanceAvailable, FeedInstanceEvicted
@@ -21,7 +21,7 @@ from falcon_assets.ledger.staleness import mark_stale
 from falcon_assets.ledger.stored_versions import load_versions, store_versions
 from falcon_assets.ledger.tables import CONSUMED, FEED_INSTANCES, FOLD, PROCESS_INSTANCES, PROJECTION, PUSHED
 from falcon_assets.ledger.totals import add_totals, changes, states_in
-from falcon_assets.ledger.upsert import parts, upsert
+from falcon_assets.ledger.upsert import among, parts, upsert
 from falcon_assets.planning.instances.instance_record import FeedState, InstanceRecord, InstanceState
 
 History: TypeAlias = Callable[[Connection, int, int], tuple[Sequence[Logged], int | None]]
@@ -96,10 +96,10 @@ def _load(connection: Connection, logged: Sequence[Logged]) -> Rows:
     rows = Rows()
     key = (FEED_INSTANCES.c.cluster, FEED_INSTANCES.c.feed, FEED_INSTANCES.c.instance)
     for part in parts(feeds):
-        for row in connection.execute(select(FEED_INSTANCES).where(tuple_(*key).in_(part))):
+        for row in connection.execute(select(FEED_INSTANCES).where(among(key, part))):
             rows.feeds[row.cluster, row.feed, row.instance] = feed_row_of(row)
     own = (PROCESS_INSTANCES.c.process, PROCESS_INSTANCES.c.cluster, PROCESS_INSTANCES.c.nominal)
-    wanted: list[ColumnElement[bool]] = [tuple_(*own).in_(part) for part in parts(processes)]
+    wanted: list[ColumnElement[bool]] = [among(own, part) for part in parts(processes)]
     of_run = (PROCESS_INSTANCES.c.queued_run, PROCESS_INSTANCES.c.run_id)
     wanted += [or_(*(column.in_(part) for column in of_run)) for part in parts(runs)]
     for condition in wanted:
@@ -118,7 +118,7 @@ def _load(connection: Connection, logged: Sequence[Logged]) -> Rows:
 
 def _load_pushed(connection: Connection, rows: Rows, keys: set[PushKey]) -> None:
     for part in parts(keys):
-        for row in connection.execute(select(*_PUSH, PUSHED.c.event_id).where(tuple_(*_PUSH).in_(part))):
+        for row in connection.execute(select(*_PUSH, PUSHED.c.event_id).where(among(_PUSH, part))):
             rows.pushed[row[0], row[1], row[2]] = row[3]
 
 
@@ -134,7 +134,7 @@ def _push_of(fact: Fact) -> PushKey | None:
 def _load_consumed(connection: Connection, rows: Rows, keys: set[ProcessKey]) -> None:
     names = [one.name for one in fields(Consumed)]
     for part in parts(keys):
-        for row in connection.execute(select(CONSUMED).where(tuple_(*_READER).in_(part))):
+        for row in connection.execute(select(CONSUMED).where(among(_READER, part))):
             key = (row.process, row.cluster, row.nominal)
             one = Consumed(**{name: row._mapping[name] for name in names})
             rows.consumed[key] = (*rows.consumed.get(key, ()), one)
@@ -172,7 +172,7 @@ def _store(connection: Connection, rows: Rows) -> None:
     ]
     upsert(connection, PROCESS_INSTANCES, changed)
     for part in parts(rows.consumed):
-        connection.execute(delete(CONSUMED).where(tuple_(*_READER).in_(part)))
+        connection.execute(delete(CONSUMED).where(among(_READER, part)))
     values = [
         {"process": key[0], "cluster": key[1], "nominal": key[2], **vars(one), "stale": False}
         for key, consumed in rows.consumed.items()
@@ -186,7 +186,7 @@ def _store(connection: Connection, rows: Rows) -> None:
     names = [column.name for column in _PUSH]
     upsert(connection, PUSHED, [{**dict(zip(names, key, strict=True)), "event_id": event} for key, event in waiting])
     for answered in parts({key for key, event in rows.pushed.items() if event is None}):
-        connection.execute(delete(PUSHED).where(tuple_(*_PUSH).in_(answered)))
+        connection.execute(delete(PUSHED).where(among(_PUSH, answered)))
 
 
 def _feed_values(key: FeedKey, row: FeedInstanceRow) -> dict[str, Any]:

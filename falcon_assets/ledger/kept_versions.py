@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import NamedTuple, TypeAlias
 
-from sqlalchemy import Connection, and_, delete, select, tuple_
+from sqlalchemy import Connection, and_, delete, select
 
 from falcon_assets.events.event_log import Fact
 from falcon_assets.events.feed_instances import FeedInstanceAvailable, FeedVersionEvicted
 from falcon_assets.ledger.stored_versions import version_row_of
 from falcon_assets.ledger.tables import DATA_VERSIONS, FEED_INSTANCES, KEPT_VERSIONS
-from falcon_assets.ledger.upsert import parts, upsert
+from falcon_assets.ledger.upsert import among, parts, upsert
 from falcon_assets.ledger.version_rows import VersionRow
 from falcon_assets.planning.instances.instance_record import FeedState
 from falcon_assets.planning.lineage.version_status import VersionStatus
@@ -54,7 +54,7 @@ def kept_of(connection: Connection, instances: Collection[_Instance]) -> dict[_I
     """What is kept of those instances, of those that have any."""
     found: dict[_Instance, dict[str, Kept]] = {}
     for part in parts(instances):
-        for row in connection.execute(select(KEPT_VERSIONS).where(tuple_(*_KEY).in_(part))):
+        for row in connection.execute(select(KEPT_VERSIONS).where(among(_KEY, part))):
             own = found.setdefault((row.cluster, row.feed, row.instance), {})
             own[row.version] = Kept(row.path, row.replaced_at)
     return dict(found)
@@ -63,7 +63,7 @@ def kept_of(connection: Connection, instances: Collection[_Instance]) -> dict[_I
 def store_kept(connection: Connection, rows: Mapping[_Instance, KeptRows]) -> None:
     """Writes what is kept of instances, all of each."""
     for part in parts(rows):
-        connection.execute(delete(KEPT_VERSIONS).where(tuple_(*_KEY).in_(part)))
+        connection.execute(delete(KEPT_VERSIONS).where(among(_KEY, part)))
     values = [
         {"cluster": key[0], "feed": key[1], "instance": key[2], "version": version, **row._asdict()}
         for key, own in rows.items()

@@ -6,13 +6,13 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import ARRAY, ColumnElement, Connection, TableValuedAlias, Text, and_, func, literal, select, tuple_
+from sqlalchemy import ARRAY, ColumnElement, Connection, TableValuedAlias, Text, and_, func, literal, select
 
 from falcon_assets.ledger import reruns
 from falcon_assets.ledger.fold import record_of
 from falcon_assets.ledger.reduce import ProcessKey
 from falcon_assets.ledger.tables import CONSUMED, FEED_INSTANCES, PROCESS_INSTANCES
-from falcon_assets.ledger.upsert import parts
+from falcon_assets.ledger.upsert import among, parts
 from falcon_assets.planning.instances.instance_record import (
     FeedState,
     InstanceRecord,
@@ -145,7 +145,7 @@ def late_readers(
         statement = (
             select(read.process, read.cluster, read.nominal)
             .join_from(CONSUMED, asked, _late_input(asked))
-            .where(tuple_(read.input_cluster, read.feed, read.instance).in_(part))
+            .where(among((read.input_cluster, read.feed, read.instance), part))
             .distinct()
         )
         found += [(row.process, row.cluster, row.nominal) for row in connection.execute(statement)]
@@ -163,7 +163,7 @@ def _newest(
         statement = (
             select(*own, read.input, func.max(read.instance).label("newest"))
             .join_from(CONSUMED, asked, _late_input(asked))
-            .where(tuple_(*own).in_(part))
+            .where(among(own, part))
             .group_by(*own, read.input)
         )
         for row in connection.execute(statement):

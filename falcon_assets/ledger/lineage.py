@@ -102,5 +102,7 @@ def graph_of(connection: Connection, numbers: Collection[int]) -> Graph:
 def version_of_row(row: Any) -> Version:
     """A row of :func:`every_version`."""
     values = {name: row._mapping[name] for name in _VERSION}
-    environment = json.loads(row.environment) if row.environment else None
-    return Version(row.id, **{**values, "status": VersionStatus(values["status"]), "environment": environment})
+    values["status"] = VersionStatus(values["status"])
+    values["environment"] = json.loads(row.environment) if row.environment else None
+    values["places"] = tuple(json.loads(row.places)) if row.places else ()
+    return Version(row.id, **values)

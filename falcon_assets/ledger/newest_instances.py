@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
 from sqlalchemy import Connection, and_, func, select, true
 
-from falcon_assets.ledger.queries import Name
+from falcon_assets.ledger.queries import Name, signatures
 from falcon_assets.ledger.tables import FEED_INSTANCES, TOTALS
 from falcon_assets.ledger.totals import FEEDS
 from falcon_assets.ledger.upsert import rows_of
+from falcon_assets.model.feed import Feed
+from falcon_assets.model.process import Process
 from falcon_assets.planning.instances.instance_record import FeedState
+from falcon_assets.planning.instances.snapshots import unrecorded_windows
+from falcon_assets.planning.time.timeline import feed_timeline
+from falcon_assets.planning.workloads.workload import Workload
 
 
 def newest_available(connection: Connection, now: datetime) -> dict[Name, datetime]:
@@ -25,6 +30,28 @@ def newest_available(connection: Connection, now: datetime) -> dict[Name, dateti
     columns = (there.cluster, there.entity, newest.c.instance)
     found = connection.execute(select(*columns).join_from(TOTALS, newest, true()).where(*counted))
     return {(cluster, feed): instance for cluster, feed, instance in found if instance is not None}
+
+
+def newest_written(connection: Connection, workloads: Iterable[Workload]) -> dict[str, datetime]:
+    """Feed -> its newest instance, of the snapshots that processes of one cluster write; copies have no order."""
+    found: dict[str, set[str]] = {}
+    for workload in workloads:
+        if isinstance(workload.entity, Process):
+            found.setdefault(workload.cluster, set()).update(one.feed for one in workload.snapshots)
+    return {
+        feed: newest.instance
+        for cluster, feeds in found.items()
+        for feed, newest in newest_recorded(connection, cluster, sorted(feeds)).items()
+    }
+
+
+def unrecorded_before(connection: Connection, cluster: str, feed: Feed, instance: datetime) -> list[datetime]:
+    """The instances of a snapshot feed before one of them of which nothing was ever recorded, oldest first."""
+    line, newest = feed_timeline(feed, cluster), newest_recorded(connection, cluster, [feed.name]).get(feed.name)
+    windows = unrecorded_windows(line, instance, newest.instance if newest else None, newest.count if newest else 0)
+    key = (cluster, feed.name)
+    known = {one for window in windows for one in signatures(connection, {key: window}).get(key, {})}
+    return [one for window in windows for one in line.between(*window) if one < instance and one not in known]
 
 
 @dataclass(frozen=True)

@@ -7,11 +7,11 @@ from dataclasses import asdict
 from datetime import datetime, timedelta
 from typing import Any, TypeAlias
 
-from sqlalchemy import Connection, and_, delete, select, text, tuple_, update
+from sqlalchemy import Connection, and_, delete, select, text, update
 from sqlalchemy.dialects.postgresql import insert
 
 from falcon_assets.ledger.tables import FOLD, NOTIFICATION_EVENTS, NOTIFIED, SLA_BREACHES
-from falcon_assets.ledger.upsert import parts, upsert
+from falcon_assets.ledger.upsert import among, parts, upsert
 from falcon_assets.model.notification import Told
 from falcon_assets.planning.notification.events import Happening, sla_happening
 from falcon_assets.planning.sla.deadlines import SlaLevel
@@ -27,7 +27,7 @@ def note(connection: Connection, happened: Sequence[Happening]) -> None:
     """Keeps those of the events that somebody is to be told; each once."""
     told: dict[Subject, Any] = {}
     for part in parts({(one.kind, one.name, one.cluster) for one in happened}):
-        for row in connection.execute(select(NOTIFIED).where(tuple_(*_SUBJECT).in_(part))):
+        for row in connection.execute(select(NOTIFIED).where(among(_SUBJECT, part))):
             told[row.kind, row.name, row.cluster] = row
     rows = []
     for one in happened:
@@ -55,7 +55,7 @@ def listen(
         for row in connection.execute(select(NOTIFIED).where(NOTIFIED.c.cluster.in_(clusters)))
     }
     for part in parts([key for key in known if key not in wanted]):
-        connection.execute(delete(NOTIFIED).where(tuple_(*_SUBJECT).in_(part)))
+        connection.execute(delete(NOTIFIED).where(among(_SUBJECT, part)))
     folded = connection.execute(select(FOLD.c.event_id)).scalar() or 0
     rows = []
     for key, events in wanted.items():
@@ -95,7 +95,7 @@ def take_breaches(connection: Connection, clusters: Collection[str], limit: int)
     )
     found = list(connection.execute(changed))
     for part in parts([tuple(getattr(row, column.name) for column in key) for row in found]):
-        connection.execute(update(SLA_BREACHES).values(notified=table.state).where(tuple_(*key).in_(part)))
+        connection.execute(update(SLA_BREACHES).values(notified=table.state).where(among(key, part)))
     happened = []
     for row in found:
         if row.since is not None and row.recorded_at >= row.since:

@@ -25,7 +25,6 @@ from sqlalchemy import (
     not_,
     or_,
     select,
-    tuple_,
 )
 from sqlalchemy.dialects.postgresql import insert
 
@@ -34,7 +33,7 @@ from falcon_assets.ledger.fold import record_of
 from falcon_assets.ledger.locks import lock_in_transaction
 from falcon_assets.ledger.reduce import ProcessKey
 from falcon_assets.ledger.tables import PROCESS_INSTANCES, RERUNS
-from falcon_assets.ledger.upsert import parts
+from falcon_assets.ledger.upsert import among, parts
 from falcon_assets.planning.instances.instance_record import InstanceRecord, InstanceState, RerunRequest
 
 _CHUNK = 5_000
@@ -142,7 +141,7 @@ def forget(connection: Connection, cluster: str, served: Iterable[Requested]) ->
     lock_in_transaction(connection, _LOCK)
     key = (RERUNS.c.process, RERUNS.c.nominal, RERUNS.c.attempt)
     for part in parts([(one.process, one.nominal, one.request.attempt) for one in served]):
-        connection.execute(delete(RERUNS).where(RERUNS.c.cluster == cluster, tuple_(*key).in_(part)))
+        connection.execute(delete(RERUNS).where(RERUNS.c.cluster == cluster, among(key, part)))
 
 
 def requests_at(connection: Connection, keys: Collection[ProcessKey]) -> dict[ProcessKey, RerunRequest]:
@@ -150,7 +149,7 @@ def requests_at(connection: Connection, keys: Collection[ProcessKey]) -> dict[Pr
     own = (RERUNS.c.process, RERUNS.c.cluster, RERUNS.c.nominal)
     found = {}
     for part in parts(keys):
-        for row in connection.execute(select(RERUNS).where(tuple_(*own).in_(part))):
+        for row in connection.execute(select(RERUNS).where(among(own, part))):
             found[row.process, row.cluster, row.nominal] = _request(row)
     return found
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from sqlalchemy import ColumnElement, Connection, and_, tuple_, update
+from sqlalchemy import ColumnElement, Connection, and_, update
 
 from falcon_assets.ledger.reduce import FeedKey, ProcessKey
 from falcon_assets.ledger.tables import CONSUMED, FEED_INSTANCES
-from falcon_assets.ledger.upsert import parts
+from falcon_assets.ledger.upsert import among, parts
 from falcon_assets.planning.instances.instance_record import FeedState
 
 
@@ -22,9 +22,9 @@ def mark_stale(connection: Connection, feeds: Collection[FeedKey], readers: Coll
     read = (CONSUMED.c.input_cluster, CONSUMED.c.feed, CONSUMED.c.instance)
     reader = (CONSUMED.c.process, CONSUMED.c.cluster, CONSUMED.c.nominal)
     for part in parts(feeds):
-        _mark(connection, tuple_(*read).in_(part))
+        _mark(connection, among(read, part))
     for another in parts(readers):
-        _mark(connection, tuple_(*reader).in_(another))
+        _mark(connection, among(reader, another))
 
 
 def _mark(connection: Connection, concerned: ColumnElement[bool]) -> None:

@@ -18,13 +18,12 @@ from sqlalchemy import (
     literal,
     select,
     text,
-    tuple_,
 )
 from sqlalchemy.dialects.postgresql import insert
 
 from falcon_assets.ledger.reduce import Rows, TotalKey
 from falcon_assets.ledger.tables import SLA_BREACHES, SLA_TOTALS, TOTALS
-from falcon_assets.ledger.upsert import parts
+from falcon_assets.ledger.upsert import among, parts
 
 FEEDS, PROCESSES = "feed", "process"
 """What instances are counted by state: those of feeds, and those of processes and replications."""
@@ -59,8 +58,8 @@ def add_totals(connection: Connection, added: Mapping[TotalKey, int]) -> None:
     """Adds to the totals; what comes to nothing has no row."""
     _add(connection, TOTALS, added)
     for part in parts({key for key, number in added.items() if number < 0}):
-        key = tuple_(*(TOTALS.c[name] for name in ("what", "entity", "cluster", "label")))
-        connection.execute(delete(TOTALS).where(key.in_(part), TOTALS.c.number == 0))
+        key = [TOTALS.c[name] for name in ("what", "entity", "cluster", "label")]
+        connection.execute(delete(TOTALS).where(among(key, part), TOTALS.c.number == 0))
 
 
 def add_breaches(connection: Connection, added: Mapping[TotalKey, int]) -> None:

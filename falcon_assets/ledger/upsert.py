@@ -6,8 +6,9 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import islice
 from typing import Any, TypeVar
 
-from sqlalchemy import ARRAY, ColumnElement, Connection, Table, TableValuedAlias, cast, func, literal, select
+from sqlalchemy import ARRAY, ColumnElement, Connection, Table, TableValuedAlias, cast, func, literal, select, tuple_
 from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy.types import TypeEngine
 
 T = TypeVar("T")
 _CHUNK = 1000
@@ -29,9 +30,13 @@ def upsert(
 
 def rows_of(table: Table, columns: Mapping[str, Sequence[Any]]) -> TableValuedAlias:
     """Rows of values of these columns, one array each: compiled in no time, however many they are."""
-    types = {name: ARRAY(table.c[name].type, dimensions=1) for name in columns}
-    arrays = [cast(literal(list(values), types[name]), types[name]) for name, values in columns.items()]
-    return func.unnest(*arrays).table_valued(*columns).render_derived(name="given")
+    return _unnested({name: (table.c[name].type, values) for name, values in columns.items()})
+
+
+def among(columns: Sequence[ColumnElement[Any]], keys: Sequence[Sequence[Any]]) -> ColumnElement[bool]:
+    """Whether the values of those columns are one of the keys; compiled in no time, however many they are."""
+    given = {f"key_{at}": (column.type, [key[at] for key in keys]) for at, column in enumerate(columns)}
+    return tuple_(*columns).in_(select(*_unnested(given).c))
 
 
 def parts(items: Collection[T], size: int = _CHUNK) -> Iterable[list[T]]:
@@ -39,3 +44,9 @@ def parts(items: Collection[T], size: int = _CHUNK) -> Iterable[list[T]]:
     rest = iter(items)
     while part := list(islice(rest, size)):
         yield part
+
+
+def _unnested(columns: Mapping[str, tuple[TypeEngine[Any], Sequence[Any]]]) -> TableValuedAlias:
+    types = {name: ARRAY(of, dimensions=1) for name, (of, _) in columns.items()}
+    arrays = [cast(literal(list(values), types[name]), types[name]) for name, (_, values) in columns.items()]
+    return func.unnest(*arrays).table_valued(*columns).render_derived(name="given")

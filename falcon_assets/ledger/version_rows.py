@@ -42,6 +42,7 @@ class VersionRow:
     environment: str | None = None
     plan: str | None = None
     restored_by: str | None = None
+    places: str | None = None
 
 
 @dataclass(frozen=True)
@@ -113,6 +114,7 @@ class VersionRows:
                 "late": bool(fact.late),
                 "plan": plan_of(fact.columns, self.plans),
                 "made_by": fact.made_by,
+                "places": json.dumps(fact.undeclared_places) if fact.undeclared_places else None,
                 "environment": json.dumps(fact.environment, sort_keys=True) if fact.environment else None,
             }
             for read, is_declared in inputs_of(fact).items():

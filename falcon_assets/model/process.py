@@ -59,6 +59,8 @@ class Input(Declaration):
     """The last instance of the window, said the same way as ``start``; or ``latest(n)`` after a time."""
     optional: StrictBool = False
     """true: instances that are not available are left out instead of waited for."""
+    newer_than: Literal["last_run"] | None = None
+    """``last_run``: of a snapshot feed; waits for a version newer than the one that the process used last."""
     partition: NonEmpty | None = None
     """Only this sub-partition of each instance, ``*`` for any (``*/US``); may hold ``${...}``."""
 

@@ -50,6 +50,11 @@ class TableUri:
     def __str__(self) -> str:
         return f"{_SCHEME}{self.database}:{self.table}#{';'.join(f'{key}={value}' for key, value in self.keys)}"
 
+    @staticmethod
+    def is_one(path: str) -> bool:
+        """Whether the path of an instance is such a URI, and none of files."""
+        return path.startswith(_SCHEME)
+
     @property
     def name(self) -> str:
         """``database.table``, as people write it."""
@@ -59,6 +64,11 @@ class TableUri:
     def fixed(self) -> dict[str, str]:
         """The keys that have one value, in lower case, and that value."""
         return {key.lower(): value for key, value in self.keys if value != ANY}
+
+    @property
+    def open_keys(self) -> tuple[str, ...]:
+        """The keys of which it has every value."""
+        return tuple(key for key, value in self.keys if value == ANY)
 
     def of(self, keys: Sequence[str], values: Sequence[str]) -> TableUri:
         """The URI of the instance that a partition belongs to, if this is the URI of its feed.

@@ -97,6 +97,11 @@ class Datasets:
         name = dataset_at(path)
         return OutputDataset(name.namespace, name.name)
 
+    def of_no_feed(self, place: str) -> InputDataset:
+        """What was read and belongs to no feed."""
+        name = dataset_at(place)
+        return InputDataset(name.namespace, name.name)
+
     def _input(self, versions: list[Version], columns: Mapping[str, OutputColumns]) -> InputDataset:
         name, facets = self._common(versions, columns)
         said = {

@@ -49,7 +49,8 @@ class RunEvents:
         end, workload = run.end, self._store.workload(run.end.process, run.end.cluster)
         what = Run(self._id(end.run_id, end.process, end.cluster, end.nominal), self._run_facets(run, workload))
         job = Job(self._namespace, f"{end.cluster}.{end.process}", _job_facets(run, workload))
-        inputs = self._datasets.inputs(run.inputs, run.columns)
+        places = sorted({place for one in run.outputs for place in one.places})
+        inputs = [*self._datasets.inputs(run.inputs, run.columns), *map(self._datasets.of_no_feed, places)]
         outputs = [self._datasets.output(one, run.columns, run.inputs) for one in run.outputs]
         state = RunState.COMPLETE if end.succeeded else RunState.FAIL
         events = []

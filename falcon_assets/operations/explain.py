@@ -6,11 +6,13 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 
 from sqlalchemy.exc import OperationalError
 
 from falcon_assets.catalog.store import EntityStore
 from falcon_assets.errors import SettingsError, UnknownEntityError
+from falcon_assets.ledger.last_used import last_used
 from falcon_assets.ledger.versions_of_instances import EntityVersions, versions_of
 from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.feed import Feed
@@ -18,6 +20,7 @@ from falcon_assets.model.process import Process
 from falcon_assets.operations.auditing import require_readable
 from falcon_assets.operations.installation import Installation
 from falcon_assets.planning.instances.process_instance import plan_process_instance
+from falcon_assets.planning.rules.newer_versions import LastUse
 from falcon_assets.planning.time.clock import Clock
 from falcon_assets.spark.endpoints.confs import is_secret
 from falcon_assets.storage.cluster_store import ClusterStore
@@ -41,12 +44,13 @@ class ExplainedInstance:
 
 @dataclass(frozen=True)
 class ExplainedInput:
-    """The instances that an input reads."""
+    """The instances that an input reads; where each version is used once also which was used last, if any was."""
 
     name: str
     feed: str
     optional: bool
     instances: tuple[ExplainedInstance, ...]
+    last_used: LastUse | None = None
 
 
 @dataclass(frozen=True)
@@ -105,23 +109,26 @@ def explain(installation: Installation, process: str, instance: datetime, cluste
     where = _cluster(entities, entity, cluster)
     files = StoresOf(where, settings.home, settings.environ)
     user = entity.acl.owner if entity.acl else settings.user
+    clock_of = partial(entities.landing_clock, cluster_name=where.name, clock=settings.clock)
     plan = plan_process_instance(
         entity,
         where,
         entities.feeds,
         instance,
         user=user,
-        available=lambda feed: AvailableInstances(kind_of(files(feed)), feed, settings.clock),
+        available=lambda feed: AvailableInstances(kind_of(files(feed)), feed, clock_of(feed)),
     )
+    used = _last_used(installation, entity, where.name)
     inputs = tuple(
         ExplainedInput(
             one.name,
             one.feed.name,
             one.optional,
             tuple(
-                _explained(files(one.feed), one.feed, at, path, settings.clock)
+                _explained(files(one.feed), one.feed, at, path, clock_of(one.feed))
                 for at, path in zip(one.instances, one.paths, strict=True)
             ),
+            used.get(one.name),
         )
         for one in plan.inputs
     )
@@ -135,7 +142,9 @@ def explain(installation: Installation, process: str, instance: datetime, cluste
     )
 
 
-def _explained(store: ClusterStore, feed: Feed, instance: datetime, path: str, clock: Clock) -> ExplainedInstance:
+def _explained(
+    store: ClusterStore, feed: Feed, instance: datetime, path: str, clock: Clock | None
+) -> ExplainedInstance:
     asked = (kind_of(store), feed, instance, path, clock)
     available = is_there(*asked)
     why = why_not_there(*asked)[1] if feed.snapshot and not available else ""
@@ -145,11 +154,17 @@ def _explained(store: ClusterStore, feed: Feed, instance: datetime, path: str, c
 def _versions(installation: Installation, process: str) -> EntityVersions:
     """The versions of the process; none where there is no database, or it is away: what is explained needs none."""
     key = ("process", process)
-    if not (installation.settings.database_url or (installation.settings.home / "postgres").exists()):
-        return EntityVersions()
-    with suppress(SettingsError, OperationalError), installation.database.connect() as connection:
-        return versions_of(connection, [key]).get(key, EntityVersions())
+    with suppress(SettingsError, OperationalError), installation.recorded() as connection:
+        return versions_of(connection, [key]).get(key, EntityVersions()) if connection else EntityVersions()
     return EntityVersions()
+
+
+def _last_used(installation: Installation, process: Process, cluster: str) -> Mapping[str, LastUse]:
+    """Input -> which version was used last, where each is used once and the database says so."""
+    asked = {process.name: (cluster, process.inputs)}
+    with suppress(SettingsError, OperationalError), installation.recorded() as connection:
+        return last_used(connection, cluster, asked).get(process.name, {}) if connection else {}
+    return {}
 
 
 def _cluster(entities: EntityStore, process: Process, name: str | None) -> Cluster:

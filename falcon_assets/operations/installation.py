@@ -13,7 +13,7 @@ from falcon_assets.settings import Settings, load_settings
 
 if TYPE_CHECKING:
     from dagster import DagsterInstance
-    from sqlalchemy import Engine
+    from sqlalchemy import Connection, Engine
 
     from falcon_assets.orchestration.platform.open_ledger import Ledger
 
@@ -104,6 +104,19 @@ class Installation:
         engine = ledger_engine(self.settings)
         self._opened.callback(engine.dispose)
         return engine
+
+    @contextmanager
+    def recorded(self) -> Iterator[Connection | None]:
+        """A connection to :attr:`database`; None where there is none yet: none is made.
+
+        Raises:
+            SettingsError: it cannot be reached.
+        """
+        if not (self.settings.database_url or (self.settings.home / "postgres").exists()):
+            yield None
+            return
+        with self.database.connect() as connection:
+            yield connection
 
     def set_clock(self, *, anew: bool) -> None:
         """Lets the database go by the clock of the settings.

@@ -27,6 +27,9 @@ _ABORTED = re.compile(
     re.DOTALL,
 )
 _UNANSWERED = re.compile(r"An error occurred while calling \S+")
+_NO_CONNECTOR = re.compile(
+    r"S3AFileSystem not found|GoogleHadoopFileSystem not found|No FileSystem for scheme \"?(s3a|gs)\b"
+)
 _HINTS = (
     (
         re.compile(r"Java heap space|GC overhead limit exceeded|OutOfMemoryError"),
@@ -37,7 +40,7 @@ _HINTS = (
         "a disk is full: where no file is named, the one of spark.local.dir, which is /tmp unless it is set",
     ),
     (
-        re.compile(r"S3AFileSystem not found|GoogleHadoopFileSystem not found|No FileSystem for scheme \"?(s3a|gs)\b"),
+        _NO_CONNECTOR,
         "this Spark has no connector for the object store: give it the jars (hadoop-aws with the AWS SDK bundle, or "
         "gcs-connector) of its version of Hadoop, by spark.jars.packages or on its machines; or a Spark that shares a "
         "folder with this machine, which needs none",
@@ -60,6 +63,11 @@ def is_of_spark(error: BaseException) -> bool:
 def condition_of(error: BaseException) -> str:
     """Spark's error condition (``PATH_NOT_FOUND``), "" where it has none."""
     return (error.getCondition() or "") if isinstance(error, PySparkException) else ""
+
+
+def lacks_connector(error: BaseException) -> bool:
+    """Whether it failed because Spark has no classes for that kind of object store."""
+    return any(map(_NO_CONNECTOR.search, _messages(error)))
 
 
 def explain(error: BaseException) -> str:

@@ -105,6 +105,11 @@ class ClusterStore:
         """
         return self if root == self.root else self._other(root)
 
+    @property
+    def without_tables(self) -> ClusterStore:
+        """The store of its files: itself, unless it is one of tables."""
+        return self
+
     def shown(self, relative: str) -> str:
         """How people are told where ``relative`` is: its absolute path, or the URL where the root is one.
 

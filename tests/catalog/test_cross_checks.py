@@ -874,10 +874,21 @@ def test_table_feed_with_registry_is_legal(tmp_path: Path) -> None:
         "table.yaml:4: availability_flag: a partition of a table is complete when it is there: take the flag out",
     ]
     several = table.replace("${HOUR}", "${HOUR};region=*")
-    one = "an instance that is replicated is one partition: its uri must not have *"
-    assert problems(tmp_path / "several", {**FILES, "clusters.yaml": clusters, "table.yaml": several}) == [
-        f"table.yaml:9: clusters[0].type: {where} 'primary', and {one}",
-        f"table.yaml:13: clusters[1].type: {where} 'backup', and {one}",
+    load(tmp_path / "several", {**FILES, "clusters.yaml": clusters, "table.yaml": several})
+    own = f'{several.rstrip()}\n    table: {{uri: "catalog:db:t#h=${{YEAR}}${{MONTH}}${{DAY}}${{HOUR}};region=US"}}\n'
+    assert problems(tmp_path / "own", {**FILES, "clusters.yaml": clusters, "table.yaml": own}) == [
+        f"table.yaml:13: clusters[1].type: {where} 'backup', and the keys that are * have to be those of the source: "
+        "region"
+    ]
+    archive = '{limit: days(90), action: archive, archive_to: "/old/${YEAR}/${MONTH}/${DAY}/${HOUR}"}'
+    old = table.replace("{limit: days(90)}", archive)
+    load(tmp_path / "old", {**FILES, "clusters.yaml": clusters, "table.yaml": old})
+    kept = old.replace("    type: source\n", "")
+    kept = kept[: kept.index("  - name: backup")]
+    far = clusters.replace("data/primary", "s3://primary")
+    assert problems(tmp_path / "kept", {**FILES, "clusters.yaml": far, "table.yaml": kept})[-1:] == [
+        f"table.yaml:10: clusters[0].retention.action: {where} 'primary', and tables are archived where their cluster "
+        "is a file:// store only",
     ]
     csv = table.replace("frequency:", "format: csv\nfrequency:")
     assert problems(tmp_path / "csv", {**FILES, "clusters.yaml": clusters, "table.yaml": csv}) == [

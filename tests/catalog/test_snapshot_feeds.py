@@ -55,7 +55,6 @@ def test_times_in_its_path_are_refused(tmp_path: Path) -> None:
     ("text", "said"),
     [
         ("retention: {limit: days(90)}", "retention: a snapshot feed has its present data only, which stays"),
-        ("type: target", "type: snapshot feeds are not replicated yet"),
         ('table: {uri: "catalog:db:t#ds=1"}', "table: a snapshot feed has locations"),
     ],
 )
@@ -64,10 +63,22 @@ def test_what_belongs_to_single_instances_is_refused(tmp_path: Path, text: str, 
     assert any(f"feed.yaml:7: clusters[0].{said}" in problem for problem in problems(tmp_path, files))
 
 
+def test_it_is_copied_from_one_source(tmp_path: Path) -> None:
+    entry = FEED.splitlines()[-1]
+    copied = FEED + entry.replace("primary", "backup") + "\n"
+    one = copied.replace("primary,", "primary, type: source,").replace("backup,", "backup, type: target,")
+    load(tmp_path / "one", {**FILES, "feed.yaml": one})
+    two = one.replace("type: target", "type: source")
+    assert any(
+        "feed.yaml:8: clusters[1].type: a snapshot feed is copied as a whole: it has one source" in problem
+        for problem in problems(tmp_path / "two", {**FILES, "feed.yaml": two})
+    )
+
+
 def test_nothing_keeps_earlier_versions(tmp_path: Path) -> None:
     files = with_text("feed.yaml", "snapshot: true\n", "snapshot: true\nversions: {keep: 3}\n")
     (problem,) = problems(tmp_path, files, strict=True)[:1]
-    assert problem == "feed.yaml:4: versions: a snapshot feed is replaced by others, who keep no earlier versions"
+    assert problem == "feed.yaml:4: versions: earlier versions of a snapshot feed are not kept yet: take versions out"
 
 
 @pytest.mark.parametrize("window", ['"latest(0)", end: "latest(0)"', '"today(0,0)", end: "today(0,0)"'])
@@ -92,13 +103,105 @@ def test_what_was_replaced_cannot(tmp_path: Path, window: str) -> None:
     ]
 
 
-def test_processes_do_not_write_it(tmp_path: Path) -> None:
-    output = 'outputs: [{name: out, feed: carriers, instance: "now(0,0)"}]\nworkflow:'
-    files = with_text("process.yaml", "workflow:", output)
-    files["process.yaml"] = files["process.yaml"].replace("inputs:\n  - ", "inputs: []\n#")
+NEWER = '"latest(0)", end: "latest(0)", newer_than: last_run'
+
+
+def test_each_version_may_be_used_once(tmp_path: Path) -> None:
+    load(tmp_path, with_text("process.yaml", '"now(0,0)", end: "now(0,0)"', NEWER), strict=True)
+
+
+@pytest.mark.parametrize(
+    ("window", "said"),
+    [
+        (
+            '"now(0,0)", end: "now(0,0)", newer_than: last_run',
+            "the newest version is used, whatever its time: start and end must both be latest(0)",
+        ),
+        (f"{NEWER}, optional: true", "an optional input is not waited for: take optional or newer_than out"),
+    ],
+)
+def test_what_is_used_once_is_the_newest_and_required(tmp_path: Path, window: str, said: str) -> None:
+    files = with_text("process.yaml", '"now(0,0)", end: "now(0,0)"', window)
+    assert problems(tmp_path, files) == [f"process.yaml:7: inputs[0].newer_than: {said}"]
+
+
+def test_what_is_used_once_is_not_late(tmp_path: Path) -> None:
+    files = with_text("process.yaml", '"now(0,0)", end: "now(0,0)"', NEWER)
+    files["process.yaml"] += "late_process: {policy: final, inputs: [{input: rows}]}\n"
+    files["feed.yaml"] += "late_arrival: {cut_off: days(1)}\n"
     assert problems(tmp_path, files) == [
-        "process.yaml:8: outputs[0].feed: feed 'carriers' is a snapshot, and processes do not write such yet"
+        "process.yaml:7: inputs[0].newer_than: each version is used once: take input 'rows' out of late_process, or "
+        "newer_than out"
     ]
+
+
+def test_only_snapshots_have_versions_that_are_used_once(tmp_path: Path) -> None:
+    files = with_text("process.yaml", '"now(0,0)", end: "now(0,0)"', NEWER)
+    files["feed.yaml"] = FEED.replace("snapshot: true\n", "").replace(
+        "/carriers}", '"/carriers/${YEAR}-${MONTH}-${DAY}"}'
+    )
+    assert problems(tmp_path, files) == [
+        "process.yaml:7: inputs[0].newer_than: feed 'carriers' is no snapshot: each of its instances is read at its "
+        "own time"
+    ]
+
+
+OUTPUT = 'outputs: [{name: out, feed: codes, instance: "now(0,0)"}]'
+WRITES = {
+    **FILES,
+    "feed.yaml": FEED + "---\n" + FEED.replace("carriers", "codes"),
+    "process.yaml": PROCESS.replace(
+        "workflow:", 'outputs: [{name: out, feed: codes, instance: "now(0,0)"}]\nworkflow:'
+    ),
+}
+
+
+def test_processes_write_it(tmp_path: Path) -> None:
+    load(tmp_path, WRITES, strict=True)
+
+
+def test_nothing_else_is_written_with_it(tmp_path: Path) -> None:
+    dated = (
+        FEED.replace("snapshot: true\n", "").replace("carriers", "days").replace("/days", '"/${YEAR}${MONTH}${DAY}"')
+    )
+    other = OUTPUT.replace("]", ', {name: more, feed: days, instance: "now(0,0)"}]')
+    files = {
+        **WRITES,
+        "days.yaml": dated,
+        "process.yaml": WRITES["process.yaml"].replace(OUTPUT, other),
+    }
+    assert problems(tmp_path, files) == [
+        "process.yaml:8: outputs[0].feed: feed 'codes' is a snapshot, which each instance replaces: the process writes "
+        "'days' as well, and instances that a later one passed are skipped, which would leave gaps in it: let another "
+        "process write that"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        (
+            "frequency: days(1)\n",
+            "frequency: days(1)\norder: LIFO\n",
+            "4: order: {}: the newest has to be the last: order must be FIFO or LAST_ONLY",
+        ),
+        ('now(0,0)"}]', 'now(24,0)"}]', "8: outputs[0].feed: {}: its instance must not lie after that of the process"),
+        ("feed: codes", "feed: carriers", "8: outputs[0].feed: {}: the process cannot read it as well"),
+        (
+            "workflow:",
+            "late_process: {policy: final, inputs: [{input: rows}]}\nworkflow:",
+            "9: late_process: {}: an earlier one is not to be written again: take late_process out",
+        ),
+    ],
+    ids=["newest first", "the future", "its own", "late data"],
+)
+def test_the_newest_instance_is_what_lies_there(tmp_path: Path, old: str, new: str, said: str) -> None:
+    text = WRITES["process.yaml"]
+    assert text.count(old) == 1
+    found = problems(tmp_path, {**WRITES, "process.yaml": text.replace(old, new)})
+    feed = "carriers" if "carriers" in new else "codes"
+    what = f"feed '{feed}' is a snapshot, which each instance replaces"
+    assert f"process.yaml:{said.format(what)}" in found
 
 
 @pytest.mark.parametrize("place", ["/carriers", "/carriers/2013"])

@@ -15,7 +15,7 @@ from falcon_assets.operations.installation import open_installation
 from falcon_assets.settings import Settings
 from tests.openlineage.schemas import assert_valid
 from tests.operations.ledger_rows import process_row, write
-from tests.operations.lineage_rows import EDGES, ROWS, version_row, write_versions
+from tests.operations.lineage_rows import EDGES, FOREIGN, ROWS, version_row, write_versions
 from tests.operations.test_triage import ENTITIES
 from tests.processes import falcon_here
 
@@ -158,6 +158,25 @@ def test_the_ids_of_the_graph_are_versions_for_commands(environ: dict[str, str])
     ]
     shown = falcon_here(environ, "lineage", "path", ids[1], f"sums/{AT}").stdout.splitlines()
     assert [line.split()[0] for line in shown] == ["raw", "clean", "sums"]
+
+
+def test_what_a_version_was_made_from_that_is_of_no_feed(environ: dict[str, str]) -> None:
+    asked = ("lineage", "show", "sums", AT, "--version", "c1")
+    shown = falcon_here(environ, *asked).stdout.split("came from:\n")[1].splitlines()
+    assert shown[0] == f"  {FOREIGN}  of no feed  (undeclared)"
+    assert [line.split()[0] for line in shown[1:]] == ["clean", "raw"]
+    found = json.loads(falcon_here(environ, *asked, "--json").stdout)
+    place, made = f"place:{FOREIGN}", {"process": "add-up", "run": "00000005-run", "definition": 1}
+    assert {"id": place, "kind": "place", "name": FOREIGN} in found["nodes"]
+    assert {"from": place, "to": f"primary/sums/{AT}@c1", **made, "declared": False} in found["edges"]
+    drawn = falcon_here(environ, *asked, "--dot").stdout
+    assert f'"{place}" -> "primary/sums/{AT}@c1" [label="add-up", style=dotted];' in drawn
+    down = json.loads(falcon_here(environ, "lineage", "impact", "raw", AT, "--version", "a1", "--json").stdout)
+    assert {node.get("kind") for node in down["nodes"]} == {None}
+    told = falcon_here(environ, "lineage", "export", "--openlineage", "add-up").stdout
+    assert {("s3://else", "ü </script>")} <= {
+        (one["namespace"], one["name"]) for line in told.splitlines() for one in json.loads(line)["inputs"]
+    }
 
 
 def test_graphviz(environ: dict[str, str]) -> None:

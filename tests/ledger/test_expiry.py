@@ -10,6 +10,8 @@ from falcon_assets.ledger.expiry import expired_versions, forget
 from falcon_assets.ledger.fold import fold, rebuild
 from falcon_assets.ledger.lifecycle import SetStatus, set_status, status_set
 from falcon_assets.ledger.lineage import all_versions, graph_of, versions_of_instance
+from falcon_assets.ledger.version_columns import columns_of_plans
+from falcon_assets.planning.lineage.columns import OutputColumn, OutputColumns
 from tests.ledger.histories import content, history_of, hour
 from tests.ledger.test_lineage import Key, made
 
@@ -49,6 +51,22 @@ def test_versions_that_have_been_gone_for_long_are_forgotten(engine: Engine) -> 
         assert expired_versions(connection, (), hour(5)) == []
     rebuild(engine, history)
     assert content(engine) == whole
+
+
+def test_columns_of_no_version_are_forgotten_with_it(engine: Engine) -> None:
+    old, both = (OutputColumns((OutputColumn(name, "int"),)) for name in "ab")
+    facts = [
+        landed((*RAW, "v1"), 0),
+        *(made((*SUMS, version), [(*RAW, "v1")], columns) for version, columns in (("s1", old), ("s2", both))),
+        landed((*RAW, "v2"), 1),
+        made((*SUMS, "s3"), [(*RAW, "v2")], both),
+    ]
+    fold(engine, history_of([Logged(number, fact, "run") for number, fact in enumerate(facts, 1)]))
+    with engine.begin() as connection:
+        plans = {one.plan for one in all_versions(connection) if one.plan}
+        assert len(columns_of_plans(connection, plans)) == 2
+        forget(connection, expired_versions(connection, (), hour(5)))
+        assert [*columns_of_plans(connection, plans).values()] == [both]
 
 
 def test_what_is_critical_and_what_it_was_made_from_stays_known(engine: Engine) -> None:

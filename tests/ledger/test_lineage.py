@@ -16,6 +16,7 @@ from falcon_assets.events.feed_instances import FeedInstanceAvailable, FeedInsta
 from falcon_assets.events.inputs import Consumption
 from falcon_assets.ledger.fold import fold, rebuild
 from falcon_assets.ledger.lineage import graph_of, reached, versions_of_instance
+from falcon_assets.planning.lineage.columns import OutputColumns
 from tests.ledger.histories import content, empty, history_of, hour
 from tests.properties import examples
 
@@ -31,9 +32,9 @@ def landed(key: Key) -> Fact:
     return FeedInstanceAvailable(*key, hour(0))
 
 
-def made(key: Key, read: list[Key]) -> Fact:
+def made(key: Key, read: list[Key], columns: OutputColumns | None = None) -> Fact:
     inputs = {"x": tuple(Consumption(one[1], one[2], one[3], one[0]) for one in read)}
-    return FeedInstanceAvailable(*key, hour(0), process="p", nominal=hour(0), inputs=inputs)
+    return FeedInstanceAvailable(*key, hour(0), process="p", nominal=hour(0), inputs=inputs, columns=columns)
 
 
 def copied(key: Key, version: str) -> Fact:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
@@ -170,6 +171,15 @@ def test_what_was_read_and_is_not_declared_is_an_edge_too() -> None:
     assert edges(rows) == {("out o1 on primary", "raw v1 on primary"): EdgeRow("p", "a", None, declared=False)}
     declared = rows_after(raw("v1", 1), made("o1", 2, read, undeclared=(read,)))
     assert [one.declared for one in declared.versions.edges.values()] == [True]
+
+
+def test_what_is_of_no_feed_stays_with_what_was_made_from_it() -> None:
+    foreign = made("o1", 1, undeclared_places=("s3://else/x", "/y"))
+    again = FeedInstanceAvailable("primary", "out", T, "o1", at(2))
+    for facts in ([foreign], [foreign, again]):
+        row = rows_after(*facts).versions.known[key("o1", "out")]
+        assert json.loads(row.places or "") == ["s3://else/x", "/y"]
+    assert rows_after(foreign, made("o1", 2)).versions.known[key("o1", "out")].places is None
 
 
 def test_columns_are_kept_once_for_all_that_were_made_alike() -> None:

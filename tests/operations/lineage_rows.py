@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from falcon_assets.ledger.tables import DATA_VERSIONS, VERSION_EDGES
@@ -54,12 +55,14 @@ PLAN = plan_of(
     ),
     PLANS,
 )
+FOREIGN = "s3://else/ü </script>"
+"""Where the first sums were made from what is of no feed."""
 ROWS = [
     version_row(1, "raw", "a1", "REPLACED", ended_at=T.replace(minute=30)),
     version_row(2, "raw", "a2", bytes=9, path="/raw"),
     made_row(3, "clean", "b1", "cleanse", "REPLACED"),
     made_row(4, "clean", "b2", "cleanse", late=True, definition=2, run_id="0123456789", plan=PLAN),
-    made_row(5, "sums", "c1", "add-up", "EVICTED", archived_to="/archive"),
+    made_row(5, "sums", "c1", "add-up", "EVICTED", archived_to="/archive", places=json.dumps([FOREIGN])),
     made_row(6, "sums", "c2", "add-up"),
 ]
 EDGES = {(3, 1): "cleanse", (4, 2): "cleanse", (5, 3): "add-up", (6, 4): "add-up", (6, 2): "add-up"}

@@ -10,21 +10,17 @@ from pathlib import Path
 
 import dagster as dg
 import pytest
-from click.testing import CliRunner
 from pyspark.sql import SparkSession
 from sqlalchemy import select
 
-from falcon_assets.cli.main import falcon
-from falcon_assets.errors import StorageError
+from falcon_assets.errors import StorageError, UnknownInstanceError
 from falcon_assets.ledger.tables import CONSUMED, DATA_VERSIONS, FEED_INSTANCES
 from falcon_assets.model.instant import format_instant, parse_instant
 from falcon_assets.operations.collect import collect_instances
-from falcon_assets.operations.foreground import ForegroundResult
-from falcon_assets.operations.foreground_runs import Display
+from falcon_assets.operations.entities.lookup import lookup
 from falcon_assets.operations.installation import Installation
-from falcon_assets.operations.lineage.asking import lineage_impact
+from falcon_assets.operations.lineage.asking import lineage_impact, lineage_path, show_lineage
 from falcon_assets.operations.lineage.subject import VersionQuery
-from falcon_assets.operations.run import run_workloads
 from falcon_assets.orchestration.code_location import definitions_of
 from falcon_assets.orchestration.coordination.collector import Collection, Collector
 from falcon_assets.orchestration.runs.instance_run import InstanceRunner
@@ -36,6 +32,7 @@ from falcon_assets.storage.feed_store import StoresOf
 from falcon_assets.storage.kinds.kind_of import kind_of
 from tests.builders import cluster_yaml
 from tests.operations.conftest import OpenAt
+from tests.operations.snapshot_tables import refresh, run, said
 
 ENTITIES = """---
 kind: feed
@@ -82,23 +79,6 @@ def home(settings: Settings, instance: dg.DagsterInstance, write_entities: Calla
     return settings.home
 
 
-def refresh(home: Path, text: str, time: str) -> None:
-    """Replaces the table of carriers, as if at that time."""
-    folder = home / "data/primary/carriers"
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "_SUCCESS").unlink(missing_ok=True)
-    (folder / "part.csv").write_text(text)
-    seconds = parse_instant(time).timestamp()
-    os.utime(folder / "part.csv", (seconds, seconds))
-    (folder / "_SUCCESS").touch()
-
-
-def run(installation: Installation) -> ForegroundResult:
-    display = Display(*[lambda *told: None] * 5)
-    given = (installation.entities.workloads, None)
-    return run_workloads(installation, installation.ledger, display, lambda cluster: None, *given)
-
-
 def tick(installation: Installation) -> Collection:
     store, settings = installation.entities, installation.settings
     return Collector(store, store.cluster("primary"), settings).collect(installation.ledger, 60)
@@ -124,13 +104,6 @@ def consumed(installation: Installation) -> dict[str, tuple[str, bool]]:
     with installation.ledger.engine.connect() as connection:
         rows = connection.execute(select(CONSUMED).order_by(CONSUMED.c.nominal))
         return {format_instant(row.nominal)[8:10]: (row.version, row.stale) for row in rows}
-
-
-def said(*command: str) -> str:
-    """What a command prints."""
-    found = CliRunner().invoke(falcon, command)
-    assert found.exception is None or isinstance(found.exception, SystemExit), found.output
-    return " ".join(found.output.split())
 
 
 def test_one_refresh_is_the_instance_of_every_time_up_to_it(home: Path, open_at: OpenAt) -> None:
@@ -201,6 +174,35 @@ def test_what_was_made_from_a_version_is_found_by_any_of_its_instances(home: Pat
             assert {(edge.input, edge.process) for edge in found.graph.edges} == {(found.version.number, "names")}
 
 
+def test_the_way_down_starts_at_any_of_its_instances(home: Path, open_at: OpenAt) -> None:
+    with open_at("2013-01-04T06:00Z") as installation:
+        for day in ("03", "04"):
+            start = VersionQuery("carriers", parse_instant(f"2013-01-{day}T00:00Z"))
+            found = show_lineage(installation, start, up=False, down=True, depth=1)
+            made = [one for one in found.graph.versions.values() if one.number != found.version.number]
+            assert sorted((one.feed, one.instance.day) for one in made) == [("named", 3), ("named", 4)]
+            for one in made:
+                way = lineage_path(installation, start, VersionQuery("named", one.instance))
+                assert way.graph.versions.keys() == {way.version.number, one.number}
+                assert [(edge.input, edge.output) for edge in way.graph.edges] == [(way.version.number, one.number)]
+            with pytest.raises(UnknownInstanceError, match="was not made from"):
+                lineage_path(installation, start, VersionQuery("named", parse_instant("2013-01-02T00:00Z")))
+
+
+def test_its_path_belongs_to_the_newest_instance_that_is_recorded(home: Path, open_at: OpenAt) -> None:
+    with open_at("2013-01-06T06:00Z") as installation:
+        for path in ("/carriers/part.csv", f"{home}/data/primary/carriers", "/carriers/"):
+            (found,) = lookup(installation, path).items
+            assert (found.feed, found.location, found.instance) == (
+                "carriers",
+                "data",
+                parse_instant("2013-01-04T00:00Z"),
+            )
+        assert lookup(installation, "/carriers.csv").items == ()
+        (rates,) = lookup(installation, "/rates.csv").items  # nothing is recorded of it
+        assert rates.instance == parse_instant("2013-01-06T06:00Z")
+
+
 def test_another_refresh_before_the_next_time_is_late_data_of_the_newest_instance_only(
     home: Path, open_at: OpenAt
 ) -> None:
@@ -255,7 +257,7 @@ def test_a_refresh_while_it_is_read_publishes_nothing(home: Path, open_at: OpenA
         stores = StoresOf(cluster, home, {})
         process, nominal = installation.entities.process("names"), parse_instant("2013-01-05T00:00Z")
         where = (ClusterStore(cluster, home, {}), stores, installation.entities.root, "etl", "run")
-        runner = InstanceRunner(process, cluster, feeds, *where, clock=installation.settings.clock)
+        runner = InstanceRunner(process, cluster, feeds, *where, clock=lambda feed: installation.settings.clock)
         ready = runner.prepare(nominal)
 
         def session() -> SparkSession:

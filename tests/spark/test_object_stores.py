@@ -6,10 +6,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pyspark.sql import SparkSession
 
 from falcon_assets.errors import StorageError
-from falcon_assets.spark.data.connectors import connector_settings
+from falcon_assets.model.cluster import Cluster
+from falcon_assets.spark.data.connectors import _has_classes, connector_settings, has_connector
 from falcon_assets.spark.endpoints.shared_folders import shares_folders
+from falcon_assets.spark.session.sessions import session_for
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.kinds.objects.spark_urls import spark_url
 from tests.builders import make_cluster
@@ -73,6 +76,19 @@ def test_what_the_connector_is_told(options: dict[str, Any], told: dict[str, str
     found = connector_settings(("s3", "s3a"), "lake/data", options)
     assert found == {f"{S3A}{name}": value for name, value in told.items()}
     assert connector_settings(("gs", "gcs"), "lake/data", options) == {}
+
+
+@pytest.mark.parametrize("scheme", ["s3a", "gs"])
+def test_the_spark_of_pip_has_no_connector(any_cluster: Cluster, working: str, scheme: str) -> None:
+    assert not has_connector(session_for(any_cluster, working), scheme)
+
+
+def test_one_that_has_the_classes_is_recognised_without_network(spark: SparkSession) -> None:
+    spark.conf.set("fs.gs.impl", "org.apache.hadoop.fs.ftp.FTPFileSystem")  # as good as any that wants a host
+    try:
+        assert _has_classes(spark, "gs")
+    finally:
+        spark.conf.unset("fs.gs.impl")
 
 
 def test_what_has_no_connector_is_refused_with_the_reason(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

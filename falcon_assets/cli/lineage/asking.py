@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import TextIO
 
@@ -79,9 +79,12 @@ def show(
     _details(found)
     if with_columns:
         _columns(found)
+    by_version: dict[int, list[str]] = {}
+    for one in found.places:
+        by_version.setdefault(one.version.number, []).append(one.place)
     for is_wanted, title, above in ((up, "came from", True), (down, "was made into", False)):
         if is_wanted:
-            _tree(found, title, up=above, depth=depth)
+            _tree(found, title, by_version if above else {}, up=above, depth=depth)
     print_metadata(found)
     print_hidden(found)
 
@@ -189,12 +192,15 @@ def _lifecycle(found: VersionLifecycle) -> str:
     return f"{found.status}, by {found.set.actor} on {format_instant(found.set.at)}: {found.set.reason}"
 
 
-def _tree(found: Lineage, title: str, *, up: bool, depth: int | None) -> None:
+def _tree(found: Lineage, title: str, places: Mapping[int, list[str]], *, up: bool, depth: int | None) -> None:
     lines = list(tree(found.graph, found.version.number, up=up))
     nothing = "nothing: it landed from outside" if up and found.version.process is None else "nothing"
-    click.echo(f"{title}:" if len(lines) > 1 else f"{title} {nothing}")
-    for line in lines[1:]:
-        click.echo(_line(line))
+    click.echo(f"{title}:" if len(lines) > 1 or places else f"{title} {nothing}")
+    for line in lines:
+        if line.depth:
+            click.echo(_line(line))
+        for place in () if line.is_repeated else places.get(line.version.number, ()):
+            click.echo(f"{'  ' * (line.depth + 1)}{printable(place)}  of no feed  (undeclared)")
     if depth is not None and any(line.depth >= depth for line in lines):
         click.echo(f"(up to {count_of(depth, 'step')}; --depth shows more)")
 

@@ -53,7 +53,9 @@ def printed(found: Lineage, *, as_json: bool, as_dot: bool, html: TextIO | None)
     if as_json:
         print_json(found.as_data())
     elif as_dot:
-        click.echo(dot(found.graph, [(one.source, one.target.id, one.label) for one in found.metadata]))
+        relations = [(one.source, one.target.id, one.label) for one in found.metadata]
+        places = [(one.id, one.version.id, one.version.process or "") for one in found.places]
+        click.echo(dot(found.graph, relations, places))
     return bool(as_json or as_dot or html)
 
 

@@ -33,6 +33,7 @@ DATA_VERSIONS = Table(
     Column("late", Boolean, nullable=False, comment="whether a late rerun made it"),
     Column("made_by", Text, comment="the user of the operating system whose run made it; null: not recorded"),
     Column("environment", Text, comment="JSON: versions of Python and packages that it was made with"),
+    Column("places", Text, comment="JSON: from what of no feed it was made; null: nothing, or nobody knows"),
     Column("restored_by", Text, comment="AVAILABLE: who restored it; null: it was made or landed"),
     Column("plan", Text, comment="hash of its columns and what they were made from; null: not recorded"),
 )

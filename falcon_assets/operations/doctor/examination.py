@@ -1,4 +1,4 @@
-"""All checks, side by side, each for some seconds at most."""
+"""All checks, side by side, each for some seconds at most; what starts a Spark after the others."""
 
 from __future__ import annotations
 
@@ -11,10 +11,12 @@ from typing import Any, TypeAlias
 from falcon_assets.errors import FalconError, SettingsError
 from falcon_assets.operations.doctor import (
     automation,
+    connectors,
     database,
     environment,
     lineage,
     machine,
+    registries,
     runs,
     space,
     stores,
@@ -27,6 +29,8 @@ from falcon_assets.settings import load_settings
 
 Check: TypeAlias = Callable[[CheckContext], Iterable[Judgement]]
 ANSWER_SECONDS = 10.0
+SESSION_SECONDS = 90.0
+"""For what starts a Spark."""
 CHECKS: Mapping[str, Check] = {
     "python": machine.check_python,
     "java": machine.check_java,
@@ -43,6 +47,8 @@ CHECKS: Mapping[str, Check] = {
     "migrations": database.check_migrations,
     "clock": database.check_clock,
     "stores": stores.check_stores,
+    "registries": registries.check_registries,
+    "connectors": connectors.check_connectors,
     "daemon": automation.check_daemon,
     "sensors": automation.check_sensors,
     "queue": runs.check_queue,
@@ -92,11 +98,12 @@ def _examine(context: CheckContext, names: Collection[str]) -> Iterator[CheckRes
     import falcon_assets.operations.doctor.database_probe  # noqa: PLC0415
     import falcon_assets.spark.endpoints.reachable  # noqa: PLC0415, F401
 
-    answers = side_by_side(
-        {name: partial(_judgements, check, context) for name, check in wanted.items()}, ANSWER_SECONDS
-    )
+    asked = {name: partial(_judgements, check, context) for name, check in wanted.items()}
+    slow = {name: asked.pop(name) for name in list(asked) if wanted[name] is connectors.check_connectors}
+    answers = side_by_side(asked, ANSWER_SECONDS) | side_by_side(slow, SESSION_SECONDS)
     for name in wanted:
-        late = problem(f"no answer within {ANSWER_SECONDS:.0f} s", "look what it waits for: a disk or a server")
+        seconds = SESSION_SECONDS if name in slow else ANSWER_SECONDS
+        late = problem(f"no answer within {seconds:.0f} s", "look what it waits for: a disk or a server")
         yield from (CheckResult(name, one) for one in answers.get(name, (late,)))
 
 

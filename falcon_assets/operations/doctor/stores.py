@@ -16,8 +16,6 @@ from falcon_assets.operations.doctor.side_by_side import side_by_side
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.errors import is_about_path
 from falcon_assets.storage.feed_store import store_of
-from falcon_assets.storage.files.ability import Ability
-from falcon_assets.storage.local_staging import LocalStaging
 from falcon_assets.storage.probing import probe_reading, probe_writing
 
 ANSWER_SECONDS = 7.0
@@ -102,21 +100,9 @@ def _judge(one: _Store, store: ClusterStore) -> Judgement:
             return ok(f"{_named(one)}, {shown}, is made when it is written to first")
         return problem(f"{_named(one)}: there is no folder {shown}", "mount it, or make that folder")
     there = probe_reading(store)
-    way = _way(one, store)
     if one.is_written:
         probe_writing(store)
-        return ok(f"{_named(one)}, {shown}, can be read and written{way}")
+        return ok(f"{_named(one)}, {shown}, can be read and written")
     if not there and not is_mounted(store.endpoint):
         return warning(f"{_named(one)}, {shown}, is empty or not there", "look whether the endpoint is the right one")
-    return ok(f"{_named(one)}, {shown}, can be read{way}")
-
-
-def _way(one: _Store, store: ClusterStore) -> str:
-    """How Spark gets at an object store."""
-    if Ability.WITHOUT_CONNECTOR not in store.files.cannot:
-        return ""
-    from falcon_assets.spark.endpoints.shared_folders import shares_folders  # noqa: PLC0415 - loads Spark's client
-
-    if shares_folders(one.cluster):
-        return f"; Spark has copies of what it reads and writes, in {LocalStaging.of(store)}"
-    return "; Spark goes there itself, by a connector that has to be among its jars"
+    return ok(f"{_named(one)}, {shown}, can be read")

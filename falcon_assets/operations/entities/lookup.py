@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 
+from sqlalchemy.exc import OperationalError
+
 from falcon_assets.catalog.store import EntityStore
+from falcon_assets.errors import SettingsError
+from falcon_assets.ledger.newest_instances import newest_recorded
 from falcon_assets.model.access import may_read
 from falcon_assets.model.instant import format_instant
 from falcon_assets.model.store_url import store_url
@@ -55,7 +61,8 @@ FIELDS: Fields[PathOwner] = {
 def lookup(installation: Installation, path: str, query: Query | None = None) -> Page[PathOwner]:
     """The instances that the path belongs to; it may be a file in one of them.
 
-    Those of feeds that the user of the operating system may not read are left out.
+    Those of feeds that the user of the operating system may not read are left out. Of a snapshot feed, whose instances
+    all have one path, it is the newest that is recorded; where none is, the newest there should be.
 
     Args:
         installation: Where; entities of all colos.
@@ -63,12 +70,15 @@ def lookup(installation: Installation, path: str, query: Query | None = None) ->
         query: Which part of the list.
     """
     entities, who = installation.all_entities, acting(installation.settings)
-    found = path_owners(entities, path.strip(), installation.settings.home, Path.cwd())
+    newest = partial(_newest, installation)
+    found = path_owners(entities, path.strip(), installation.settings.home, Path.cwd(), newest)
     known = [one for one in found if may_read(entities.feed(one.feed).acl, who)]
     return select(known, query or Query(), FIELDS)
 
 
-def path_owners(entities: EntityStore, path: str, home: Path, folder: Path) -> Iterator[PathOwner]:
+def path_owners(
+    entities: EntityStore, path: str, home: Path, folder: Path, newest: Callable[[InstancePaths], datetime]
+) -> Iterator[PathOwner]:
     """:func:`lookup` in these entities.
 
     Args:
@@ -76,14 +86,26 @@ def path_owners(entities: EntityStore, path: str, home: Path, folder: Path) -> I
         path: The path.
         home: Where the bare endpoints of clusters lie.
         folder: What a path that is not absolute is relative to.
+        newest: Says which instance of a snapshot feed is there.
     """
     for feed in entities.feeds.values():
         for cluster, _ in entities.feed_clusters(feed):
-            for location, instance in _owned(InstancePaths(feed, cluster), path, home, folder):
+            for location, instance in _owned(InstancePaths(feed, cluster), path, home, folder, newest):
                 yield PathOwner(feed.name, cluster.name, location, instance)
 
 
-def _owned(paths: InstancePaths, path: str, home: Path, folder: Path) -> Iterator[tuple[str, datetime]]:
+def _newest(installation: Installation, paths: InstancePaths) -> datetime:
+    feed, line = paths.feed.name, paths.timeline
+    with suppress(SettingsError, OperationalError), installation.recorded() as connection:
+        found = newest_recorded(connection, paths.cluster.name, [feed]) if connection else {}
+        if feed in found:
+            return found[feed].instance
+    return line.at_or_before(installation.settings.now()) or line.start
+
+
+def _owned(
+    paths: InstancePaths, path: str, home: Path, folder: Path, newest: Callable[[InstancePaths], datetime]
+) -> Iterator[tuple[str, datetime]]:
     feed, cluster = paths.feed, paths.cluster
     if feed.table_on(cluster.name):
         instance = paths.instance(path)
@@ -94,6 +116,11 @@ def _owned(paths: InstancePaths, path: str, home: Path, folder: Path) -> Iterato
         place = paths.place(template)
         root = place.root or store_url(cluster.interfaces.write.endpoint, home)
         for inside in _below(root, path, folder, bare=place.root is None):
+            if feed.snapshot and not place.template.is_timed:
+                if place.template.text in _ancestors(inside):
+                    yield location, newest(paths)
+                    break
+                continue
             found = (paths.instance(candidate, place.template) for candidate in _ancestors(inside))
             instance = next((one for one in found if one is not None), None)
             if instance is not None:

@@ -7,6 +7,7 @@ import uuid
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 
 from pyspark.sql import SparkSession
@@ -22,6 +23,7 @@ from falcon_assets.errors import (
     UnknownInstanceError,
 )
 from falcon_assets.ledger.lineage import graph_of, reached, versions_of_instance
+from falcon_assets.ledger.newest_instances import newest_written
 from falcon_assets.model.instant import format_instant
 from falcon_assets.operations.acting import require_change, require_read
 from falcon_assets.operations.auditing import audited
@@ -35,9 +37,10 @@ from falcon_assets.orchestration.runs.instance_run import InstanceRunner, ReadyI
 from falcon_assets.orchestration.runs.materializations import materializations
 from falcon_assets.orchestration.runs.old_definitions import OldDefinitions
 from falcon_assets.orchestration.runs.replay import Replay, ReplayedOutput
-from falcon_assets.orchestration.runs.run_locks import all_taken, instance_lock
+from falcon_assets.orchestration.runs.run_locks import all_taken, instance_lock, place_lock
 from falcon_assets.planning.lineage.graph import Version
 from falcon_assets.planning.lineage.replay import RecordedInstance, recorded_instance
+from falcon_assets.planning.rules.replaced_outputs import replaced_by
 from falcon_assets.planning.time.timeline import feed_timeline
 from falcon_assets.planning.windows.input_windows import output_instance
 from falcon_assets.planning.workloads.process_workload import ProcessWorkload
@@ -153,9 +156,8 @@ def _replay(
     stores = StoresOf(cluster, settings.home, settings.environ)
     user = process.acl.owner if process.acl else settings.user
     name = f"replay-{uuid.uuid4().hex}"
-    runner = InstanceRunner(
-        process, cluster, entities.feeds, store, stores, root, user, name, settings.home, settings.clock
-    )
+    clock = partial(entities.landing_clock, cluster_name=cluster.name, clock=settings.clock)
+    runner = InstanceRunner(process, cluster, entities.feeds, store, stores, root, user, name, settings.home, clock)
     nominal = wanted.nominal or wanted.instance
     folder = Path(store.working) / "replays" / process.name / nominal.strftime("%Y-%m-%dT%H-%MZ")
     return Replay(runner, nominal, recorded, folder)
@@ -169,11 +171,17 @@ def _published(
     installation: Installation, replay: Replay, ready: ReadyInstance, workload: ProcessWorkload
 ) -> list[ReplayedOutput]:
     ledger, runner = installation.ledger, replay.runner
-    lock = instance_lock(workload.name, workload.cluster, replay.nominal)
-    with all_taken(ledger.engine, [lock]) as is_ours:
+    where = (workload.name, workload.cluster)
+    locks = [instance_lock(*where, replay.nominal), *([place_lock(*where)] if workload.snapshots else [])]
+    with all_taken(ledger.engine, locks) as is_ours:
         if not is_ours:
             when = f"{workload.name} {format_instant(replay.nominal)}"
             raise StorageError(f"{when} is being written by a run: let it end, or kill it, and replay it then")
+        ledger.catch_up()
+        with ledger.engine.connect() as connection:
+            replaced = replaced_by(workload, replay.nominal, newest_written(connection, [workload]))
+        if replaced:
+            raise StorageError(f"{workload.name} {format_instant(replay.nominal)} cannot be published: {replaced}")
         outputs, result = replay.publish(ready, _session(installation, runner))
         timeline, partition = workload.partitions.timeline, workload.partitions.partition_of(replay.nominal)
         definition = next(iter(replay.recorded.outputs.values())).definition

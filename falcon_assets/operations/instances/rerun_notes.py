@@ -15,6 +15,7 @@ from falcon_assets.operations.instances.selection import Selected
 from falcon_assets.orchestration.coordination.cluster_reruns import ClusterReruns
 from falcon_assets.orchestration.coordination.cluster_snapshot import ClusterSnapshot
 from falcon_assets.planning.rules.readiness import Readiness
+from falcon_assets.planning.rules.replaced_outputs import replaced_by
 from falcon_assets.planning.rules.waiting import InputEvicted, InputsMissing
 from falcon_assets.planning.workloads.workload import Workload
 
@@ -34,7 +35,7 @@ def rerun_notes(connection: Connection, again: Sequence[Selected], now: datetime
     notes = [note for (kind, name), one in status.items() if (note := _held(kind, name, one.status))]
     for workload, own in groupby(again, key=lambda one: one.workload):
         nominals = [one.nominal for one in islice(own, _CHECKED)]
-        notes += _evicted(connection, workload, nominals, now)
+        notes += _in_vain(connection, workload, nominals, now)
     return notes
 
 
@@ -47,7 +48,7 @@ def _held(kind: str, name: str, status: Status) -> str | None:
     return None
 
 
-def _evicted(connection: Connection, workload: Workload, nominals: Sequence[datetime], now: datetime) -> Iterator[str]:
+def _in_vain(connection: Connection, workload: Workload, nominals: Sequence[datetime], now: datetime) -> Iterator[str]:
     try:
         readiness = Readiness(workload)
         status = statuses(connection, [workload.entity], now)
@@ -59,12 +60,13 @@ def _evicted(connection: Connection, workload: Workload, nominals: Sequence[date
         at = snapshot.situation(readiness, budget=0)
         lacking = [(one, missing) for one in nominals if (missing := InputsMissing.find(at, one, None))]
         gone = [(one, found) for one, missing in lacking if (found := InputEvicted.find(at, one, missing))]
+        passed = [(one, newer) for one in nominals if (newer := replaced_by(workload, one, at.newest_written))]
     except FalconError:  # the coordinator says it of the instances
         return
-    if gone:
-        first, found = gone[0]
-        number = count_of(len(gone), "instance", "instances")
-        yield (
-            f"{number} of {workload.name} on {workload.cluster} will not run, the first {format_instant(first)}: "
-            f"{found.input} was evicted on {format_instant(found.evicted)}"
-        )
+    reasons = [(one, f"{found.input} was evicted on {format_instant(found.evicted)}") for one, found in gone]
+    for instances in (reasons, [(one, str(newer)) for one, newer in passed]):
+        if instances:
+            first, why = instances[0]
+            number = count_of(len(instances), "instance", "instances")
+            what = f"{number} of {workload.name} on {workload.cluster}"
+            yield f"{what} will not run, the first {format_instant(first)}: {why}"

@@ -24,6 +24,7 @@ from falcon_assets.planning.lineage.columns import OutputColumns
 from falcon_assets.planning.lineage.difference import CodeVersion, Difference, difference
 from falcon_assets.planning.lineage.graph import Graph, Version
 from falcon_assets.planning.lineage.metadata import Relation, relations
+from falcon_assets.planning.lineage.places import PlaceRead, places_read
 
 
 @dataclass(frozen=True)
@@ -39,6 +40,7 @@ class Lineage:
         columns: Of the versions, by their plans, without what comes from feeds that the user may not read.
         column: The column of the version that is asked about; None: all of it.
         metadata: The relations of its versions to entities, and of those; none unless asked for.
+        places: What its versions were made from that is of no feed; none where nobody goes to what they came from.
     """
 
     version: Version
@@ -49,6 +51,7 @@ class Lineage:
     columns: Mapping[str, OutputColumns]
     column: str | None = None
     metadata: Sequence[Relation] = ()
+    places: Sequence[PlaceRead] = ()
 
     @property
     def derived(self) -> list[Version]:
@@ -60,6 +63,12 @@ class Lineage:
         """The columns of one of its versions; None: not recorded."""
         return self.columns.get(version.plan or "")
 
+    @property
+    def other_nodes(self) -> list[dict[str, Any]]:
+        """In JSON, the nodes that are no versions, each once."""
+        places = {one.id: one.as_node() for one in self.places}
+        return [*places.values(), *(one.as_node() for one in sorted({one.target for one in self.metadata}))]
+
     def as_data(self) -> dict[str, Any]:
         """What ``--json`` prints."""
         code = self.code.code if self.code else None
@@ -67,8 +76,8 @@ class Lineage:
         made = columns.as_data() if columns else {"columns": None, "rows_from": None}
         version = {**self.version.as_data(), "code": code, **self.lifecycle.as_data(), **made}
         graph = self.graph.as_data()
-        nodes = [*graph["nodes"], *(one.as_node() for one in sorted({one.target for one in self.metadata}))]
-        edges = [*graph["edges"], *(one.as_edge() for one in self.metadata)]
+        nodes = [*graph["nodes"], *self.other_nodes]
+        edges = [*graph["edges"], *(one.as_edge() for one in self.places), *(one.as_edge() for one in self.metadata)]
         return {"nodes": nodes, "edges": edges, "version": version, "hidden": self.hidden}
 
 
@@ -122,10 +131,13 @@ def show_lineage(
     """
     with installation.tables_caught_up().connect() as connection:
         version = find_version(installation, connection, query)
+        same = _same(installation, connection, version)
         numbers = {version.number}
-        for is_wanted, direction in ((up, True), (down, False)):
-            numbers |= reached(connection, [version.number], up=direction, depth=depth) if is_wanted else set()
-        return _lineage(installation, connection, version, graph_of(connection, numbers))
+        numbers |= reached(connection, numbers, up=True, depth=depth) if up else set()
+        numbers |= reached(connection, same, up=False, depth=depth) if down else set()
+        whole = graph_of(connection, numbers).merged(same, version.number)
+        found = _lineage(installation, connection, version, whole)
+        return replace(found, places=places_read(found.graph.versions.values())) if up else found
 
 
 def lineage_impact(installation: Installation, query: VersionQuery, column: str | None = None) -> Impact:
@@ -136,9 +148,7 @@ def lineage_impact(installation: Installation, query: VersionQuery, column: str 
     """
     with installation.tables_caught_up().connect() as connection:
         version = find_version(installation, connection, query)
-        feed = installation.all_entities.feeds.get(version.feed)
-        # It may be recorded for one instance, and have been read for another.
-        same = same_snapshot(connection, version) if feed is not None and feed.snapshot else {version.number}
+        same = _same(installation, connection, version)
         graph = graph_of(connection, reached(connection, same, up=False)).merged(same, version.number)
         affected: dict[int, Affected] = {}
         if column is not None:
@@ -168,11 +178,12 @@ def lineage_path(installation: Installation, start: VersionQuery, end: VersionQu
     """
     with installation.tables_caught_up().connect() as connection:
         first, last = (find_version(installation, connection, one) for one in (start, end))
-        below = reached(connection, [first.number], up=False)
+        same = _same(installation, connection, first)
+        below = reached(connection, same, up=False)
         if last.number not in below:
             raise UnknownInstanceError(f"{last.id} was not made from {first.id}")
-        between = below & reached(connection, [last.number], up=True)
-        return _lineage(installation, connection, first, graph_of(connection, between))
+        between = {first.number} | (below & reached(connection, [last.number], up=True))
+        return _lineage(installation, connection, first, graph_of(connection, between).merged(same, first.number))
 
 
 def lineage_diff(
@@ -203,7 +214,15 @@ def lineage_diff(
         old = named(before) if before else every[place - 1]
         inputs = [_inputs(installation, connection, one) for one in (old, new)]
         codes = [code_version(connection, one) for one in (old, new)]
-    return difference((old, new), (inputs[0], inputs[1]), (codes[0], codes[1]))
+        columns = columns_of_plans(connection, {one.plan for one in (old, new) if one.plan})
+        both = (columns.get(old.plan or ""), columns.get(new.plan or ""))
+    return difference((old, new), (inputs[0], inputs[1]), (codes[0], codes[1]), both)
+
+
+def _same(installation: Installation, connection: Connection, version: Version) -> set[int]:
+    """Its rows: that of a snapshot feed may be recorded for one instance, and have been read for another."""
+    feed = installation.all_entities.feeds.get(version.feed)
+    return same_snapshot(connection, version) if feed is not None and feed.snapshot else {version.number}
 
 
 def _inputs(installation: Installation, connection: Connection, version: Version) -> list[Version]:

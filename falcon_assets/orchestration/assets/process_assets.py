@@ -58,19 +58,21 @@ class ProcessAssets:
         """
         process, cluster = workload.entity, self.store.clusters[workload.cluster]
         stores = cache(partial(self._stores, cluster))
+        clock = partial(self.store.landing_clock, cluster_name=cluster.name, clock=self.settings.clock)
 
         def work(context: dg.AssetExecutionContext, claims: InstanceClaims) -> ProcessWork:
             ledger, run = claims.ledger, context.run
 
             def runner(declared: Process, root: Path) -> InstanceRunner:
                 user = declared.acl.owner if declared.acl else self.settings.user
-                feeds, told = self.store.feeds, (self.settings.home, self.settings.clock)
+                feeds, told = self.store.feeds, (self.settings.home, clock)
                 return InstanceRunner(declared, cluster, feeds, *stores(), root, user, run.run_id, *told)
 
             versions, number = recorded_versions(ledger, self.recording, process)
             old = OldDefinitions(process, cluster.name, self.store, self.settings.home, ledger.engine)
             told = (run_tags.uses_latest(run.tags), lambda one: runner(*old.of(one)), context.log.info)
-            return ProcessWork(RunDefinitions(runner(process, self.store.root), number, versions, *told))
+            present = RunDefinitions(runner(process, self.store.root), number, versions, *told)
+            return ProcessWork(present, workload, ledger)
 
         execution = WorkloadExecution(workload, self.settings.now, partial(open_ledger, self.settings), work)
         spark = resource_key(cluster)

@@ -106,6 +106,7 @@ class ReplicationAssets:
             parts = contributions(feed, cluster.name, self.store.everywhere)
             route = Route(replication, feed, source, store_of(feed, cluster, home, environ), parts)
             _, version = recorded_versions(claims.ledger, self.recording, feed)
-            return ReplicationWork(route, claims, context.log.info, self.copying, version)
+            clock = self.store.landing_clock(feed, replication.reads_on, self.settings.clock)
+            return ReplicationWork(route, claims, context.log.info, self.copying, version, clock)
 
         return WorkloadExecution(replication, self.settings.now, partial(open_ledger, self.settings), work)

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 from sqlalchemy import Connection
 
 from falcon_assets.ledger import queries
+from falcon_assets.ledger.last_used import last_used
+from falcon_assets.ledger.newest_instances import newest_written
 from falcon_assets.ledger.status import EntityStatus, Status
 from falcon_assets.model.instant import format_instant
 from falcon_assets.model.process import Input
@@ -85,6 +87,9 @@ class ClusterSnapshot:
                 found_there.setdefault(key, set()).update(there)
             for key, gone in queries.evicted(connection, spans).items():
                 self._evicted.setdefault(key, {}).update(gone)
+        newer = {one.name: (one.reads_on, one.inputs) for one in workloads}
+        self._last_used = last_used(connection, cluster, newer)
+        self._written = newest_written(connection, workloads)
         self._available = {key: InstanceSet(there) for key, there in found_there.items()}
         self._runs: dict[str, list[dg.DagsterRun]] = {}
         for run in unfinished:
@@ -118,6 +123,8 @@ class ClusterSnapshot:
             budget=min(budget, 100) if budget > 0 else 0,
             requests=self._reruns.requests.get(name, {}),
             pending_reruns=self._reruns.pending.get(reads_on) or PendingReruns(),
+            last_used=self._last_used.get(name, {}),
+            newest_written=self._written if workload.snapshots else {},
             evicted={
                 one.feed: self._evicted[reads_on, one.feed]
                 for one in workload.inputs

@@ -14,6 +14,7 @@ from falcon_assets.errors import ExpressionError, StorageError
 from falcon_assets.ledger import known_instances as ledger
 from falcon_assets.ledger import queries
 from falcon_assets.ledger.collector_state import seen_incomplete
+from falcon_assets.ledger.last_used import last_used
 from falcon_assets.ledger.locks import locked
 from falcon_assets.ledger.status import EntityStatus, Status, statuses
 from falcon_assets.model.feed import Feed
@@ -29,6 +30,7 @@ from falcon_assets.orchestration.runs.unfinished_runs import UNFINISHED
 from falcon_assets.planning.instances.instance_paths import InstancePaths
 from falcon_assets.planning.instances.instance_record import InstanceRecord
 from falcon_assets.planning.instances.reason import Reason
+from falcon_assets.planning.rules.newer_versions import NewerVersions
 from falcon_assets.planning.rules.pending_reruns import PendingReruns
 from falcon_assets.planning.rules.unlaunched import LaunchPending
 from falcon_assets.planning.rules.waiting import RerunPending
@@ -80,6 +82,7 @@ class TriageAnswers:
         self._runs: dict[str, dg.DagsterRun] = {}
         self._stores_left, self._asks_stores = stores, stores > 0
         self._slots = lru_cache(maxsize=None)(self._find_slots)
+        self._newer = lru_cache(maxsize=None)(self._find_newer)
         self._pending = lru_cache(maxsize=None)(self._find_pending)
 
     def instances(self, keys: Collection[Work]) -> Mapping[Work, KnownInstance]:
@@ -109,6 +112,10 @@ class TriageAnswers:
         gone = queries.evicted(self._connection, {key: instances}).get(key, {})
         stops = ledger.begun_or_over(self._connection, work.workload, work.cluster, *nominals)
         return Stretch(there, gone, stops)
+
+    def newer(self, workload: Workload) -> NewerVersions | None:
+        """See :class:`Answers`."""
+        return self._newer(workload)
 
     def is_scheduled(self, workload: Workload) -> bool | None:
         """See :class:`Answers`."""
@@ -181,6 +188,16 @@ class TriageAnswers:
 
     def _find_pending(self, cluster: str) -> Mapping[str, PendingReruns]:
         return reruns_on(self._connection, self._store, cluster, (), self._now).pending
+
+    def _find_newer(self, workload: Workload) -> NewerVersions | None:
+        if NewerVersions.of(workload, {}, {}) is None:
+            return None
+        name, cluster = workload.name, workload.cluster
+        used = last_used(self._connection, cluster, {name: (workload.reads_on, workload.inputs)})
+        attempts = {name: workload.retry.attempts}
+        # Of those before the end of all: what is not over.
+        records = queries.records(self._connection, cluster, {name: workload.timeline.end}, attempts)
+        return NewerVersions.of(workload, used.get(name, {}), records[name])
 
     def _find_slots(self, workload: Workload) -> tuple[int, tuple[str, ...]]:
         """How many slots are taken, and by which instances."""

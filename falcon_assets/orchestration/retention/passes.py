@@ -21,6 +21,7 @@ from falcon_assets.ledger.upsert import parts
 from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.feed import Feed
 from falcon_assets.model.instant import format_instant
+from falcon_assets.model.table_uri import TableUri
 from falcon_assets.orchestration.dagster_internals.events import Record
 from falcon_assets.orchestration.mapping.asset_partitions import AssetPartitions
 from falcon_assets.orchestration.platform.open_ledger import Ledger
@@ -39,6 +40,7 @@ from falcon_assets.storage.eviction.versions import evict_versions
 from falcon_assets.storage.feed_store import StoresOf
 from falcon_assets.storage.kinds.kind_of import kind_of
 from falcon_assets.storage.kinds.storage_kind import READERS_SECONDS
+from falcon_assets.storage.tables.table_store import TableStore
 
 _AT_ONCE = 100
 """So many instances are removed before they are written down as done."""
@@ -137,8 +139,7 @@ class RetentionPass:
     def _with_versions_left(self, ledger: Ledger) -> list[Feed]:
         """The feeds that kept versions, declare nothing any more that a pass would be for, and have some left."""
         here = self.cluster.name
-        feeds = {name: one for name, one in self.store.feeds.items() if one.on(here) and not one.table_on(here)}
-        idle = {name: one for name, one in feeds.items() if cadence(one, here) is None}
+        idle = {name: one for name, one in self.store.feeds.items() if one.on(here) and cadence(one, here) is None}
         with ledger.engine.begin() as connection:
             found = [idle[name] for name in sorted(known_versions(connection, here, idle))]
             running = statuses(connection, found, self.settings.now())
@@ -158,7 +159,7 @@ class RetentionPass:
         with ledger.engine.connect() as connection:
             before = evictions.undone(connection, self.cluster.name, [feed])
         files = self._files_of(feed)
-        begun = [one for one in before if _is_begun(files, one)]
+        begun = [one for one in before if _is_begun(self._files_for(one), one)]
         going = {one.instance for one in begun}
         verdicts = plan.verdicts if plan else ()
         wanted = [one for one in verdicts if one.action != "keep" and one.instance.nominal not in going]
@@ -240,10 +241,12 @@ class RetentionPass:
         yield from outcomes
 
     def _removed(self, decided: Sequence[Eviction]) -> Iterator[tuple[Eviction, FalconError | None]]:
-        for (flag, archive_cluster), alike in groupby(decided, lambda one: (one.flag, one.archive_cluster)):
+        for (flag, archive_cluster, _), alike in groupby(
+            decided, lambda one: (one.flag, one.archive_cluster, _is_in_table(one))
+        ):
             ours = list(alike)
             try:
-                files = self._files_of(ours[0].feed)
+                files = self._files_for(ours[0])
                 archive = self._archive(files, archive_cluster, None) if archive_cluster else None
             except FalconError as error:  # the cluster is no more
                 yield from ((one, error) for one in ours)
@@ -265,6 +268,16 @@ class RetentionPass:
         if declared is not None and declared.on(self.cluster.name) is not None:
             return self._stores(declared)
         return ClusterStore(self.cluster, self.settings.home, self.settings.environ)
+
+    def _files_for(self, one: Eviction) -> ClusterStore:
+        """The store where an instance lies that is to go; its feed may be declared no more, or lie elsewhere now."""
+        files = self._files_of(one.feed)
+        if not _is_in_table(one):
+            return files.without_tables
+        if isinstance(files, TableStore):
+            return files
+        uri = TableUri.parse(one.verdict.instance.locations[0].path)
+        return TableStore(self.cluster, self.settings.home, self.settings.environ, table=uri)
 
     @cached_property
     def _stores(self) -> StoresOf:
@@ -300,6 +313,10 @@ class RetentionPass:
                 yield
             finally:
                 unlock(connection, name)
+
+
+def _is_in_table(one: Eviction) -> bool:
+    return TableUri.is_one(one.verdict.instance.locations[0].path)
 
 
 def _is_begun(files: ClusterStore, one: Eviction) -> bool:

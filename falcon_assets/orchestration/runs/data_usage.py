@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from falcon_assets.events.inputs import Consumption
 from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.feed import Feed
 from falcon_assets.planning.instances.instance_paths import InstancePaths
-from falcon_assets.planning.lineage.usage import FeedInstance, Usage, normal_place
+from falcon_assets.planning.lineage.usage import FeedInstance, Usage
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.kinds.kind_of import kind_of
 
@@ -31,18 +32,12 @@ class FeedPlaces:
     store_of: Callable[[Feed], ClusterStore]
 
     def find(self, place: str) -> FeedInstance | None:
-        """The instance of a feed that lies at a place, or above it; None: none does. Tables are not looked for."""
+        """The instance of a feed that lies at a place, or above it; None: none does."""
         for feed in self.feeds.values():
-            if not feed.on(self.cluster.name) or feed.table_on(self.cluster.name):
+            if not feed.on(self.cluster.name):
                 continue
-            try:
-                paths, root = InstancePaths(feed, self.cluster), normal_place(self.store_of(feed).url(""))
-                steps = paths.template.text.count("/")
-            except FalconError:  # somebody else's feed, whose store or template does not work
-                continue
-            if place.startswith(f"{root.rstrip('/')}/"):
-                below = place[len(root.rstrip("/")) + 1 :].split("/")
-                if instance := paths.instance("/" + "/".join(below[:steps])):
+            with suppress(FalconError):  # somebody else's feed, whose store or template does not work
+                if instance := kind_of(self.store_of(feed)).instance_at(feed, place):
                     return feed.name, instance
         return None
 

@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TypeAlias
+
+from pyspark.sql import SparkSession
 
 from falcon_assets.errors import StorageError
 from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.feed import Feed
 from falcon_assets.model.instant import format_instant
 from falcon_assets.planning.instances.process_instance import OutputPlan, ProcessInstance
-from falcon_assets.spark.data.connectors import connector_settings
+from falcon_assets.spark.data.connectors import connector_settings, has_connector
 from falcon_assets.spark.endpoints.shared_folders import shares_folders
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.files.ability import Ability
@@ -37,12 +40,14 @@ class InstanceData:
         cluster: Where it is computed.
         store: The cluster's own.
         store_of: The store that a feed lies on there.
+        session: Gives the session that computes it; None: a program does, in a Spark that nobody can ask before.
     """
 
     plan: ProcessInstance
     cluster: Cluster
     store: ClusterStore
     store_of: Callable[[Feed], ClusterStore]
+    session: Callable[[], SparkSession] | None
 
     @contextmanager
     def within_reach(
@@ -101,14 +106,24 @@ class InstanceData:
 
     def _staging(self) -> LocalStaging | None:
         """Where Spark finds and leaves what lies on object stores; None where nothing does, or it goes there itself."""
-        if not self._object_stores or not shares_folders(self.cluster):
+        if not self._object_stores or self._by_connector:
             return None
         return LocalStaging.of(self.store)
+
+    @cached_property
+    def _by_connector(self) -> bool:
+        """Whether Spark goes to the object stores itself: where it can, and where there is no other way."""
+        if not shares_folders(self.cluster):
+            return True
+        if self.session is None:
+            return False
+        schemes = {kind_of(store).connector for store in self._object_stores}
+        return all(scheme is not None and has_connector(self.session(), scheme) for scheme in schemes)
 
     @property
     def settings(self) -> dict[str, str]:
         """What the session has to be told about object stores; nothing where Spark does not go there itself."""
-        if shares_folders(self.cluster):
+        if not self._object_stores or not self._by_connector:
             return {}
         found: dict[str, str] = {}
         for store in self._object_stores:

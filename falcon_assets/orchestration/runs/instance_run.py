@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from typing import TypeAlias
@@ -22,6 +22,7 @@ from falcon_assets.model.feed import Feed
 from falcon_assets.model.instant import format_instant
 from falcon_assets.model.process import Process
 from falcon_assets.model.spark_settings import spark_settings
+from falcon_assets.model.table_uri import TableUri
 from falcon_assets.orchestration.runs.data_usage import FeedPlaces, require_declared
 from falcon_assets.orchestration.runs.instance_data import InstanceData, Readings
 from falcon_assets.orchestration.runs.kept_versions import kept_versions
@@ -47,6 +48,10 @@ Evicted: TypeAlias = Callable[[str, Sequence[datetime]], Mapping[datetime, datet
 """Says which of the instances of a feed were evicted, and when."""
 Available: TypeAlias = tuple[tuple[datetime, str], ...]
 """Instances that are there, and their paths."""
+
+
+def _real_clock(feed: Feed) -> Clock | None:
+    return Clock()
 
 
 def _nothing_evicted(feed: str, instances: Sequence[datetime]) -> Mapping[datetime, datetime]:
@@ -112,7 +117,7 @@ class InstanceRunner:
         user: What ``user()`` gives.
         run_id: The run that computes them.
         home: ``FALCON_HOME``, where the listener is that sees what programs read and write; None: nothing does.
-        clock: The falcon clock.
+        clock: Of a feed on the cluster: see :meth:`falcon_assets.catalog.store.EntityStore.landing_clock`.
     """
 
     process: Process
@@ -124,7 +129,7 @@ class InstanceRunner:
     user: str
     run_id: str
     home: Path | None = None
-    clock: Clock = field(default_factory=Clock)
+    clock: Callable[[Feed], Clock | None] = _real_clock
 
     def prepare(
         self, nominal: datetime, late: tuple[LateChange, ...] | None = None, evicted: Evicted = _nothing_evicted
@@ -164,7 +169,7 @@ class InstanceRunner:
         """
         started = time.monotonic()
         plan = ready.plan
-        data = InstanceData(plan, self.cluster, self.store, self.store_of)
+        data = self.data(ready, session)
         snapshots = self._snapshots(plan)
         with data.within_reach(ready.available) as (read, publications):
             inputs = {
@@ -190,6 +195,11 @@ class InstanceRunner:
         seconds = time.monotonic() - started
         late = _read(ready.late or (), inputs)
         return InstanceResult(plan.nominal, inputs, outputs, result.application_id, seconds, used, late, undeclared)
+
+    def data(self, ready: ReadyInstance, session: Callable[[], SparkSession]) -> InstanceData:
+        """The data of the instance, where the workflow that computes it can get at it."""
+        in_session = late_workflow(self.process, ready.late).shares_session
+        return InstanceData(ready.plan, self.cluster, self.store, self.store_of, session if in_session else None)
 
     def used(
         self, plan: ProcessInstance, read: Readings, urls: Mapping[str, str], result: WorkflowResult
@@ -241,7 +251,9 @@ class InstanceRunner:
                 workflow=late_workflow(self.process, ready.late),
                 entity_root=self.entity_root,
                 inputs=tuple(read_as_data(one.name, one.feed, read[one.name], one.partition) for one in plan.inputs),
-                outputs=tuple(OutputData(output.name, output.feed, urls[output.name]) for output in plan.outputs),
+                outputs=tuple(
+                    OutputData(one.name, one.feed, urls[one.name], self._open_keys(one)) for one in plan.outputs
+                ),
                 properties=plan.properties,
                 settings={**settings, **spark_settings(self.process, plan.properties)},
                 working=self.store.working,
@@ -250,6 +262,9 @@ class InstanceRunner:
                 home=self.home,
             )
         )
+
+    def _open_keys(self, output: OutputPlan) -> tuple[str, ...]:
+        return TableUri.parse(output.path).open_keys if output.feed.table_on(self.cluster.name) else ()
 
     def _subject(self, nominal: datetime) -> str:
         return f"{self.process.name} on {self.cluster.name} at {format_instant(nominal)}"
@@ -267,12 +282,12 @@ class InstanceRunner:
             raise StorageError(f"{self._subject(plan.nominal)}: {rule}")
 
     def _found(self, feed: Feed) -> AvailableInstances:
-        return AvailableInstances(kind_of(self.store_of(feed)), feed, self.clock)
+        return AvailableInstances(kind_of(self.store_of(feed)), feed, self.clock(feed))
 
     def _available(self, one: InputPlan) -> list[tuple[datetime, str]]:
-        kind = kind_of(self.store_of(one.feed))
+        kind, clock = kind_of(self.store_of(one.feed)), self.clock(one.feed)
         asked = kind.asked_together(zip(one.instances, one.paths, strict=True))
-        return [(instance, path) for instance, path in asked if is_there(kind, one.feed, instance, path, self.clock)]
+        return [(instance, path) for instance, path in asked if is_there(kind, one.feed, instance, path, clock)]
 
     def _missing(self, one: InputPlan, available: tuple[tuple[datetime, str], ...]) -> dict[datetime, str]:
         there, store = {instance for instance, _ in available}, self.store_of(one.feed)
@@ -282,8 +297,9 @@ class InstanceRunner:
             for instance, path in lacking.items()
         }
         if one.feed.snapshot:
+            kind, clock = kind_of(store), self.clock(one.feed)
             for instance, path in lacking.items():
-                said[instance] += f" ({why_not_there(kind_of(store), one.feed, instance, path, self.clock)[1]})"
+                said[instance] += f" ({why_not_there(kind, one.feed, instance, path, clock)[1]})"
         return said
 
     def _consumed(

@@ -2,18 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cached_property
 from typing import Protocol, TypeAlias
 
 import dagster as dg
 from pyspark.sql import SparkSession
 
+from falcon_assets.errors import StorageError
+from falcon_assets.ledger.newest_instances import newest_written, unrecorded_before
+from falcon_assets.model.instant import format_instant
+from falcon_assets.orchestration.mapping.partitions import key_of
+from falcon_assets.orchestration.platform.open_ledger import Ledger
 from falcon_assets.orchestration.runs.instance_run import Evicted, InstanceResult, InstanceRunner, ReadyInstance
 from falcon_assets.orchestration.runs.materializations import materializations
 from falcon_assets.orchestration.runs.run_definitions import RunDefinitions
 from falcon_assets.planning.instances.instance_record import LateChange
+from falcon_assets.planning.lineage.usage import FeedInstance
+from falcon_assets.planning.rules.replaced_outputs import replaced_by
+from falcon_assets.planning.time.timeline import feed_timeline
+from falcon_assets.planning.windows.input_windows import output_instance
+from falcon_assets.planning.workloads.workload import Workload
 
 Session: TypeAlias = Callable[[], SparkSession]
 """Asked when Spark is needed."""
@@ -76,36 +87,69 @@ class ProcessWork:
     """Runs workflows."""
 
     definitions: RunDefinitions
+    workload: Workload
+    ledger: Ledger
 
     def prepare(self, nominal: datetime, late: tuple[LateChange, ...] | None, evicted: Evicted) -> Prepared:
-        """See :class:`InstanceWork`."""
+        """See :class:`InstanceWork`; also raises a StorageError where later instances wrote the snapshots it writes."""
+        if replaced := replaced_by(self.workload, nominal, self._newest):
+            instance = f"{self.workload.name} on {self.workload.cluster} at {format_instant(nominal)}"
+            raise StorageError(f"{instance}: {replaced}")
         runner = self.definitions.runner(nominal)
-        return _Computation(runner, runner.prepare(nominal, late, evicted), self.definitions)
+        return _Computation(runner, runner.prepare(nominal, late, evicted), self)
 
     def definition(self, nominal: datetime) -> int | None:
         """See :class:`InstanceWork`."""
         return self.definitions.version(nominal)
+
+    def earlier(self, nominal: datetime) -> Mapping[FeedInstance, str | None]:
+        """The instances that snapshots have as well with what an instance wrote: refreshed since, and never before.
+
+        With their partitions of the asset; None: they have none.
+        """
+        if not self.workload.snapshots:
+            return {}
+        partitions, cluster = self.workload.partitions.timeline, self.workload.cluster
+        found: dict[FeedInstance, str | None] = {}
+        self.ledger.catch_up()
+        with self.ledger.engine.connect() as connection:
+            for output in self.workload.snapshots:
+                feed = self.workload.feeds[output.feed]
+                own = output_instance(output, feed_timeline(feed, cluster), nominal, self.workload.timezone)
+                for one in unrecorded_before(connection, cluster, feed, own) if own else ():
+                    found[feed.name, one] = key_of(partitions, one) if partitions.contains(one) else None
+        return found
+
+    @cached_property
+    def _newest(self) -> Mapping[str, datetime]:
+        """No other run writes while this one does."""
+        if not self.workload.snapshots:
+            return {}
+        self.ledger.catch_up()
+        with self.ledger.engine.connect() as connection:
+            return newest_written(connection, [self.workload])
 
 
 @dataclass(frozen=True)
 class _Computation:
     runner: InstanceRunner
     ready: ReadyInstance
-    definitions: RunDefinitions
+    work: ProcessWork
 
     @property
     def nominal(self) -> datetime:
         return self.ready.plan.nominal
 
     def run(self, session: Session) -> Done:
-        with self.definitions.hinting(self.nominal):
-            return _Computed(self.runner, self.runner.run(self.ready, session))
+        with self.work.definitions.hinting(self.nominal):
+            return _Computed(self.runner, self.runner.run(self.ready, session), self.work)
 
 
 @dataclass(frozen=True)
 class _Computed:
     runner: InstanceRunner
     result: InstanceResult
+    work: ProcessWork
 
     @property
     def nominal(self) -> datetime:
@@ -113,4 +157,5 @@ class _Computed:
 
     def events(self, partition: str, at: datetime, definition: int | None) -> Iterator[Event]:
         process, cluster = self.runner.process.name, self.runner.cluster.name
-        return materializations(self.result, process, cluster, partition, at, definition)
+        earlier = self.work.earlier(self.nominal)
+        return materializations(self.result, process, cluster, partition, at, definition, earlier)

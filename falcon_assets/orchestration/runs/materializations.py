@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from datetime import datetime
 
 import dagster as dg
@@ -16,15 +17,23 @@ from falcon_assets.orchestration.mapping import asset_keys as names
 from falcon_assets.orchestration.runs.environment import run_environment
 from falcon_assets.orchestration.runs.instance_run import InstanceResult
 from falcon_assets.planning.instances.instance_record import InstanceState
+from falcon_assets.planning.lineage.usage import FeedInstance
 from falcon_assets.settings import os_user
 
 
 def materializations(
-    result: InstanceResult, process: str, cluster: str, partition: str, at: datetime, definition: int | None
+    result: InstanceResult,
+    process: str,
+    cluster: str,
+    partition: str,
+    at: datetime,
+    definition: int | None,
+    earlier: Mapping[FeedInstance, str | None] | None = None,
 ) -> Iterator[dg.AssetMaterialization]:
     """One event per output (without any, one for the effect), on its own partition, with all that decisions need.
 
-    The last says that the process instance succeeded.
+    The last says that the process instance succeeded; before it come those of earlier instances (with their partitions)
+    that snapshots have with the same data.
     """
     nominal, inputs, late = result.nominal, result.inputs, result.late
     state = InstanceState.SUCCEEDED
@@ -52,10 +61,16 @@ def materializations(
             made_by=os_user(),
             environment=run_environment(),
             undeclared=result.undeclared,
+            undeclared_places=used.recorded_places,
             columns=used.columns.get(output.plan.name),
         )
         for output in result.outputs
     ]
+    for one in published:
+        for (feed, instance), own in (earlier or {}).items():
+            if feed == one.feed:
+                same = replace(one, instance=instance)
+                yield materialization(names.asset_key(cluster, feed), own or partition, same)
     keys = [names.asset_key(cluster, one.feed) for one in published] or [names.asset_key(cluster, process)]
     for key, one in zip(keys, published[:-1], strict=False):
         yield materialization(key, partition, one, captured, work)

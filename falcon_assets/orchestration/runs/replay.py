@@ -125,7 +125,7 @@ class Replay:
                 raise StorageError(f"{when} is being replayed by another process: let it end")
             shutil.rmtree(self.folder, ignore_errors=True)
             self.folder.mkdir()
-            data = self._data(ready)
+            data = self.runner.data(ready, session)
             with data.readable(ready.available) as read:
                 urls = {output.name: f"file://{self.folder / output.name}" for output in ready.plan.outputs}
                 return self._computed(ready, data, read, urls, session)[0]
@@ -139,7 +139,7 @@ class Replay:
             WorkflowError: as :meth:`compare`.
             StorageError: the outputs cannot be published.
         """
-        started, data = time.monotonic(), self._data(ready)
+        started, data = time.monotonic(), self.runner.data(ready, session)
         with data.within_reach(ready.available) as (read, publications):
             urls = {name: publication.staging_url(name) for name, publication in publications.items()}
             outputs, result = self._computed(ready, data, read, urls, session)
@@ -159,9 +159,6 @@ class Replay:
         seconds = time.monotonic() - started
         made = (published, result.application_id, seconds, used)
         return outputs, InstanceResult(self.nominal, self._consumed(ready), *made, undeclared=undeclared)
-
-    def _data(self, ready: ReadyInstance) -> InstanceData:
-        return InstanceData(ready.plan, self.runner.cluster, self.runner.store, self.runner.store_of)
 
     def _place(self, feed: Feed, instance: datetime, path: str, version: str) -> str | None:
         """Where a version lies, below the root of the feed's store; None: nowhere any more."""
@@ -202,7 +199,7 @@ class Replay:
                 return None
             before = read_input(spark, read_as_data(output.name, feed, [was]))
             after = read_input(spark, InputData(output.name, feed, (url,)))
-            return compare(before.drop(*keys), after)
+            return compare(before.drop(*keys), after.drop(*keys))
 
     def _consumed(self, ready: ReadyInstance) -> dict[str, tuple[Consumption, ...]]:
         return {

@@ -29,6 +29,7 @@ from falcon_assets.planning.instances.instance_paths import InstancePaths
 from falcon_assets.planning.instances.instance_record import InstanceState, LateChange
 from falcon_assets.planning.replication.options import replication_options
 from falcon_assets.planning.replication.targets import Contribution, sources_of
+from falcon_assets.planning.time.clock import Clock
 from falcon_assets.planning.workloads.replication_workload import ReplicationWorkload, replication_name
 from falcon_assets.settings import os_user
 from falcon_assets.spark.copying import copy_instance
@@ -39,6 +40,7 @@ from falcon_assets.storage.copying.instance_copy import CopyResult, InstanceCopy
 from falcon_assets.storage.files.ability import Ability
 from falcon_assets.storage.instances.data_version import DataVersion
 from falcon_assets.storage.kinds.kind_of import kind_of
+from falcon_assets.storage.kinds.snapshots import is_there, why_not_there
 from falcon_assets.storage.output_target import OutputTarget, output_target
 
 Copying: TypeAlias = Callable[[str, CopyProgress], object]
@@ -94,6 +96,7 @@ class ReplicationWork:
         say: Told in words how far a copy is, now and then.
         copying: Told it in numbers.
         version: Of the definition of the feed; None: none is recorded.
+        clock: Where the feed lands on the source, the falcon clock; None: it does not.
     """
 
     route: Route
@@ -101,12 +104,16 @@ class ReplicationWork:
     say: Callable[[str], None]
     copying: Copying
     version: int | None
+    clock: Clock | None
 
     def prepare(self, nominal: datetime, late: tuple[LateChange, ...] | None, evicted: Evicted) -> Prepared:
         """See :class:`falcon_assets.orchestration.runs.instance_work.InstanceWork`."""
         route, path = self.route, self.route.source_path(nominal)
-        if not kind_of(route.source).is_available(route.feed, path):
+        asked = (kind_of(route.source), route.feed, nominal, path, self.clock)
+        if not is_there(*asked):
             line = f"{route.feed.name} {format_instant(nominal)} at {route.source.shown(path)}"
+            if route.feed.snapshot:
+                line += f" ({why_not_there(*asked)[1]})"
             gone = evicted(route.feed.name, [nominal]).get(nominal)
             subject = f"{route.replication.name} on {route.replication.cluster} at {format_instant(nominal)}"
             if gone is not None:

@@ -37,6 +37,11 @@ def instance_lock(workload: str, cluster: str, nominal: datetime) -> str:
     return f"falcon instance {workload} {cluster} {format_instant(nominal)}"
 
 
+def place_lock(workload: str, cluster: str) -> str:
+    """The name of the lock of a run whose instances write what those of other runs replace, until all is recorded."""
+    return f"falcon place {workload} {cluster}"
+
+
 @contextmanager
 def all_taken(engine: Engine, names: Sequence[str]) -> Iterator[bool]:
     """Holds all those locks, and gives True; gives False where somebody else has one of them."""

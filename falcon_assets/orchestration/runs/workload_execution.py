@@ -28,6 +28,7 @@ from falcon_assets.orchestration.runs.commanded_stops import CommandedStops
 from falcon_assets.orchestration.runs.instance_claims import InstanceClaims, instance_claims
 from falcon_assets.orchestration.runs.instance_work import Done, InstanceWork, Prepared
 from falcon_assets.orchestration.runs.preparation import NotItsTurnError, Preparation, ahead, in_turn
+from falcon_assets.orchestration.runs.run_locks import place_lock
 from falcon_assets.planning.instances.instance_record import InstanceState, LateChange
 from falcon_assets.planning.workloads.workload import Workload
 from falcon_assets.spark.session.sessions import interrupt_sessions
@@ -80,6 +81,8 @@ class WorkloadExecution:
         """
         ledger = self.open_ledger(context.instance)
         with instance_claims(context, ledger, self.workload.name, self.workload.cluster) as claims:
+            if self.workload.snapshots:  # what other runs write is in the same place
+                claims.locks.wait_for(place_lock(self.workload.name, self.workload.cluster))
             self._run(context, session, claims)
 
     def _run(
@@ -131,7 +134,8 @@ class WorkloadExecution:
         nominals = [self.workload.partitions.nominal_of(instant) for instant in instants]
         if self.workload.shares_assets:
             nominals = [one for one in nominals if self.workload.timeline.contains(one)]
-        return sorted(nominals, reverse=self.workload.order != "FIFO" and not self.workload.own_feeds)
+        needs_order = self.workload.own_feeds or self.workload.snapshots
+        return sorted(nominals, reverse=self.workload.order != "FIFO" and not needs_order)
 
     def _late(
         self, context: dg.AssetExecutionContext, ledger: Ledger, nominals: Sequence[datetime]

@@ -61,6 +61,11 @@ class OutputColumns:
         rows = said["rows_from"]
         return cls(tuple(map(OutputColumn.of_data, said["columns"])), None if rows is None else _of_data(rows))
 
+    def differs_from(self, other: Self) -> bool:
+        """Whether something that is recorded of both is not the same."""
+        rows = None not in (self.rows_from, other.rows_from) and self.rows_from != other.rows_from
+        return rows or self.each != other.each
+
     def only(self, wanted: Callable[[str], bool]) -> Self:
         """They without what comes from other feeds or places."""
 

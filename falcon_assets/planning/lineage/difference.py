@@ -9,6 +9,7 @@ from hashlib import sha256
 from typing import Any, TypeAlias
 
 from falcon_assets.model.instant import format_instant
+from falcon_assets.planning.lineage.columns import OutputColumns
 from falcon_assets.planning.lineage.graph import Version
 
 Place: TypeAlias = tuple[str, str, datetime]
@@ -52,12 +53,14 @@ class Difference:
         before: The one.
         after: The other.
         codes: What they were made with; None: not recorded.
+        columns: What they hold, and what that was made from; None: not recorded.
         inputs: What they were made from, where that differs.
     """
 
     before: Version
     after: Version
     codes: tuple[CodeVersion | None, CodeVersion | None]
+    columns: tuple[OutputColumns | None, OutputColumns | None]
     inputs: Sequence[ChangedInput]
 
     @property
@@ -77,9 +80,10 @@ class Difference:
             found.append("the text of the definition changed")
         if workflows[0] != workflows[1]:
             found.append("the files of the workflow changed")
-        for name, (was, now) in self.environment.items():
-            found.append("other packages are installed" if name == "packages" else f"{name} {was} and {now}")
-        if old.plan and new.plan and old.plan != new.plan:
+        for name, (before, after) in self.environment.items():
+            found.append("other packages are installed" if name == "packages" else f"{name} {before} and {after}")
+        was, now = self.columns
+        if was is not None and now is not None and now.differs_from(was):
             found.append("the columns, or what they are made from, differ")
         if self.inputs:
             found.append(f"{len(self.inputs)} inputs differ" if len(self.inputs) > 1 else "1 input differs")
@@ -118,6 +122,7 @@ def difference(
     versions: tuple[Version, Version],
     inputs: tuple[Sequence[Version], Sequence[Version]],
     codes: tuple[CodeVersion | None, CodeVersion | None],
+    columns: tuple[OutputColumns | None, OutputColumns | None] = (None, None),
 ) -> Difference:
     """Compares two versions.
 
@@ -125,6 +130,7 @@ def difference(
         versions: The older one first.
         inputs: What each was made from.
         codes: What each was made with.
+        columns: What each holds; None: not recorded.
     """
     read: list[dict[Place, tuple[str, ...]]] = []
     for side in inputs:
@@ -139,4 +145,4 @@ def difference(
         for place in sorted(old.keys() | new.keys())
         if old.get(place) != new.get(place)
     ]
-    return Difference(*versions, codes, changed)
+    return Difference(*versions, codes, columns, changed)

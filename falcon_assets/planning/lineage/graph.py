@@ -35,6 +35,7 @@ class Version:
         plan: Which columns it has, and what they were made from; None: not recorded.
         restored_by: Who restored it, if it is there for that.
         kept_at: Where it lies, if it was replaced and is kept.
+        places: Where it was made from what is of no feed.
     """
 
     number: int
@@ -62,6 +63,7 @@ class Version:
     plan: str | None = None
     restored_by: str | None = None
     kept_at: str | None = None
+    places: tuple[str, ...] = ()
 
     @property
     def id(self) -> str:
@@ -201,11 +203,14 @@ def tree(graph: Graph, root: int, *, up: bool) -> Iterator[Line]:
         waiting += [(depth + 1, one.input if up else one.output, one) for one in reversed(below)]
 
 
-def dot(graph: Graph, relations: Sequence[tuple[str, str, str]] = ()) -> str:
+def dot(
+    graph: Graph, relations: Sequence[tuple[str, str, str]] = (), places: Sequence[tuple[str, str, str]] = ()
+) -> str:
     """The graph in Graphviz' language, from inputs to outputs.
 
     Args:
         graph: It.
+        places: What versions were made from that is of no feed: an id, that of the version, and the process.
         relations: What else there is: an id, the id of what it has to do with, and what that is called.
     """
     lines = ["digraph lineage {", "  rankdir=LR;", "  node [shape=box];"]
@@ -219,6 +224,10 @@ def dot(graph: Graph, relations: Sequence[tuple[str, str, str]] = ()) -> str:
         lines.append(
             f"  {_quoted(ids[edge.input])} -> {_quoted(ids[edge.output])} [label={_quoted(edge.process)}{style}];"
         )
+    for place in sorted({place for place, _, _ in places}):
+        lines.append(f"  {_quoted(place)} [shape=folder];")
+    for place, to, process in places:
+        lines.append(f"  {_quoted(place)} -> {_quoted(to)} [label={_quoted(process)}, style=dotted];")
     for other in sorted({to for _, to, _ in relations}):
         lines.append(f"  {_quoted(other)} [shape=ellipse];")
     for one_id, to, label in relations:

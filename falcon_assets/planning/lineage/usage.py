@@ -20,6 +20,7 @@ Find: TypeAlias = Callable[[str], FeedInstance | None]
 _LOCAL = re.compile(r"file:/+")
 _SCHEMES = re.compile(r"s3[an]://")
 _SHOWN = 5
+_RECORDED = 100
 
 
 @dataclass(frozen=True)
@@ -82,6 +83,11 @@ class Usage:
         """The same, and what it did not do that its process declares; some of each, and how many more there are."""
         unread = [f"does not read its input {name}" for name in self.not_read]
         return [*_some(self.breaches), *_some(unread)]
+
+    @property
+    def recorded_places(self) -> tuple[str, ...]:
+        """The places for the graph; of very many the first, and how many more there are."""
+        return tuple(_some(list(self.places), _RECORDED))
 
 
 def usage(captured: Captured, declared: DeclaredData, find: Find) -> Usage:
@@ -164,6 +170,6 @@ def normal_place(place: str) -> str:
     return _SCHEMES.sub("s3://", _LOCAL.sub("/", place, count=1), count=1).rstrip("/") or "/"
 
 
-def _some(said: list[str]) -> list[str]:
-    more = len(said) - _SHOWN
-    return said if more <= 0 else [*said[:_SHOWN], f"... and {more} more like that"]
+def _some(said: list[str], count: int = _SHOWN) -> list[str]:
+    more = len(said) - count
+    return said if more <= 0 else [*said[:count], f"... and {more} more like that"]

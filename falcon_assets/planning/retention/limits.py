@@ -20,13 +20,13 @@ _EVER = datetime.min.replace(tzinfo=timezone.utc)
 
 
 def cadence(feed: Feed, cluster: str) -> Frequency | None:
-    """Time from one pass of retention over ``feed`` on ``cluster`` to the next; None: nothing is evicted, nor tables.
+    """Time from one pass of retention over ``feed`` on ``cluster`` to the next; None: nothing is evicted.
 
     ``lifecycle.retention.frequency``, that of the cluster before that of the feed; else 6 hours where anything may stay
     for less than 24 hours, and 24 hours for the others. Source: Falcon's defaults.
     """
     entry = feed.on(cluster)
-    if entry is None or not (entry.retention or feed.versions) or feed.table_on(cluster) is not None:
+    if entry is None or not (entry.retention or feed.versions):
         return None
     lifecycle = entry.lifecycle or feed.lifecycle
     if lifecycle is not None:

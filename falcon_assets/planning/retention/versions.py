@@ -24,7 +24,7 @@ class StoredVersion(NamedTuple):
     path: str
     """Where it lies, below the root of the instance's store; empty: it is not there any more."""
     prefix: str
-    """The folder of the versions of its feed: folders below it go when they are empty."""
+    """The folder of the versions of its feed: folders below it go when they are empty; of tables what names it."""
 
 
 class VersionVerdict(NamedTuple):

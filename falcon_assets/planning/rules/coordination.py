@@ -14,6 +14,7 @@ from falcon_assets.planning.instances.instance_record import InstanceRecord, Ins
 from falcon_assets.planning.instances.reason import Reason
 from falcon_assets.planning.rules.backlog import Backlog, first_reason
 from falcon_assets.planning.rules.launches import launches, without_older
+from falcon_assets.planning.rules.replaced_outputs import replaced_by
 from falcon_assets.planning.rules.retries import later, reopened
 from falcon_assets.planning.rules.situation import Decision, Situation
 from falcon_assets.planning.rules.waiting import (
@@ -49,7 +50,7 @@ def decide(situation: Situation) -> Decision:
     if rest:
         found.consider_ready(rest)
         found.give_up_oldest(rest)
-    given_up = [nominal for nominal, _ in found.timed_out]
+    given_up = [nominal for nominal, _ in (*found.timed_out, *found.replaced)]
     ready, skipped = without_older(at, found.ready)
     started = launches(backlog, ready, given_up)
     further = 0
@@ -59,7 +60,7 @@ def decide(situation: Situation) -> Decision:
     return Decision(
         launches=tuple(started),
         timed_out=tuple(found.timed_out),
-        skipped=tuple(skipped),
+        skipped=(*found.replaced, *skipped),
         waiting=backlog.waiting,
         first_open=backlog.first_open,
         wake_at=found.wake_at(),
@@ -86,6 +87,7 @@ class _Decider:
     backlog: Backlog
     ready: list[tuple[int, datetime]] = field(default_factory=list)
     timed_out: list[tuple[datetime, Reason]] = field(default_factory=list)
+    replaced: list[tuple[datetime, Reason]] = field(default_factory=list)
     alarms: set[datetime] = field(default_factory=set)
     retries: set[datetime] = field(default_factory=set)
 
@@ -104,6 +106,8 @@ class _Decider:
         room = at.budget if at.at_once > at.slots_in_use else 0
         if at.since is None or not (drops or len(self.ready) < room):
             return
+        if at.newer and (at.newer.used or (self.ready and not drops)):
+            return  # of those that use each version once only the first starts
         available = {feed: InstanceSet.of(there) for feed, there in at.available.items()}
         for index, nominal in self.backlog.pending(at.readiness.ready(rest, available), self.backlog.is_fifo):
             self.consider(index, nominal)
@@ -134,6 +138,12 @@ class _Decider:
 
     def consider(self, index: int, nominal: datetime) -> None:
         """Finds out what is to be said about a pending instance."""
+        at = self.at
+        newer = replaced_by(at.workload, nominal, at.newest_written) if at.newest_written else None
+        if newer and at.since is not None:
+            # What somebody asked for is over with that, as where its inputs were evicted.
+            (self.timed_out if nominal in at.requests else self.replaced).append((nominal, newer))
+            return
         reason = first_reason(NOT_READY, self.at, nominal)
         self._note(reason)
         if reason is None:

@@ -12,11 +12,13 @@ from falcon_assets.planning.rules.own_outputs import OwnChain
 from falcon_assets.planning.rules.situation import Launch, Situation
 from falcon_assets.planning.rules.waiting import (
     TAKEN,
+    InputsMissing,
     NewerIsReady,
     NoFreeSlot,
     RerunPending,
     RetryDelayed,
     TurnPending,
+    gives_up,
 )
 
 LONGEST_LAUNCH = 100
@@ -48,6 +50,7 @@ def launches(backlog: Backlog, ready: Ready, given_up: Collection[datetime]) -> 
         given_up: Instances that are not to run, whatever comes before them.
     """
     at = backlog.at
+    ready = _without_rivals(backlog, ready)
     free, budget, taken = at.at_once - at.slots_in_use, at.budget, 0
     found = []
     while taken < len(ready) and free > 0 and budget > 0:
@@ -55,7 +58,7 @@ def launches(backlog: Backlog, ready: Ready, given_up: Collection[datetime]) -> 
         stretch = _stretch(at, ready, taken, longest)
         taken += len(stretch)
         slots = min(free, len(stretch))
-        if at.chain:  # in a run they go one after the other
+        if at.chain and at.newer is None:  # in a run they go one after the other
             taboo = {*given_up, *(nominal for _, nominal in ready)}
             stretch, slots = [*stretch, *_following(backlog, at.chain, stretch, longest, taboo)], 1
             for nominal in stretch:
@@ -68,6 +71,20 @@ def launches(backlog: Backlog, ready: Ready, given_up: Collection[datetime]) -> 
     for _, nominal in ready[taken:]:
         backlog.waiting[nominal] = reason
     return found
+
+
+def _without_rivals(backlog: Backlog, ready: Ready) -> Ready:
+    """What is left where each version of an input is used once: the first, and what is asked for by name."""
+    at = backlog.at
+    first = next((nominal for _, nominal in ready if nominal not in at.requests), None)
+    if at.newer is None or first is None:
+        return ready
+    missing = tuple(at.newer.left_to(first))
+    left = [one for one in ready if one[1] == first or one[1] in at.requests]
+    for nominal in {nominal for _, nominal in ready} - {nominal for _, nominal in left}:
+        over = gives_up(at, nominal, at.records.get(nominal))
+        backlog.waiting[nominal] = InputsMissing(missing, 0, over)
+    return left
 
 
 def _way(at: Situation, nominal: datetime) -> tuple[bool, bool]:

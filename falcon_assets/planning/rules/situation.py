@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
+from itertools import chain
 
 from falcon_assets.planning.instances.instance_record import InstanceRecord, RerunRequest
 from falcon_assets.planning.instances.reason import Reason
+from falcon_assets.planning.rules.newer_versions import LastUse, NewerVersions
 from falcon_assets.planning.rules.own_outputs import OwnChain
 from falcon_assets.planning.rules.pending_reruns import PendingReruns
-from falcon_assets.planning.rules.readiness import Readiness
+from falcon_assets.planning.rules.readiness import MissingInput, Readiness
 from falcon_assets.planning.time.timeline import Timeline
 from falcon_assets.planning.workloads.workload import Workload
 
@@ -35,6 +37,8 @@ class Situation:
         requests: The requests to rerun instances that are alive, by nominal time.
         pending_reruns: What reruns of other workloads are about to replace: instances that read it wait for them.
         evicted: By the name of the feed: its instances that retention took away, and when; nobody waits for them.
+        last_used: By the name of the input, of those of which each version is used once.
+        newest_written: By the name of the feed, of the snapshots that it writes: the newest instance that is recorded.
         workload: The workload.
         timeline: Its instances.
         at_once: How many of them may run at once.
@@ -52,6 +56,8 @@ class Situation:
     requests: Mapping[datetime, RerunRequest] = field(default_factory=dict)
     pending_reruns: PendingReruns = field(default_factory=PendingReruns)
     evicted: Mapping[str, Mapping[datetime, datetime]] = field(default_factory=dict)
+    last_used: Mapping[str, LastUse] = field(default_factory=dict)
+    newest_written: Mapping[str, datetime] = field(default_factory=dict)
     workload: Workload = field(init=False, repr=False)
     timeline: Timeline = field(init=False, repr=False)
     at_once: int = field(init=False)
@@ -66,6 +72,23 @@ class Situation:
     def chain(self) -> OwnChain | None:
         """The instances of the workload as they wait for each other; None where they do not."""
         return OwnChain.of(self.readiness)
+
+    @cached_property
+    def newer(self) -> NewerVersions | None:
+        """What tells whether there is a version that was not used; None where that does not matter."""
+        return NewerVersions.of(self.workload, self.last_used, self.records)
+
+    def missing(self, nominal: datetime) -> Iterator[MissingInput]:
+        """What an instance lacks; one that is asked for may use a version again.
+
+        Raises:
+            UnknownEntityError: a feed of a required input is not defined on the cluster.
+            ExpressionError: an input window lies beyond the years 1 to 9999.
+        """
+        missing = self.readiness.missing(nominal, self.available)
+        if self.newer is None or nominal in self.requests:
+            return missing
+        return chain(missing, self.newer.missing(nominal))
 
 
 @dataclass(frozen=True)
@@ -91,8 +114,9 @@ class Decision:
 
     Attributes:
         launches: Runs to start.
-        timed_out: Instances that have waited too long for inputs, or wait for what was evicted, each with the reason.
-        skipped: Instances that will not run because a newer one does, each with the reason.
+        timed_out: Instances that have waited too long for inputs, wait for what was evicted, or are asked for and would
+            replace what a later one wrote, each with the reason.
+        skipped: Instances that will not run because a newer one does, or did, each with the reason.
         waiting: Why the others that were considered do not start now.
         first_open: Index of the first instance that the records do not say to be settled.
         wake_at: The earliest time after ``now`` at which the clock alone changes something; None: never.

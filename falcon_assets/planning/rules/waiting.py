@@ -120,7 +120,7 @@ class InputsMissing(Waiting):
     @classmethod
     def find(cls, at: Situation, nominal: datetime, record: InstanceRecord | None) -> InputsMissing | None:
         """See :meth:`Waiting.find`."""
-        missing = at.readiness.missing(nominal, at.available)
+        missing = at.missing(nominal)
         first = next(missing, None)
         if first is None:
             return None

@@ -11,6 +11,7 @@ from falcon_assets.model.feed import Feed
 from falcon_assets.model.process import Retry
 from falcon_assets.planning.instances.instance_record import FeedState, InstanceRecord, RerunRequest
 from falcon_assets.planning.instances.reason import Reason
+from falcon_assets.planning.rules.newer_versions import NewerVersions
 from falcon_assets.planning.rules.retries import is_alive, settled, waits_for_rerun
 from falcon_assets.planning.workloads.workload import Workload
 
@@ -149,6 +150,9 @@ class Answers(Protocol):
         self, work: Work, feed: str, nominals: tuple[datetime, datetime], instances: tuple[datetime, datetime]
     ) -> Stretch:
         """What is known of the process between two nominal times, and of its own output between two of its own."""
+
+    def newer(self, workload: Workload) -> NewerVersions | None:
+        """What tells whether it has a version to use that it did not use; None where that does not matter."""
 
     def is_scheduled(self, workload: Workload) -> bool | None:
         """Whether it runs by itself; None: it does, and is suspended."""

@@ -23,16 +23,18 @@ class Needs:
         works: Instances of its own process that it waits for: where its chain begins.
         own: What those are to write.
         between: How many are between it and those.
+        used: What it lacks of inputs whose version was used, or is another's to use.
     """
 
     inputs: tuple[tuple[Data, MissingInput], ...]
     works: tuple[Work, ...] = ()
     own: tuple[MissingInput, ...] = ()
     between: int = 0
+    used: tuple[MissingInput, ...] = ()
 
 
-def needs_of(work: Work, workload: Workload, answers: Answers) -> Needs:
-    """What an instance reads of required inputs.
+def needs_of(work: Work, workload: Workload, answers: Answers, *, is_asked_for: bool = False) -> Needs:
+    """What an instance reads of required inputs; one that is asked for may use a version again.
 
     Raises:
         UnknownEntityError: a feed is not on the cluster.
@@ -72,7 +74,9 @@ def needs_of(work: Work, workload: Workload, answers: Answers) -> Needs:
                 inputs.append((Data(own.feed, work.cluster, own.written(nominal)), missing))
         for instance in chain.evicted:
             inputs.append((Data(own.feed, work.cluster, instance), MissingInput(name, own.feed, instance)))
-    return Needs(tuple(inputs), tuple(works), tuple(written), chain.between if chain else 0)
+    newer = None if is_asked_for else answers.newer(workload)
+    used = tuple(newer.missing(work.nominal)) if newer else ()
+    return Needs(tuple(inputs), tuple(works), tuple(written), chain.between if chain else 0, used)
 
 
 def _of_available(work: Work, workload: Workload, declared: Input, line: Timeline, answers: Answers) -> list[datetime]:

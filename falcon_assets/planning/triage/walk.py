@@ -10,6 +10,7 @@ from falcon_assets.errors import FalconError
 from falcon_assets.model.feed import Feed
 from falcon_assets.planning.instances.instance_record import FeedState, InstanceRecord, InstanceState
 from falcon_assets.planning.instances.reason import Reason
+from falcon_assets.planning.rules.replaced_outputs import NewerIsWritten
 from falcon_assets.planning.rules.retries import later, opens_at, reopened
 from falcon_assets.planning.rules.unlaunched import NotScheduled, TimePending, Undecidable
 from falcon_assets.planning.rules.waiting import InputsMissing, InstanceSuspended, ProcessSuspended
@@ -130,7 +131,8 @@ class Search:
         needs: dict[Work, Needs] = {}
         for work, (record, workload) in waiting.items():
             try:
-                needs[work] = needs_of(work, workload, self.answers)
+                is_asked_for = known[work].is_asked_for(workload.retry)
+                needs[work] = needs_of(work, workload, self.answers, is_asked_for=is_asked_for)
             except FalconError as error:
                 self.works[work] = Finding(record.state.value, Undecidable(str(error)), record=record)
         self._ask(one for need in needs.values() for one, _ in need.inputs)
@@ -173,7 +175,8 @@ class Search:
         elif state is InstanceState.FAILED and opens is None:
             reason, fix = Failed(error, record.attempt), fixes.rerun(work, state)
         elif state in (InstanceState.KILLED, InstanceState.SKIPPED):
-            reason, fix = Stopped(error or f"was {state.value.lower()}"), fixes.rerun(work, state)
+            reason = Stopped(error or f"was {state.value.lower()}")
+            fix = None if _is_replaced(record) else fixes.rerun(work, state)
         elif (due := later(work.nominal, workload.delay)) > self.now:
             reason = TimePending(due)
         return Finding(state.value, reason, fix, record=record) if reason else (record, workload)
@@ -182,18 +185,20 @@ class Search:
         """What is to be said of one that waits, or waited in vain."""
         lacking = [(data, missing) for data, missing in need.inputs if not self._is_there(data)]
         inputs = [missing for _, missing in lacking]
-        lacks = bool(inputs or need.works)
+        lacks = bool(inputs or need.works or need.used)
         is_scheduled = self.answers.is_scheduled(workload)
         reason: Reason
         fix, obstacles = None, tuple[Obstacle, ...]()
-        if record.state is InstanceState.TIMED_OUT and opens_at(record, workload.retry) is None:
+        if _is_replaced(record):
+            reason = Stopped(first_line(record.reason))
+        elif record.state is InstanceState.TIMED_OUT and opens_at(record, workload.retry) is None:
             reason, fix = TimedOut(first_line(record.reason), not lacks), fixes.rerun(work, record.state)
         elif is_scheduled is False:
             reason, fix = NotScheduled(workload.entity.name), fixes.schedule(workload.entity)
         elif is_scheduled is None:
             reason, fix = ProcessSuspended(), fixes.resume_entity(workload.entity)
         elif lacks:
-            every = (*inputs, *need.own)
+            every = (*inputs, *need.used, *need.own)
             reason = InputsMissing(every[:_NAMED], len(every[_NAMED:]), None)
         else:
             reason, obstacles = self.answers.not_started(work)
@@ -265,6 +270,12 @@ class Search:
             return Finding(MISSING, Incomplete(landing.said, late, by), fix)
         problem = landing.said if landing.is_there is None else ""
         return Finding(MISSING, NotArrived(landing.path, late, by, problem), fix, obstacles=obstacles)
+
+
+def _is_replaced(record: InstanceRecord) -> bool:
+    """Whether a later instance wrote what it was to write: it would come to nothing again."""
+    is_over = record.state in (InstanceState.TIMED_OUT, InstanceState.SKIPPED)
+    return is_over and record.reason_data is not None and record.reason_data.get("kind") == NewerIsWritten.kind
 
 
 def overdue(feed: Feed, cluster: str, instance: datetime, now: datetime) -> tuple[timedelta | None, str]:

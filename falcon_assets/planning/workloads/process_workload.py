@@ -64,7 +64,7 @@ class ProcessWorkload(Workload):
         shift = shifts.pop() if len(shifts) == len(timelines) == 1 else None
         own = nominal if nominal.count else process_timeline(self.entity, self.cluster)  # Dagster needs a partition
         shared = shift is None and _share_outputs(nominal, self._written, self.timezone)
-        at_once = 1 if shared else self.parallel
+        at_once = 1 if shared or self.snapshots else self.parallel
         return WorkloadPartitions(nominal, own if shift is None else timelines.pop(), shift, at_once)
 
     @property

@@ -49,7 +49,7 @@ class ReplicationWorkload(Workload):
             timezone=feed.timezone,
             delay=max((entry.delay.length for entry in (source, target) if entry.delay), default=timedelta()),
             timeout=options.timeout,
-            parallel=options.parallel,
+            parallel=1 if feed.snapshot else options.parallel,
             order=options.order,
             retry=Retry(),
             late=LATE_POLICY if feed.late_arrival else None,

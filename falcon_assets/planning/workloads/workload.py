@@ -94,6 +94,11 @@ class Workload(ABC):
         return job_name(self.op_name)
 
     @cached_property
+    def snapshots(self) -> tuple[Output, ...]:
+        """The outputs that all of its instances write to one place, each what the one before wrote."""
+        return tuple(one for one in self.outputs if self.feeds[one.feed].snapshot)
+
+    @cached_property
     def own_feeds(self) -> frozenset[str]:
         """The feeds that it both reads and writes in one place: its instances need those before them."""
         return own_feeds(self.inputs, self.outputs) if self.reads_on == self.cluster else frozenset()

@@ -39,8 +39,15 @@ class OutputData:
         name: The output's name in the process.
         feed: How the data is laid out.
         url: The folder to write, in staging; it does not exist yet.
+        keys: Of a table: the partition keys of which an instance has every value; they are columns.
     """
 
     name: str
     feed: Feed
     url: str
+    keys: tuple[str, ...] = ()
+
+    @property
+    def partitions(self) -> tuple[str, ...]:
+        """The columns that become folders, outermost first."""
+        return self.keys or self.feed.partitions

@@ -34,13 +34,13 @@ def write_output(frame: DataFrame, data: OutputData) -> int:
     if feed.format == "binaryFile":
         raise WorkflowError(f"{where}: Spark can only read the format binaryFile, not write it")
     try:
-        if feed.partitions:
+        if data.partitions:
             _check_partitions(frame, data, where)
         observation = Observation()
-        _save(frame.observe(observation, sf.count(sf.lit(1)).alias("records")), data, feed.partitions)
+        _save(frame.observe(observation, sf.count(sf.lit(1)).alias("records")), data, data.partitions)
         records = observed(observation, frame, data)
-        if records == 0 and feed.partitions:  # no folder was written, and nothing would tell the columns
-            _save(frame.limit(0).drop(*feed.partitions), data, ())
+        if records == 0 and data.partitions:  # no folder was written, and nothing would tell the columns
+            _save(frame.limit(0).drop(*data.partitions), data, ())
     except SPARK_ERRORS as error:
         raise WorkflowError(f"{where}: {explain(error)}") from error
     return records
@@ -50,17 +50,17 @@ def _save(frame: DataFrame, data: OutputData, partitions: tuple[str, ...]) -> No
     writer = frame.write.format(data.feed.format).options(**data.feed.options).option(_NO_MARKER, "false")
     if partitions:
         writer = writer.partitionBy(*partitions)
-    elif data.feed.partitions:
+    elif data.partitions:
         writer = writer.mode("append")
     writer.save(data.url)
 
 
 def _check_partitions(frame: DataFrame, data: OutputData, where: str) -> None:
     columns = {column.lower() for column in frame.columns}
-    missing = [name for name in data.feed.partitions if name.lower() not in columns]
+    missing = [name for name in data.partitions if name.lower() not in columns]
     if missing:
         raise WorkflowError(
-            f"{where}: the feed is partitioned by {', '.join(data.feed.partitions)}, but the data has no column "
+            f"{where}: the feed is partitioned by {', '.join(data.partitions)}, but the data has no column "
             f"{', '.join(missing)}; its columns are {', '.join(frame.columns)}"
         )
 

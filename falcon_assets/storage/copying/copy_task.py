@@ -6,7 +6,7 @@ import json
 import os
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from itertools import chain
@@ -114,6 +114,8 @@ class CopyJob:
     """What local copies keep of local files."""
     to_the_end: bool = False
     """Whether a task goes on after a file that failed."""
+    elsewhere: Mapping[str, str] = field(default_factory=dict)
+    """By name: where files of the source lie that are not in its folder."""
 
     def plan_path(self, number: int) -> str:
         """The file with the steps of that task."""
@@ -166,7 +168,8 @@ class _Worker:
     def _done(self, step: FileStep) -> tuple[str, str, str]:
         """Outcome, checksum, and how it was verified."""
         job = self._job
-        source, written = join(job.source_base, step.name), join(job.written_base, step.name)
+        source = job.elsewhere.get(step.name) or join(job.source_base, step.name)
+        written = join(job.written_base, step.name)
         if step.step is Step.CHECK and self._holds(written, step.size, step.checksum):
             return "resumed", step.checksum, "checksum"
         outcome, copied = "equal", None

@@ -110,6 +110,7 @@ class InstanceCopy:
         return CopyJob(
             source=source.store.fs,
             source_base=self._found.base,
+            elsewhere=dict(self._found.elsewhere),
             target=target.fs,
             target_base=target.place,
             written_base=target.written,
@@ -200,13 +201,13 @@ class InstanceCopy:
     def _compared(self, published: Mapping[str, ListedFile], made: Collection[str]) -> dict[str, CopyRecord]:
         """Records of the files that are there and not of this copy, all of which have to be the same."""
         records = {}
-        (base, listed), source, target = self._found, self._source.store, self._target
-        for name, (size, version) in listed.items():
+        source, target = self._source.store, self._target
+        for name, (size, version) in self._found.files.items():
             if name not in published:
                 if target.is_whole():
                     raise StorageError(f"{self._where}: what is there already differs, without {name}: move it away")
             elif name not in made:
-                content = source.files.content(join(base, name), size)
+                content = source.files.content(self._found.path(name), size)
                 if target.store.files.content(join(target.place, name), published[name].size) != content:
                     there = join(target.output.path, name)
                     raise StorageError(f"{self._where}: {there} is there already, and differs: move it away")
@@ -217,7 +218,7 @@ class InstanceCopy:
         found = self._source.source_files(self._path, self._target.output.flag, self._target.rules.left_out)
         if found is None:
             raise StorageError(f"{self._where}: {self._path} on cluster {self._from!r} is not there, or not complete")
-        return SourceFiles(found.base, {name: file for name, file in found.files.items() if self._holds(name)})
+        return found._replace(files={name: file for name, file in found.files.items() if self._holds(name)})
 
     def _check_stores(self) -> None:
         target = self._target

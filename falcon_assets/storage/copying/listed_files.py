@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import NamedTuple, Protocol
 
 from falcon_assets.planning.replication.copy_plan import ListedFile
@@ -19,6 +20,12 @@ class SourceFiles(NamedTuple):
     """The absolute path of the folder that they lie in, or of the only one."""
     files: dict[str, ListedFile]
     """By relative name; "" is a single file."""
+    elsewhere: Mapping[str, str] = MappingProxyType({})
+    """By relative name: the absolute paths of those that do not lie in that folder."""
+
+    def path(self, name: str) -> str:
+        """The absolute path of one of the files."""
+        return self.elsewhere.get(name) or (f"{self.base}/{name}" if name else self.base)
 
 
 class CopySource(Protocol):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from falcon_assets.errors import StorageError
 from falcon_assets.planning.replication.options import ReplicationOptions
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.copying.copy_publication import publish_parts
@@ -18,10 +17,10 @@ from falcon_assets.storage.staging import TO_ARCHIVE
 def archive(source: ClusterStore, path: str, target: ClusterStore, archive_path: str, flag: str | None) -> None:
     """Sees to it that the instance at ``path`` is whole at ``archive_path``, as far as it is still there.
 
-    Within one file system it is moved, in one step, and the original is gone. Else it is copied and verified as a
-    replication does, and the original stays for the caller to remove. A copy that was killed goes on where it was;
-    where nobody goes on with it, :func:`abandon_archive` removes it, as here where the original is gone. Hadoop's side
-    files are not copied; links become what they lead to.
+    Within one file system it is moved, in one step, and the original is gone. Else, and from a table, it is copied and
+    verified as a replication does, and the original stays for the caller to remove. A copy that was killed goes on
+    where it was; where nobody goes on with it, :func:`abandon_archive` removes it, as here where the original is gone.
+    Hadoop's side files are not copied; links become what they lead to.
 
     Args:
         source: Where the instance lies.
@@ -31,13 +30,12 @@ def archive(source: ClusterStore, path: str, target: ClusterStore, archive_path:
         flag: Name of the feed's availability flag, which comes last.
 
     Raises:
-        StorageError: it is in a table, something else is at ``archive_path``, it changes or links out of the root,
-            or a file differs after it was copied. The original is then as it was.
+        StorageError: it is several partitions of a table, something else is at ``archive_path``, it changes or links
+            out of the root, or a file differs after it was copied. The original is then as it was.
         OSError: as the stores say.
     """
-    if Ability.ARCHIVE in kind_of(source).cannot:
-        raise StorageError(f"cluster {source.cluster.name!r}: {path} is in a table, and tables are not archived yet")
-    is_there = source.fs.exists(source.path(path))
+    is_there = kind_of(source).has(path)
+    target = target.without_tables
     if is_there and not kind_of(source).move(path, kind_of(target), archive_path):
         _copy(source, path, target, archive_path, flag)
     else:
@@ -79,4 +77,4 @@ def _copy(source: ClusterStore, path: str, store: ClusterStore, archive_path: st
 
 
 def _copy_target(store: ClusterStore, path: str, flag: str | None) -> CopyTarget:
-    return kind_of(store).copy_target(OutputTarget(path, flag), TO_ARCHIVE, ARCHIVING)
+    return kind_of(store.without_tables).copy_target(OutputTarget(path, flag), TO_ARCHIVE, ARCHIVING)

@@ -20,7 +20,5 @@ class Ability(Enum):
     """To be read by any Spark: without it, Spark needs jars, or copies on a file system."""
     SPARK_OUTPUT = "outputs of workflows"
     """To be written to by Spark."""
-    ARCHIVE = "archiving"
-    """To have its instances copied or moved to an archive, file by file."""
     VERSIONS = "versions"
     """To keep what is replaced beside its successor."""

@@ -13,7 +13,7 @@ from falcon_assets.storage.files.remote_files import RemoteFiles
 class ObjectFiles(RemoteFiles):
     """See :class:`FileAccess`."""
 
-    cannot = frozenset(Ability) - {Ability.SPARK_OUTPUT, Ability.VERSIONS, Ability.ARCHIVE}
+    cannot = frozenset(Ability) - {Ability.SPARK_OUTPUT, Ability.VERSIONS}
 
     def all_below(self, base: str) -> Iterator[Mapping[str, Any]]:
         self.refresh()

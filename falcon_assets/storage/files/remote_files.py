@@ -24,7 +24,7 @@ class RemoteFiles(FileAccess):
     """See :class:`FileAccess`."""
 
     requests = 16
-    cannot = frozenset(Ability) - {Ability.WITHOUT_CONNECTOR, Ability.ARCHIVE}
+    cannot = frozenset(Ability) - {Ability.WITHOUT_CONNECTOR}
 
     def refresh(self) -> None:
         self.fs.invalidate_cache()

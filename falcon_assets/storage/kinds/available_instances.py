@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -26,12 +26,12 @@ class AvailableInstances:
     Attributes:
         kind: Where the feed lies.
         feed: The feed.
-        clock: The falcon clock.
+        clock: The falcon clock; None: a snapshot feed does not land there, and what is there counts, whatever its time.
     """
 
     kind: StorageKind
     feed: Feed
-    clock: Clock = field(default_factory=Clock)
+    clock: Clock | None = field(default_factory=Clock)
 
     def backwards(self, first: datetime, last: datetime) -> Iterator[datetime]:
         """Those from ``first`` to ``last``, both included, newest first.
@@ -49,9 +49,7 @@ class AvailableInstances:
         paths = InstancePaths(self.feed, self.kind.store.cluster)
         indexes = paths.timeline.indexes(first, last)[:: -1 if newest_first else 1]
         if self.feed.snapshot:
-            refreshed = refreshed_at(self.kind, self.feed, paths.data(paths.timeline.start), self.clock)
-            instances = map(paths.timeline.instance, indexes)
-            yield from (one for one in instances if refreshed is not None and one <= refreshed)
+            yield from self._of_snapshot(list(map(paths.timeline.instance, indexes)), paths.data(paths.timeline.start))
             return
         listed: Iterable[tuple[datetime, str]]
         for number, span in enumerate(_growing(indexes)):
@@ -66,6 +64,13 @@ class AvailableInstances:
                 for instance, path in self.kind.asked_together(listed)
                 if self.kind.is_available(self.feed, path)
             )
+
+    def _of_snapshot(self, wanted: Sequence[datetime], path: str) -> Iterator[datetime]:
+        if self.clock is not None:
+            refreshed = refreshed_at(self.kind, self.feed, path, self.clock)
+            yield from (one for one in wanted if refreshed is not None and one <= refreshed)
+        elif self.kind.is_available(self.feed, path):
+            yield from wanted
 
 
 def _growing(indexes: range) -> Iterator[range]:

@@ -12,6 +12,7 @@ from falcon_assets.model.feed import Feed
 from falcon_assets.planning.instances.folder_spans import FolderSpans
 from falcon_assets.planning.instances.instance_paths import InstancePaths
 from falcon_assets.planning.landing.old_folders import FolderPass
+from falcon_assets.planning.lineage.usage import normal_place
 from falcon_assets.planning.retention.eviction import StoredInstance
 from falcon_assets.storage.copying.listed_files import SourceFiles, list_files
 from falcon_assets.storage.errors import driver_explained, explained
@@ -76,6 +77,14 @@ class FileStorage(StorageKind):
     def visits(self, feed: Feed, now: datetime, folder_pass: FolderPass) -> Iterator[Visit]:
         return visits(self.store, feed, now, folder_pass)
 
+    def instance_at(self, feed: Feed, place: str) -> datetime | None:
+        """By the path alone."""
+        paths, root = InstancePaths(feed, self.store.cluster), normal_place(self.url("")).rstrip("/")
+        if not place.startswith(f"{root}/"):
+            return None
+        below = place[len(root) + 1 :].split("/")
+        return paths.instance("/" + "/".join(below[: paths.template.text.count("/")]))
+
     def is_available(self, feed: Feed, path: str) -> bool:
         """It is where its availability flag is a file in it; where the feed declares no flag, where the path exists.
 
@@ -112,6 +121,9 @@ class FileStorage(StorageKind):
 
     def version(self, path: str, flag: str | None) -> DataVersion:
         return fingerprint(self.store, path, flag)
+
+    def has(self, path: str) -> bool:
+        return bool(self.store.fs.exists(self.store.path(path)))
 
     def source_files(self, path: str, flag: str | None, left_out: Callable[[str], bool]) -> SourceFiles | None:
         if not self.store.fs.exists(self.store.path(f"{path}/{flag}" if flag else path)):

@@ -38,25 +38,34 @@ def refreshed_at(kind: StorageKind, feed: Feed, path: str, clock: Clock) -> date
     return refresh_time(listing.modified, clock) if listing and listing.modified else None
 
 
-def is_there(kind: StorageKind, feed: Feed, instance: datetime, path: str, clock: Clock) -> bool:
+def is_there(kind: StorageKind, feed: Feed, instance: datetime, path: str, clock: Clock | None) -> bool:
     """Whether an instance is available: of a snapshot feed, whether its data was refreshed at or after that time.
+
+    Args:
+        kind: Where it lies.
+        feed: Its feed.
+        instance: The instance.
+        path: Its path.
+        clock: The falcon clock; None: it does not land there, and what is there counts, whatever its time.
 
     Raises:
         StorageError: as :func:`refreshed_at`.
     """
-    if not feed.snapshot:
+    if not feed.snapshot or clock is None:
         return kind.is_available(feed, path)
     refreshed = refreshed_at(kind, feed, path, clock)
     return refreshed is not None and refreshed >= instance
 
 
-def why_not_there(kind: StorageKind, feed: Feed, instance: datetime, path: str, clock: Clock) -> tuple[bool, str]:
+def why_not_there(
+    kind: StorageKind, feed: Feed, instance: datetime, path: str, clock: Clock | None
+) -> tuple[bool, str]:
     """Whether anything is there of an instance for which :func:`is_there` says no, and what it lacks.
 
     Raises:
         StorageError: as :func:`refreshed_at`.
     """
-    if not feed.snapshot:
+    if not feed.snapshot or clock is None:
         return kind.why_unavailable(feed, path)
     refreshed = refreshed_at(kind, feed, path, clock)
     if refreshed is not None:

@@ -51,6 +51,11 @@ class StorageKind(ABC):
     def cannot(self) -> frozenset[Ability]:
         """What it cannot do."""
 
+    @property
+    def connector(self) -> str | None:
+        """Hadoop's scheme of the store, where Spark needs a connector that may be used; None: it needs or has none."""
+        return None
+
     @abstractmethod
     def require_there(self) -> None:
         """Does nothing where the store is there; asked where instances are known to have been in it.
@@ -73,6 +78,19 @@ class StorageKind(ABC):
             StorageError: the store cannot be read.
             ExpressionError: the path template names an unknown variable.
             UnknownEntityError: the feed is not on the store's cluster.
+        """
+
+    @abstractmethod
+    def instance_at(self, feed: Feed, place: str) -> datetime | None:
+        """The instance of ``feed`` whose data is at a place, or a file of which is; None: none has any there.
+
+        Args:
+            feed: The feed.
+            place: A path or URL of a file or folder, as :func:`.normal_place` has it.
+
+        Raises:
+            StorageError: the store cannot be asked.
+            ExpressionError: as :meth:`instances`.
         """
 
     def asked_together(self, found: Iterable[tuple[datetime, str]]) -> Iterator[tuple[datetime, str]]:
@@ -114,6 +132,14 @@ class StorageKind(ABC):
         Raises:
             StorageError: the store fails; what it refuses of one place is a problem of that visit instead.
             ExpressionError: the path template names an unknown variable.
+        """
+
+    @abstractmethod
+    def has(self, path: str) -> bool:
+        """Whether anything is there of the instance at ``path``.
+
+        Raises:
+            StorageError: the store refuses to say; OSError: likewise.
         """
 
     @abstractmethod

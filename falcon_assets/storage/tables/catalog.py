@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
@@ -60,6 +60,7 @@ class Partition:
         files: How many data files it has; 0 where the catalog does not know.
         bytes: Their total size; 0 where the catalog does not know.
         format: Of its files, as :attr:`TableLayout.format`.
+        parameters: What else the catalog has written down of it.
     """
 
     values: Values
@@ -68,6 +69,22 @@ class Partition:
     files: int
     bytes: int
     format: str
+    parameters: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class NewPartition:
+    """What a partition is to be.
+
+    Attributes:
+        places: URLs of a folder with data files of the table's format, or of such files; they hold all but the keys.
+        records: How many records they hold; None: that is not known.
+        parameters: What was known of it, where it is to be what it was.
+    """
+
+    places: tuple[str, ...]
+    records: int | None = None
+    parameters: Mapping[str, str] = field(default_factory=dict)
 
 
 class TableCatalog(ABC):
@@ -132,29 +149,43 @@ class TableCatalog(ABC):
 
     @abstractmethod
     def drop(self, database: str, table: str, partitions: Sequence[Partition]) -> None:
-        """Takes partitions away, in one call; their files stay where they are. What is gone already is passed over.
+        """Takes partitions away; their files stay where they are. What is gone already is passed over.
 
         Raises:
             StorageError: one of them is another one by now; all of them are as they were.
         """
 
-    @abstractmethod
     def switch(
         self, database: str, table: str, values: Values, folder: str, said: Mapping[str, str], before: Partition | None
     ) -> Partition:
-        """Lets a partition be what is in a folder from now on, in one call: readers see the old or the new one.
+        """As :meth:`switch_all`, of one partition: in one call, so that readers see the old or the new one."""
+        was = {values: before} if before else {}
+        return self.switch_all(database, table, {values: NewPartition((folder,))}, said, was)[values]
+
+    @abstractmethod
+    def switch_all(
+        self,
+        database: str,
+        table: str,
+        new: Mapping[Values, NewPartition],
+        said: Mapping[str, str],
+        before: Mapping[Values, Partition],
+    ) -> dict[Values, Partition]:
+        """Lets partitions be what is in folders from now on, and takes away those that were and are not among them.
+
+        Of each partition readers see the old or the new one. Iceberg switches all of them in one call; Hive adds what
+        is new in one, then replaces and then takes away some at a time.
 
         Args:
             database: Of the table.
             table: Is there.
-            values: The partition.
-            folder: URL of a folder with data files of the table's format, which hold all columns but the keys.
-            said: What is to be known of it, by name.
-            before: The partition as it was when the new one was begun; None: it was not there.
+            new: What they are to be; one at least.
+            said: What is to be known of them, by name.
+            before: Those that were there when the new ones were begun.
 
         Returns:
-            The partition as it is now.
+            The new ones as they are now.
 
         Raises:
-            StorageError: somebody else changed the partition meanwhile.
+            StorageError: somebody else changed one of them meanwhile.
         """

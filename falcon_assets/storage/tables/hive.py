@@ -8,8 +8,7 @@ import json
 import logging
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Any
-from urllib.parse import unquote
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from pymetastore.hive_metastore import ttypes
 from pymetastore.hive_metastore.ThriftHiveMetastore import Client
@@ -19,19 +18,26 @@ from thrift.transport.TSocket import TSocket
 from thrift.transport.TTransport import TBufferedTransport, TTransportException
 
 from falcon_assets.errors import StorageError, UnreachableError
-from falcon_assets.storage.tables.catalog import Column, Partition, TableCatalog, TableLayout, Values
+from falcon_assets.storage.tables.catalog import Column, NewPartition, Partition, TableCatalog, TableLayout, Values
 from falcon_assets.storage.tables.column_types import columns_of, hive_type
+from falcon_assets.storage.tables.partition_names import partition_name, values_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+T = TypeVar("T")
 logging.getLogger("thrift").setLevel(logging.CRITICAL)  # what it says is said again, as an error
 _CONNECT_SECONDS = 5.0
 _SECONDS = 60.0
 """How long one call may take."""
+_SECONDS_EACH = 0.05
+"""And so much longer for each partition that is added in it."""
 _AT_ONCE = 1000
 """So many partitions are asked for in one call."""
+_CHANGED_AT_ONCE = 250
+"""So many are replaced, or taken away: a metastore on Derby cannot take a thousand away in one call."""
 _ALL = -1
+_SHOWN = 3
 _STATISTICS = frozenset(("COLUMN_STATS_ACCURATE", "numRows", "rawDataSize"))
 """What ``ANALYZE TABLE`` changes and no writer of data."""
 _CLASSES = {
@@ -87,7 +93,7 @@ class HiveCatalog(TableCatalog):
                 names = client.get_partition_names_ps(database, table, part, _ALL)
             else:
                 names = client.get_partition_names(database, table, _ALL)
-        return [_values(name) for name in names]
+        return [values_of(name) for name in names]
 
     def partitions(self, database: str, table: str, wanted: Sequence[Values]) -> dict[Values, Partition]:
         if not wanted:
@@ -95,10 +101,8 @@ class HiveCatalog(TableCatalog):
         found: dict[Values, Partition] = {}
         with self._client(f"look at partitions of {database}.{table}") as client:
             keys = [key.name for key in client.get_table(database, table).partitionKeys]
-            for begin in range(0, len(wanted), _AT_ONCE):
-                names = [_name(keys, values) for values in wanted[begin : begin + _AT_ONCE]]
-                for one in client.get_partitions_by_names(database, table, names):
-                    found[tuple(one.values)] = _partition(one)
+            for one in _named(client, database, table, [partition_name(keys, values) for values in wanted]):
+                found[tuple(one.values)] = _partition(one)
         return found
 
     def create(
@@ -139,38 +143,60 @@ class HiveCatalog(TableCatalog):
     def drop(self, database: str, table: str, partitions: Sequence[Partition]) -> None:
         with self._client(f"drop partitions of {database}.{table}") as client:
             keys = [key.name for key in client.get_table(database, table).partitionKeys]
-            known = {_name(keys, one.values): one for one in partitions}
-            there = {_name(keys, one.values): one for one in client.get_partitions_by_names(database, table, [*known])}
+            known = {partition_name(keys, one.values): one for one in partitions}
+            there = {partition_name(keys, one.values): one for one in _named(client, database, table, [*known])}
             for name, one in there.items():
                 if _partition(one).version != known[name].version:
                     raise self._replaced(f"{database}.{table}", name)
-            if there:
-                parts = ttypes.RequestPartsSpec(names=[*there])
-                client.drop_partitions_req(
-                    ttypes.DropPartitionsRequest(database, table, parts, deleteData=False, needResult=False)
-                )
+            self._drop(client, database, table, [*there])
 
-    def switch(
-        self, database: str, table: str, values: Values, folder: str, said: Mapping[str, str], before: Partition | None
-    ) -> Partition:
-        with self._client(f"publish a partition of {database}.{table}") as client:
+    def switch_all(
+        self,
+        database: str,
+        table: str,
+        new: Mapping[Values, NewPartition],
+        said: Mapping[str, str],
+        before: Mapping[Values, Partition],
+    ) -> dict[Values, Partition]:
+        patience = _SECONDS + _SECONDS_EACH * len(new)
+        with self._client(f"publish partitions of {database}.{table}", patience) as client:
             whole = client.get_table(database, table)
-            name = _name([key.name for key in whole.partitionKeys], values)
-            storage = copy.deepcopy(whole.sd)
-            storage.location = folder
-            new = ttypes.Partition(
-                values=list(values), dbName=database, tableName=table, sd=storage, parameters=dict(said)
-            )
-            if before is None:
+            names = {
+                values: partition_name([key.name for key in whole.partitionKeys], values)
+                for values in {**before, **new}
+            }
+            self._require_unchanged(client, database, table, {names[values]: one for values, one in before.items()})
+            made = {values: _made(whole, values, one, said) for values, one in new.items()}
+            added = [one for values, one in made.items() if values not in before]
+            found = []
+            if added:  # first: of two that do this, one is refused, and has changed nothing then
+                asked = ttypes.AddPartitionsRequest(database, table, added, ifNotExists=False, needResult=True)
                 try:
-                    return _partition(client.add_partition(new))  # of two that do this, one is refused
+                    found += client.add_partitions_req(asked).partitions
                 except ttypes.AlreadyExistsException:
-                    raise self._replaced(f"{database}.{table}", name) from None
-            there = client.get_partitions_by_names(database, table, [name])
-            if [_partition(one).version for one in there] != [before.version]:
+                    these = ", ".join(names[tuple(one.values)] for one in added[:_SHOWN])
+                    raise self._replaced(f"{database}.{table}", these) from None
+            altered = [one for values, one in made.items() if values in before]
+            for some in _parts(altered, _CHANGED_AT_ONCE):
+                client.alter_partitions(database, table, some)
+            found += _named(client, database, table, [names[tuple(one.values)] for one in altered])
+            self._drop(client, database, table, [names[values] for values in before.keys() - new.keys()])
+            return {tuple(one.values): _partition(one) for one in found}
+
+    def _require_unchanged(self, client: Any, database: str, table: str, before: Mapping[str, Partition]) -> None:
+        there = _named(client, database, table, [*before])
+        versions = {tuple(one.values): _partition(one).version for one in there}
+        for name, one in before.items():
+            if versions.get(one.values) != one.version:
                 raise self._replaced(f"{database}.{table}", name)
-            client.alter_partition(database, table, new)
-            return _partition(client.get_partition_by_name(database, table, name))
+
+    @staticmethod
+    def _drop(client: Any, database: str, table: str, names: list[str]) -> None:
+        for some in _parts(names, _CHANGED_AT_ONCE):
+            parts = ttypes.RequestPartsSpec(names=some)
+            client.drop_partitions_req(
+                ttypes.DropPartitionsRequest(database, table, parts, deleteData=False, needResult=False)
+            )
 
     def _replaced(self, table: str, name: str) -> StorageError:
         return StorageError(
@@ -179,9 +205,9 @@ class HiveCatalog(TableCatalog):
         )
 
     @contextmanager
-    def _client(self, doing: str) -> Iterator[Any]:
+    def _client(self, doing: str, patience: float = _SECONDS) -> Iterator[Any]:
         try:
-            transport = self._opened()
+            transport = self._opened(patience)
         except (TException, OSError) as error:
             raise UnreachableError(
                 f"cluster {self.cluster!r}: {self.endpoint} does not answer: {_said(error)}"
@@ -197,7 +223,7 @@ class HiveCatalog(TableCatalog):
         finally:
             transport.close()
 
-    def _opened(self) -> TBufferedTransport:
+    def _opened(self, patience: float) -> TBufferedTransport:
         """A connection to the first of the hosts that answers."""
         for number, (host, _, port) in enumerate(self._hosts, start=1):
             socket = TSocket(host.strip("[]"), int(port))
@@ -209,9 +235,31 @@ class HiveCatalog(TableCatalog):
                 if number == len(self._hosts):
                     raise
             else:
-                socket.setTimeout(_SECONDS * 1000)
+                socket.setTimeout(patience * 1000)
                 break
         return transport
+
+
+def _parts(items: Sequence[T], size: int) -> Iterator[list[T]]:
+    for begin in range(0, len(items), size):
+        yield list(items[begin : begin + size])
+
+
+def _named(client: Any, database: str, table: str, names: Sequence[str]) -> Iterator[Any]:
+    """Those of the partitions that are there."""
+    for some in _parts(names, _AT_ONCE):
+        yield from client.get_partitions_by_names(database, table, some)
+
+
+def _made(whole: Any, values: Values, one: NewPartition, said: Mapping[str, str]) -> Any:
+    storage = copy.copy(whole.sd)
+    storage.location = one.places[0]
+    known = {**said, **one.parameters}
+    if one.records is not None:
+        known["falcon.records"] = str(one.records)
+    return ttypes.Partition(
+        values=list(values), dbName=whole.dbName, tableName=whole.tableName, sd=storage, parameters=known
+    )
 
 
 def _partition(one: Any) -> Partition:
@@ -224,27 +272,12 @@ def _partition(one: Any) -> Partition:
         _number(parameters.get("numFiles")),
         _number(parameters.get("totalSize")),
         _FORMATS.get(one.sd.inputFormat, ""),
+        dict(one.parameters or {}),
     )
 
 
 def _number(text: str | None) -> int:
     return int(text) if text and text.isdigit() else 0
-
-
-_ESCAPED = frozenset("\"#%'*/:=?\\{[]^\x7f") | {chr(code) for code in range(1, 32)}
-"""Source: Hive's ``FileUtils.charToEscape``."""
-
-
-def _name(keys: Sequence[str], values: Values) -> str:
-    return "/".join(f"{_escaped(key.lower())}={_escaped(value)}" for key, value in zip(keys, values, strict=True))
-
-
-def _escaped(text: str) -> str:
-    return "".join(f"%{ord(char):02X}" if char in _ESCAPED else char for char in text)
-
-
-def _values(name: str) -> Values:
-    return tuple(unquote(step.partition("=")[2]) for step in name.split("/"))
 
 
 def _said(error: Exception) -> str:

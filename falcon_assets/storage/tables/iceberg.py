@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
+from itertools import chain
 
 import pyarrow as pa
 from pydantic import ValidationError
@@ -31,10 +32,10 @@ from requests import RequestException
 from sqlalchemy.exc import SQLAlchemyError
 
 from falcon_assets.errors import StorageError, UnreachableError
-from falcon_assets.storage.tables.catalog import Partition, TableCatalog, TableLayout, Values
+from falcon_assets.storage.tables.catalog import NewPartition, Partition, TableCatalog, TableLayout, Values
 from falcon_assets.storage.tables.column_types import columns_of
 from falcon_assets.storage.tables.iceberg_files import (
-    data_files_in,
+    data_files_at,
     equal,
     key_fields,
     table_name,
@@ -138,24 +139,34 @@ class IcebergCatalog(TableCatalog):
                 else:
                     return
 
-    def switch(
-        self, database: str, table: str, values: Values, folder: str, said: Mapping[str, str], before: Partition | None
-    ) -> Partition:
-        with self._explained(f"publish a partition of {database}.{table}"):
+    def switch_all(
+        self,
+        database: str,
+        table: str,
+        new: Mapping[Values, NewPartition],
+        said: Mapping[str, str],
+        before: Mapping[Values, Partition],
+    ) -> dict[Values, Partition]:
+        records = [one.records for one in new.values() if one.records is not None]
+        known = {**said, "falcon.records": str(sum(records))} if records else said
+        with self._explained(f"publish partitions of {database}.{table}"):
             for attempt in range(1, _ATTEMPTS + 1):
                 found = self._catalog.load_table((database, table))
-                there, new = self._live(found, values), [*data_files_in(found, values, folder)]
-                if version_of_files(there) != version_of_files(new):  # else it is done, but nobody said so
-                    if version_of_files(there) != (before.version if before else None):
-                        break
+                files = {values: [*data_files_at(found, values, one.places)] for values, one in new.items()}
+                there = self._of(found, [*{**before, **new}])
+                if _versions(there) != _versions(files):  # else it is done, but nobody said so
+                    was = {values: one.version for values, one in before.items()}
+                    if (is_now := _versions(there)) != was:
+                        changed = {*is_now.items()} ^ {*was.items()}
+                        raise self._replaced(f"{database}.{table}", min(values for values, _ in changed))
                     try:
-                        self._replace(found, there, new, said)
+                        self._replace(found, chain(*there.values()), chain(*files.values()), known)
                     except _UNDONE:
                         if attempt == _ATTEMPTS:
                             raise
                         continue
-                return _partition(values, new)
-        raise self._replaced(f"{database}.{table}", values)
+                break
+            return {values: _partition(values, each) for values, each in files.items()}
 
     def _replaced(self, table: str, values: Values) -> StorageError:
         return StorageError(
@@ -171,7 +182,7 @@ class IcebergCatalog(TableCatalog):
                     snapshot.delete_data_file(file)
 
     def _replace(
-        self, table: Table, there: Sequence[DataFile], new: Sequence[DataFile], said: Mapping[str, str]
+        self, table: Table, there: Iterable[DataFile], new: Iterable[DataFile], said: Mapping[str, str]
     ) -> None:
         # Its own retries would add the new files a second time to what somebody else wrote into the partition.
         table.metadata.properties.update(_NO_RETRIES)
@@ -191,9 +202,6 @@ class IcebergCatalog(TableCatalog):
 
     def _partitions(self, table: Table, wanted: Sequence[Values]) -> dict[Values, Partition]:
         return {values: _partition(values, files) for values, files in self._of(table, wanted).items()}
-
-    def _live(self, table: Table, values: Values) -> list[DataFile]:
-        return self._of(table, [values]).get(values, [])
 
     def _of(self, table: Table, wanted: Sequence[Values]) -> dict[Values, list[DataFile]]:
         """The data files of those of the wanted partitions that are there."""
@@ -280,6 +288,10 @@ class IcebergCatalog(TableCatalog):
 
     def _silent(self, doing: str, why: str) -> UnreachableError:
         return UnreachableError(f"cluster {self.cluster!r}: {self.endpoint} does not answer, asked to {doing}: {why}")
+
+
+def _versions(files: Mapping[Values, Sequence[DataFile]]) -> dict[Values, str | None]:
+    return {values: version_of_files(each) for values, each in files.items()}
 
 
 def _partition(values: Values, files: Sequence[DataFile]) -> Partition:

@@ -49,16 +49,16 @@ def equal(table: Table, fixed: Mapping[str, str]) -> BooleanExpression:
     return And(*each) if len(each) > 1 else each[0]
 
 
-def data_files_in(table: Table, values: Values, folder: str) -> Iterator[DataFile]:
-    """What the table is to know of the Parquet files in ``folder``, which do not hold the partition keys."""
+def data_files_at(table: Table, values: Values, places: Sequence[str]) -> Iterator[DataFile]:
+    """What the table is to know of Parquet files, which are at these URLs, or in folders there."""
     schema, record = table.schema(), _record(table, values)
     plan, paths = compute_statistics_plan(schema, table.metadata.properties), parquet_path_to_id_mapping(schema)
-    for path in data_files(Path(folder.removeprefix("file://"))):
+    for url, path in _files_at(places):
         metadata = pq.read_metadata(path)
         statistics = data_file_statistics_from_parquet_metadata(metadata, plan, paths)
         yield DataFile.from_args(
             content=DataFileContent.DATA,
-            file_path=f"file://{path}",
+            file_path=url,
             file_format=FileFormat.PARQUET,
             partition=record,
             file_size_in_bytes=path.stat().st_size,
@@ -68,6 +68,15 @@ def data_files_in(table: Table, values: Values, folder: str) -> Iterator[DataFil
             key_metadata=None,
             **statistics.to_serialized_dict(),
         )
+
+
+def _files_at(places: Sequence[str]) -> Iterator[tuple[str, Path]]:
+    for place in places:
+        path = Path("/" + place.removeprefix("file:").lstrip("/"))
+        if path.is_dir():
+            yield from ((f"file://{file}", file) for file in data_files(path))
+        else:
+            yield place, path
 
 
 def _record(table: Table, values: Values) -> Record:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -24,8 +24,8 @@ class TableFiles(NamedTuple):
 
     columns: pa.Schema
     """Their columns."""
-    records: int
-    """How many records they hold together."""
+    records: Mapping[Path, int]
+    """How many records each of them holds."""
 
 
 def data_files(folder: Path) -> Iterator[Path]:
@@ -42,7 +42,7 @@ def table_files(folder: Path, kind: str) -> TableFiles:
         StorageError: there is none, or one is not of that format.
         OSError: as the operating system says.
     """
-    columns, records = None, 0
+    columns, records = None, dict[Path, int]()
     for path in data_files(folder):
         try:
             if kind == "orc":
@@ -53,7 +53,7 @@ def table_files(folder: Path, kind: str) -> TableFiles:
                 found, number = metadata.schema.to_arrow_schema(), metadata.num_rows
         except pa.ArrowInvalid:
             raise StorageError(f"{path.name} is no {kind} file: the table is in {kind}") from None
-        columns, records = found if columns is None else columns, records + number
+        columns, records[path] = found if columns is None else columns, number
         if not columns.equals(found):
             raise StorageError(f"{path.name} has other columns than the files beside it")
     if columns is None:

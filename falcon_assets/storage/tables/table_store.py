@@ -58,6 +58,11 @@ class TableStore(ClusterStore):
             raise StorageError(f"cluster {self.cluster.name!r} declares no interfaces.registry, where tables are found")
         return self._open(registry)
 
+    @property
+    def without_tables(self) -> ClusterStore:
+        """The cluster's own store."""
+        return self._other(None)
+
     def shown(self, relative: str) -> str:
         """The URI itself."""
         return relative

@@ -13,6 +13,7 @@ from types import ModuleType
 import dagster as dg
 import pytest
 import sqlalchemy
+import yaml
 from dagster._core.remote_origin import GrpcServerCodeLocationOrigin, RemoteJobOrigin, RemoteRepositoryOrigin
 
 from falcon_assets.ledger.upgrade import newest_revision
@@ -22,12 +23,14 @@ from falcon_assets.orchestration.platform.embedded_server import EmbeddedServer
 from falcon_assets.orchestration.platform.instance_storage import FalconStorage
 from falcon_assets.spark.capture.listener_jar import ListenerJar
 from falcon_assets.storage.cluster_store import ClusterStore
-from tests.builders import make_cluster
+from tests.builders import VALIDITY, cluster_yaml, make_cluster, make_feed, make_process
 from tests.operations.doctor.conftest import Installed
 from tests.pooler import transaction_pooler
 from tests.processes import free_port
 from tests.receivers import lineage_collector
+from tests.registries import iceberg
 from tests.s3_server import ENVIRON, SECRET, lake, s3_server
+from tests.spark_servers import connect_server
 
 PASSWORD = "hunter2"
 
@@ -49,7 +52,8 @@ def test_a_healthy_installation_is_ok_throughout(installed: Installed) -> None:
             "home",
             "space",
         ),
-        *("database", "migrations", "clock", "stores", "daemon", "sensors", "queue", "runs", "webserver"),
+        *("database", "migrations", "clock", "stores", "registries", "daemon", "sensors", "queue", "runs", "webserver"),
+        "connectors",
         "openlineage",
     }
 
@@ -443,14 +447,45 @@ def test_an_s3_store_that_answers(installed: Installed, tmp_path: Path) -> None:
         assert (status, text) == ("problem", "cluster 'lake': s3://lake/data is not there")
         fs = ClusterStore(make_cluster(**lake(url)), tmp_path, ENVIRON).fs
         fs.mkdir("lake")
-        staged = installed.settings.home / "working/lake/staged"
-        said = "cluster 'lake': its write endpoint, lake/data, can be read and written; Spark"
-        copies = f"{said} has copies of what it reads and writes, in {staged}"
-        assert installed.found("stores") == [("stores", "ok", copies, "")]
+        said = "cluster 'lake': its write endpoint, lake/data, can be read and written"
+        assert installed.found("stores") == [("stores", "ok", said, "")]
         assert fs.find("lake") == []
-        installed.lake(url, execute="sc://far:15002")
-        itself = f"{said} goes there itself, by a connector that has to be among its jars"
-        assert installed.found("stores") == [("stores", "ok", itself, "")]
+        none = "no process reads or writes an object store"
+        assert installed.found("connectors") == [("connectors", "ok", none, "")]
+
+
+@pytest.mark.soak
+def test_how_spark_gets_at_object_stores(installed: Installed, tmp_path: Path) -> None:
+    installed.set(**ENVIRON)
+    on = [{"name": "lake", "validity": VALIDITY}]
+    feeds = [
+        make_feed(clusters=on),
+        make_feed(name="delays", clusters=on, locations={"data": "/delays/${YEAR}${MONTH}${DAY}${HOUR}"}),
+    ]
+    process = make_process(clusters=on, workflow={"engine": "spark-sql", "path": "all.sql"})
+    (installed.settings.entity_defs / "all.sql").write_text("SELECT 1")
+
+    def said(execute: str) -> tuple[str, str]:
+        installed.define(
+            "---\n".join(
+                [
+                    cluster_yaml(**lake("http://127.0.0.1:1", execute=execute)),
+                    *(yaml.safe_dump(one.model_dump(mode="json", exclude_unset=True)) for one in (*feeds, process)),
+                ]
+            )
+        )
+        assert installed.ill("definitions") == []
+        ((_, status, text, _),) = installed.found("connectors")
+        return status, text
+
+    staged = installed.settings.home / "working/lake/staged"
+    copies = f"cluster 'lake': Spark has no connector for s3://lake, and gets copies of it, in {staged}"
+    assert said("local[1]") == ("ok", copies)
+    status, text = said("sc://127.0.0.1:9")
+    assert status == "warning" and text.startswith("how Spark gets at object stores is not known: cluster 'lake': ")
+    with connect_server(tmp_path, "bare") as server:
+        refused = "cluster 'lake': Spark has no connector for s3://lake, and shares no folder with this machine"
+        assert said(f"{server.interfaces.execute.endpoint}/;use_ssl=false") == ("problem", refused)
 
 
 @pytest.mark.parametrize(
@@ -469,3 +504,27 @@ def test_who_collects_lineage(installed: Installed, answer: int, status: str, sa
         ((_, found, text, _),) = installed.found("openlineage")
     assert found == status
     assert re.fullmatch(f"http://127.0.0.1:[0-9]+/api/v1/lineage {said}", text)
+
+
+def test_registries_of_tables_are_asked(installed: Installed, database: str) -> None:
+    none = [("registries", "ok", "no feed lies in a table", "")]
+    assert installed.found("registries") == none
+
+    def with_table(endpoint: str) -> None:
+        interfaces = {"write": {"endpoint": "data/primary"}, "execute": {"endpoint": "local[2]"}}
+        uri = "catalog:default:counts#ds=${YEAR}-${MONTH}-${DAY}-${HOUR}"
+        feed = make_feed(availability_flag=None, locations=None, table={"uri": uri}, format="parquet")
+        cluster = cluster_yaml(interfaces={**interfaces, "registry": {"endpoint": endpoint}})
+        installed.define(f"{cluster}---\n{yaml.safe_dump(feed.model_dump(mode='json', exclude_unset=True))}")
+
+    with socket.socket() as nobody:  # it has the port, and does not listen
+        nobody.bind(("127.0.0.1", 0))
+        endpoint = f"thrift://127.0.0.1:{nobody.getsockname()[1]}"
+        with_table(endpoint)
+        ((_, status, text, fix),) = installed.ill("registries")
+    assert (status, text) == ("problem", f"cluster 'primary': {endpoint} does not answer: Connection refused")
+    assert fix.startswith("start it, or check interfaces.registry of the cluster")
+    with_table(iceberg(database))
+    ((_, status, text, _),) = installed.found("registries")
+    assert (status, text.endswith(" answers")) == ("ok", True)
+    assert text.startswith("cluster 'primary': its registry iceberg+postgresql://") and ":***" not in text

@@ -6,16 +6,19 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import dagster as dg
+import pyarrow.parquet as pq
 import pytest
 from sqlalchemy import select
 
 from falcon_assets.catalog.store import load_entities
+from falcon_assets.ledger import evictions
 from falcon_assets.ledger.tables import EVICTIONS, FEED_INSTANCES
 from falcon_assets.orchestration.coordination.collector import Collector
 from falcon_assets.orchestration.platform.open_ledger import open_ledger
-from falcon_assets.orchestration.retention.passes import RetentionPass
+from falcon_assets.orchestration.retention.passes import Passed, RetentionPass
 from falcon_assets.orchestration.retention.plan import plan_retention
 from falcon_assets.settings import Settings
+from falcon_assets.storage.tables.iceberg import IcebergCatalog
 from tests.builders import cluster_yaml
 from tests.orchestration.ledger_world import LedgerWorld
 from tests.registries import KINDS, Tables, endpoint_of
@@ -79,3 +82,83 @@ def test_old_partitions_go_and_are_recorded(
     assert [(row.files, row.done_at is not None) for row in done] == [(2, True), (2, True)]
     assert not retention.has_leftovers(world.ledger)
     assert retention.run(world.ledger, "again", record).instances == 0
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_partition_is_archived_on_another_cluster(
+    kind: str,
+    request: pytest.FixtureRequest,
+    settings: Settings,
+    instance: dg.DagsterInstance,
+    write_entities: Callable[[dict[str, str]], Path],
+) -> None:
+    endpoint = endpoint_of(request, kind)
+    tables = Tables(endpoint, settings.home / "data/primary/tables", keys=("ds",))
+    interfaces = {"write": {"endpoint": "data/primary"}, "execute": {"endpoint": "local[1]"}}
+    clusters = cluster_yaml(interfaces={**interfaces, "registry": {"endpoint": endpoint}}) + cluster_yaml("cellar")
+    place = "/old/${DAY}-${HOUR}-${MONTH}-${YEAR}"
+    archive = f'limit: hours(2), action: archive, archive_cluster: cellar, archive_to: "{place}"'
+    feed = FEED.replace("TABLE", tables.name).replace("name: landed", f"name: old-{kind}")
+    root = write_entities({"all.yaml": clusters + feed.replace(";region=*", "").replace("limit: hours(2)", archive)})
+    world = LedgerWorld(load_entities(root), settings, instance, open_ledger(settings, instance))
+    tables.make()
+    for hour in range(3):
+        tables.land((f"2013-01-01-{hour:02}",), hour)
+    primary, old = world.store.cluster("primary"), world.store.feed(f"old-{kind}")
+    passed = RetentionPass(world.store, primary, [old], world.at("03:30"), 0).run(
+        world.ledger, "run", lambda events: None
+    )
+    assert (passed.instances, passed.problems) == (2, ())
+    assert tables.catalog.values("default", tables.name, {}) == [("2013-01-01-02",)]
+    (file,) = (settings.home / "data/cellar/old/01-01-01-2013").iterdir()
+    assert pq.read_table(file)["flight"].to_pylist() == [1]
+
+
+@pytest.mark.parametrize("now_declared", ["nothing", "files"])
+@pytest.mark.parametrize("is_dropped", [True, False])
+def test_what_a_killed_pass_began_is_completed_without_its_feed(
+    now_declared: str,
+    is_dropped: bool,
+    request: pytest.FixtureRequest,
+    settings: Settings,
+    instance: dg.DagsterInstance,
+    write_entities: Callable[[dict[str, str]], Path],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """What was dropped is recorded; what was only decided on stays, as nothing says any more that it goes."""
+    endpoint = endpoint_of(request, "iceberg")
+    tables = Tables(endpoint, settings.home / "data/primary/tables", keys=("ds",))
+    interfaces = {"write": {"endpoint": "data/primary"}, "execute": {"endpoint": "local[1]"}}
+    cluster = cluster_yaml(interfaces={**interfaces, "registry": {"endpoint": endpoint}})
+    name = f"gone-{now_declared}-{'dropped' if is_dropped else 'decided'}"
+    feed = FEED.replace("TABLE", tables.name).replace("name: landed", f"name: {name}").replace(";region=*", "")
+    world = LedgerWorld(
+        load_entities(write_entities({"all.yaml": cluster + feed})), settings, instance, open_ledger(settings, instance)
+    )
+    tables.make()
+    tables.land(("2013-01-01-00",), 0)
+    events: list[dg.AssetObservation] = []
+
+    def killed(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    def passing(feeds: list[str], record: Callable[[Sequence[dg.AssetObservation]], None]) -> Passed:
+        primary = world.store.cluster("primary")
+        retained = [world.store.feed(one) for one in feeds]
+        return RetentionPass(world.store, primary, retained, world.at("03:30"), 0).run(world.ledger, "run", record)
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        if not is_dropped:
+            patch.setattr(IcebergCatalog, "drop", killed)
+        passing([name], killed)
+    locations = """availability_flag: null
+locations: {data: "/landed/${YEAR}-${MONTH}-${DAY}/${HOUR}"}
+"""
+    other = feed.replace(next(line for line in feed.splitlines() if line.startswith("table:")) + "\n", locations)
+    other = other.replace("    retention: {limit: hours(2)}\n", "") if now_declared == "files" else ""
+    world = LedgerWorld(load_entities(write_entities({"all.yaml": cluster + other})), settings, instance, world.ledger)
+    passed = passing([], events.extend)
+    assert (passed.instances, passed.problems, len(events)) == (int(is_dropped), (), int(is_dropped))
+    assert len(tables.catalog.values("default", tables.name, {})) == int(not is_dropped)
+    with world.ledger.engine.connect() as connection:
+        assert evictions.undone(connection, "primary", [name]) == []

@@ -72,6 +72,7 @@ def test_it_is_said_where_the_instance_is_recorded(tmp_path: Path) -> None:
     (read,) = there.undeclared
     assert (read.feed, read.instance, read.path) == ("names", NOMINAL, "/names/2013/01/01/05")
     assert len(read.version or "") == 32
+    assert there.undeclared_places == (f"{tmp_path}/other",)
     (fact, *_) = asset_facts(1, event, NOMINAL)
     assert isinstance(fact, FeedInstanceAvailable)
     assert fact.columns == OutputColumns(

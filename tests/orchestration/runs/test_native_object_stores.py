@@ -1,9 +1,9 @@
-"""Processes on a Spark Connect server of somebody else, which shares no folder with the run: it goes to S3 itself."""
+"""Processes whose Spark goes to S3 itself: on a Connect server of somebody else, and wherever it has the connector."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ import pytest
 from falcon_assets.errors import WorkflowError
 from falcon_assets.model.cluster import Cluster
 from falcon_assets.orchestration.runs.instance_run import InstanceResult, InstanceRunner
-from falcon_assets.spark.session.sessions import session_for
+from falcon_assets.spark.session.sessions import session_for, stop_sessions
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.feed_store import StoresOf
 from falcon_assets.storage.kinds.kind_of import kind_of
@@ -43,8 +43,10 @@ def foreign(cluster: Cluster) -> str:
     return f"{cluster.interfaces.execute.endpoint}/;use_ssl=false"
 
 
-def landed(url: str, endpoint: str, home: Path, bucket: str) -> tuple[Cluster, ClusterStore]:
-    cluster = make_cluster(**lake(url, bucket=bucket, execute=endpoint))
+def landed(
+    url: str, endpoint: str, home: Path, bucket: str, properties: Mapping[str, str] | None = None
+) -> tuple[Cluster, ClusterStore]:
+    cluster = make_cluster(**lake(url, bucket=bucket, execute=endpoint), properties=dict(properties or {}))
     store = ClusterStore(cluster, home, ENVIRON)
     store.fs.mkdir(bucket)
     for name, content in (("a", b'{"n": 1}'), ("sub/b", b'{"n": 20}'), ("_SUCCESS", b"")):
@@ -91,6 +93,19 @@ def test_it_reads_and_writes_the_store_itself(url: str, confs: dict[str, str], t
         assert not (tmp_path / "working/lake/staged").exists()
         said = (tmp_path / "foreign.log").read_text()
         assert KEY not in said and SECRET not in said
+
+
+def test_a_spark_that_shares_folders_goes_there_itself_where_it_has_the_classes(
+    url: str, confs: dict[str, str], tmp_path: Path
+) -> None:
+    cluster, store = landed(url, "local[2]", tmp_path, "own", confs)
+    try:
+        result = ran(cluster, store, tmp_path)
+        assert [output.records for output in result.outputs] == [1]
+        assert read(store) == {"kind=a b": [{"n": 21}], "_SUCCESS": []}
+        assert not (tmp_path / "working/lake/staged").exists()
+    finally:
+        stop_sessions()  # others have no use for its JVM
 
 
 def test_one_without_a_connector_is_refused_with_the_jars_that_it_needs(url: str, tmp_path: Path) -> None:

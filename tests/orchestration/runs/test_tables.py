@@ -56,6 +56,8 @@ def filled(text: str, **values: str) -> str:
 ENTITIES = "".join([
     filled(FEED, NAME="landed", WHICH=";region=*", CREATE="false"),
     filled(FEED, NAME="counted", WHICH="", CREATE="true"),
+    filled(FEED, NAME="arrived", WHICH=";region=*", CREATE="false"),
+    filled(FEED, NAME="parted", WHICH=";region=*;carrier=*", CREATE="true"),
     """---
 kind: feed
 name: report
@@ -64,10 +66,12 @@ format: json
 locations: {data: "/report/${YEAR}-${MONTH}-${DAY}-${HOUR}"}
 """ + ON + "\nschedule: true\n",
     filled(PROCESS, NAME="count", FROM="landed", TO="counted"),
+    filled(PROCESS, NAME="part", FROM="arrived", TO="parted"),
     filled(PROCESS, NAME="tell", FROM="counted", TO="report"),
 ])  # fmt: skip
 SQL = {
     "count.sql": "SELECT region, count(*) AS flights, max(ds) AS hour, current_timestamp() AS at FROM rows GROUP BY 1",
+    "part.sql": "SELECT carrier, region, count(*) AS flights FROM rows GROUP BY ALL",
     "tell.sql": "SELECT sum(flights) AS n, min(ds) AS ds FROM rows",
 }
 
@@ -94,7 +98,7 @@ def tables(request: pytest.FixtureRequest, world: ReplicationWorld) -> Callable[
 
     def table(name: str) -> Tables:
         assert cluster.interfaces.registry
-        keys = ("ds", "region") if name == "landed" else ("ds",)
+        keys = ("ds",) if name == "counted" else ("ds", "region")
         found = Tables(cluster.interfaces.registry.endpoint, world.settings.home / cluster.name, keys)
         found.name = name
         return found
@@ -142,6 +146,36 @@ def test_tables_are_read_written_and_changed(world: ReplicationWorld, tables: Ca
     assert all(file.exists() for file in old), "somebody may be reading them"
     assert len([*world.step("02:00", "counted", on), *world.step("02:20", "counted", on)]) == 1
     assert report(world, on) == [{"n": 5, "ds": "2013-01-01-01"}]
+
+
+@pytest.mark.soak
+def test_an_output_is_as_many_partitions_as_its_data_has_values(
+    world: ReplicationWorld, tables: Callable[[str], Tables]
+) -> None:
+    arrived, parted = tables("arrived"), tables("parted")
+    on, catalog = arrived.home.name, parted.catalog
+
+    def there() -> dict[tuple[str, ...], int]:
+        found = catalog.partitions("default", "parted", catalog.values("default", "parted", {}))
+        return {
+            values[1:]: sum(row["flights"] for file in files_of(one) for row in pq.read_table(file).to_pylist())
+            for values, one in found.items()
+        }
+
+    arrived.make()
+    for region in ("US", "Ü/ 1"):
+        arrived.land(("2013-01-01-01", region), 1, 2)
+    assert len(world.step("01:00", "arrived", on)) == 1
+    assert there() == {("US", "UA"): 2, ("Ü/ 1", "UA"): 2}
+    (published,) = world.published(on, "parted", 1)
+    assert (published.records, published.path) == (2, "catalog:default:parted#ds=2013-01-01-01;region=*;carrier=*")
+    arrived.land(("2013-01-01-01", "US"), 3)
+    gone = arrived.there("2013-01-01-01", "Ü/ 1")
+    assert gone
+    catalog.drop("default", "arrived", [gone])
+    arrived.land(("2013-01-01-01", "DE"), 3, 4, 5)
+    assert len([*world.step("01:20", "arrived", on), *world.step("01:40", "arrived", on)]) == 1
+    assert there() == {("US", "UA"): 1, ("DE", "UA"): 3}
 
 
 def test_others_read_what_was_written(world: ReplicationWorld) -> None:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from falcon_assets.model.instant import parse_instant
+from falcon_assets.planning.lineage.columns import OutputColumn, OutputColumns
 from falcon_assets.planning.lineage.difference import difference
 from falcon_assets.planning.lineage.graph import Version
 from falcon_assets.planning.lineage.version_status import VersionStatus
@@ -33,5 +36,20 @@ def test_what_is_not_recorded_is_no_difference() -> None:
     assert causes(environment=None, plan=None) == []
 
 
-def test_columns() -> None:
-    assert causes(plan="p2") == ["the columns, or what they are made from, differ"]
+A, B = OutputColumn("n", "int", (("raw", "a"),)), OutputColumn("n", "int", (("raw", "b"),))
+
+
+@pytest.mark.parametrize(
+    ("was", "now", "differ"),
+    [
+        (OutputColumns((A,)), OutputColumns((B,)), True),
+        (OutputColumns((A,), ()), OutputColumns((A,), (("raw", "day"),)), True),
+        (OutputColumns((A,)), OutputColumns((A,), (("raw", "day"),)), False),
+        (OutputColumns((A,)), OutputColumns((B,), (("raw", "day"),)), True),
+        (None, OutputColumns((A,)), False),
+    ],
+)
+def test_columns(was: OutputColumns | None, now: OutputColumns | None, differ: bool) -> None:
+    new = replace(OLD, number=2, version="v2", plan="p2")
+    found = difference((OLD, new), ((), ()), (None, None), (was, now)).causes
+    assert found == (["the columns, or what they are made from, differ"] if differ else [])

@@ -162,6 +162,13 @@ def test_lifecycle_overrides_the_cadence() -> None:
     assert str(cadence(make_feed(lifecycle=lifecycle, clusters=[nearer]), "primary")) == "minutes(90)"
 
 
+def test_tables_are_passed_over_as_files_are() -> None:
+    own = {"name": "primary", "validity": VALIDITY, "retention": {"limit": "days(9)"}}
+    table = {"uri": "catalog:default:counts#ds=${YEAR}-${MONTH}-${DAY}-${HOUR}"}
+    feed = make_feed(locations=None, availability_flag=None, table=table, clusters=[own])
+    assert str(cadence(feed, "primary")) == "hours(24)"
+
+
 def test_no_cadence_without_retention() -> None:
     assert cadence(paths_with(None).feed, "primary") is None
     assert cadence(paths_with({"limit": "days(1)"}).feed, "elsewhere") is None

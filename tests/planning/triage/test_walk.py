@@ -111,6 +111,9 @@ class World:
         stops = {one for one in begun if nominals[0] <= one <= nominals[1]}
         return Stretch(of(FeedState.AVAILABLE), of(FeedState.EVICTED), stops)
 
+    def newer(self, workload: Workload) -> None:
+        return None
+
     def is_scheduled(self, workload: Workload) -> bool | None:
         return True
 

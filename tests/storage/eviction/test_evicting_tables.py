@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Sequence
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 
 from falcon_assets.errors import StorageError
@@ -17,6 +17,7 @@ from falcon_assets.storage.eviction.evicting import Evicted, evict, is_untouched
 from falcon_assets.storage.feed_store import store_of
 from falcon_assets.storage.kinds.kind_of import kind_of
 from falcon_assets.storage.kinds.tables.version_folders import GRACE_SECONDS
+from falcon_assets.storage.tables.partition_names import partition_name
 from falcon_assets.storage.tables.table_store import TableStore
 from tests.builders import make_feed
 from tests.iceberg_rest import ENVIRON
@@ -69,6 +70,10 @@ class Evicting(Tables):
 
     def evict(self, *found: StoredInstance) -> list[Evicted]:
         return list(evict(self.opened, [Verdict(one, "delete", "old") for one in found], None))
+
+    def archive(self) -> list[Evicted]:
+        """The first day."""
+        return list(evict(self.opened, [Verdict(self.stored[0], "archive", "old", "/archive/1")], None, self.opened))
 
     def later(self) -> None:
         """A day goes by."""
@@ -204,13 +209,34 @@ def test_a_whole_table_is_never_evicted(tables: Evicting) -> None:
     assert tables.days == DAYS
 
 
-def test_a_table_is_not_archived(tables: Evicting) -> None:
-    first = tables.stored[0]
-    gone: Sequence[Evicted] = list(
-        evict(tables.opened, [Verdict(first, "archive", "old", "/archive/1")], None, tables.opened)
-    )
-    assert "tables are not archived yet" in str(gone[0].error)
-    assert tables.days == DAYS
+def test_several_partitions_are_archived_in_the_folders_that_spark_names(tables: Evicting) -> None:
+    (gone,) = tables.archive()
+    assert (gone.files, gone.error, tables.days) == (2, None, DAYS[1:])
+    archived = tables.home / "data/primary/archive/1"
+    folders = {partition_name(["region"], (region,)) for region in REGIONS}
+    assert {str(file.parent.relative_to(archived)) for file in archived.rglob("*.parquet")} == folders
+
+
+def test_an_instance_is_archived_before_its_partition_is_dropped(
+    tables: Evicting, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Killed in between, the same again completes it; what others replaced meanwhile stays."""
+    tables.catalog.drop("default", tables.name, [one for one in [tables.there(DAYS[0], REGIONS[1])] if one])
+    archived = tables.home / "data/primary/archive/1"
+
+    def killed(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(type(tables.opened.catalog), "drop", killed)  # type: ignore[attr-defined]
+        tables.archive()
+    rows = [pq.read_table(file)["flight"].to_pylist() for file in archived.rglob("*.parquet")]
+    assert (tables.days, rows) == (DAYS, [[0]])
+    (gone,) = tables.archive()
+    assert (gone.files, gone.error, tables.days) == (1, None, DAYS[1:])
+    assert len(list(archived.rglob("*.parquet"))) == 1
+    copies = Path(tables.opened.staging, "copies")
+    assert [one for one in copies.rglob("*") if one.is_file() and one.suffix != ".lock"] == []
 
 
 def test_a_table_that_is_not_there_has_nothing(tables: Evicting) -> None:

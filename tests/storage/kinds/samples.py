@@ -116,6 +116,10 @@ class Sample(ABC):
         """What Spark reads."""
 
     @abstractmethod
+    def archived(self, path: str) -> list[int]:
+        """What lies in an archive on the same cluster."""
+
+    @abstractmethod
     def is_there(self, place: str) -> bool:
         """Whether anything is staged there."""
 
@@ -158,6 +162,12 @@ class InFiles(Sample):
             content = self._of_spark.cat_file(f"{place}/{name}")
             assert len(content) == size
             yield int(content)
+
+    def archived(self, path: str) -> list[int]:
+        fs = self.store.fs
+        found = {name: fs.cat_file(name) for name in fs.find(self.store.path(path))}
+        assert found.pop(self.store.path(f"{path}/{FLAG}")) == b""
+        return sorted(int(content) for content in found.values())
 
     def is_there(self, place: str) -> bool:
         self.store.files.refresh()
@@ -208,6 +218,10 @@ class InTable(Sample):
             place = Path("/" + url.removeprefix("file:").lstrip("/"))
             for file in sorted(place.iterdir()) if place.is_dir() else [place]:
                 yield from pq.read_table(file, partitioning=None)["number"].to_pylist()
+
+    def archived(self, path: str) -> list[int]:
+        files = sorted(Path(self.store.path(path)).iterdir())
+        return [number for file in files for number in pq.read_table(file)["number"].to_pylist()]
 
     def is_there(self, place: str) -> bool:
         return Path(place).exists()

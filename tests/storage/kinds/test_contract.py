@@ -10,12 +10,16 @@ from urllib.parse import urlsplit
 import pytest
 
 from falcon_assets.errors import StorageError
+from falcon_assets.planning.instances.instance_paths import InstancePaths
 from falcon_assets.planning.landing.old_folders import FolderPass
+from falcon_assets.planning.lineage.usage import normal_place
 from falcon_assets.planning.replication.options import ReplicationOptions
 from falcon_assets.planning.retention.eviction import StoredInstance, Verdict
+from falcon_assets.planning.retention.versions import VersionVerdict
 from falcon_assets.storage.copying.copy_publication import publish_if_complete
 from falcon_assets.storage.copying.instance_copy import InstanceCopy
-from falcon_assets.storage.eviction.evicting import evict, is_untouched
+from falcon_assets.storage.eviction.evicting import evict
+from falcon_assets.storage.eviction.versions import evict_versions
 from falcon_assets.storage.files.ability import Ability
 from falcon_assets.storage.instances.data_files import is_hidden
 from falcon_assets.storage.kinds.available_instances import AvailableInstances
@@ -49,6 +53,21 @@ def test_instances_are_found_where_they_landed(stored: Sample) -> None:
     assert stored.kind.is_available(stored.feed, stored.path())
     assert not stored.kind.is_available(stored.feed, stored.path(2))
     assert stored.numbers() == [1, 2, 3]
+
+
+def test_the_instance_of_what_was_read_is_known(stored: Sample) -> None:
+    """As Spark names it: by the folder, and by a file in it."""
+    for day in (1, 2):
+        stored.publish(day, day=day)
+    for day in (1, 2):
+        with stored.kind.reading(stored.path(day), stored.feed.availability_flag) as found:
+            folders = [one.url for one in found.folders]
+            folders += [place for one in found.partitions for place in one.partition.places]
+        for place in map(normal_place, folders):
+            assert stored.kind.instance_at(stored.feed, place) == stored.day(day)
+            assert stored.kind.instance_at(stored.feed, f"{place}/part-0") == stored.day(day)
+            assert stored.kind.instance_at(stored.feed, f"{place}x") is None
+            assert stored.kind.instance_at(stored.feed, place.rpartition("/")[0]) is None
 
 
 def test_what_is_not_there_is_said(stored: Sample) -> None:
@@ -235,37 +254,36 @@ def test_nothing_is_set_aside_where_nothing_is(stored: Sample) -> None:
     assert stored.kind.is_purged()
 
 
-def test_an_instance_is_archived_or_that_is_refused(stored: Sample) -> None:
+def test_an_instance_is_archived(stored: Sample) -> None:
     stored.publish(1, 2)
     (found,) = stored.kind.stored(stored.feed)
     verdict = Verdict(found, "archive", "old", "/archive/1")
     (gone,) = evict(stored.store, [verdict], stored.feed.availability_flag, stored.store)
-    if Ability.ARCHIVE in stored.kind.cannot:
-        assert gone.error is not None and "tables are not archived yet" in str(gone.error)
-        assert is_untouched(stored.store, found, stored.feed.availability_flag)
-        assert stored.numbers() == [1, 2]
-    else:
-        assert (gone.error, stored.numbers()) == (None, None)
-        archived = stored.store.path("/archive/1")
-        content = [stored.store.fs.cat_file(name) for name in stored.store.fs.find(archived)]
-        assert sorted(content) == [b"", b"1", b"2"]
+    assert (gone.error, stored.numbers(), stored.kind.has(stored.path())) == (None, None, False)
+    assert stored.archived("/archive/1") == [1, 2]
+    (again,) = evict(stored.store, [verdict], stored.feed.availability_flag, stored.store)  # as after a crash
+    assert (again.error, stored.archived("/archive/1")) == (None, [1, 2])
 
 
-def test_what_is_replaced_is_kept_and_restored_or_that_is_refused(stored: Sample) -> None:
+def test_what_is_replaced_is_kept_and_restored(stored: Sample) -> None:
     target = stored.target(keeps=True)
-    if Ability.VERSIONS in stored.kind.cannot:
-        stored.publish(1)
-        assert stored.kind.kept_versions(stored.feed.name, stored.day(1)) == []
-        with pytest.raises(StorageError, match="cannot keep versions yet"):
-            stored.kind.restore("daily", target, stored.version())
-        return
     first, second = stored.publish(1, 2, keeps=True), stored.publish(3, keeps=True)
     assert [one[:2] for one in stored.kind.kept_versions(stored.feed.name, stored.day(1))] == [(stored.day(1), first)]
     done, is_new = stored.kind.restore("daily", target, first)
     assert (done.version, is_new) == (first, True)
     assert (stored.version(), stored.numbers()) == (first, [1, 2])
-    assert [one.version for one in stored.kind.kept_versions(stored.feed.name)] == [second]
+    (kept,) = stored.kind.kept_versions(stored.feed.name)
+    assert kept.version == second
     assert [one.nominal for one in stored.kind.stored(stored.feed)] == [stored.day(1)]
+    again, is_new = stored.kind.restore("daily", target, first)
+    assert (again.version, is_new) == (first, False)
+    verdict = VersionVerdict(kept, None, True, "")
+    paths = InstancePaths(stored.feed, stored.cluster)
+    assert list(evict_versions(stored.store, paths, [verdict])) == [(verdict, None)]
+    assert stored.kind.kept_versions(stored.feed.name) == []
+    with pytest.raises(StorageError, match=f"there is no version {second}: it was not kept, or went already"):
+        stored.kind.restore("daily", target, second)
+    assert stored.numbers() == [1, 2]
 
 
 def test_an_instance_is_moved_at_once_or_not_at_all(stored: Sample) -> None:

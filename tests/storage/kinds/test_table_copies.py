@@ -145,15 +145,55 @@ def test_what_is_staged_of_what_never_came_goes(request: pytest.FixtureRequest, 
     assert (unfinished_copies(target.store), Path(part.folder).exists()) == ([], False)
 
 
-def test_several_partitions_are_not_copied(request: pytest.FixtureRequest, tmp_path: Path) -> None:
-    source = Tables(endpoint_of(request, "hive"), tmp_path)
+@pytest.mark.parametrize("kinds", [("hive", "iceberg"), ("iceberg", "hive"), ("hive", "hive")], ids="-to-".join)
+def test_an_instance_of_several_partitions_is_copied(
+    request: pytest.FixtureRequest, tmp_path: Path, kinds: tuple[str, str]
+) -> None:
+    source, target = (
+        Tables(endpoint_of(request, kind), tmp_path / name) for kind, name in zip(kinds, "ab", strict=True)
+    )
     source.make()
+    odd = "E/ U=%ü+'"
+
+    def path(tables: Tables) -> str:
+        return f"catalog:default:{tables.name}#ds={DAY};region=*"
+
+    def copy() -> CopyResult:
+        stores = [TableStore(one.cluster, one.home, ENVIRON) for one in (source, target)]
+        to = OutputTarget(path(target), None, format="parquet", makes_table=True)
+        result, version = copied(stores[0], path(source), stores[1], to)
+        now = kind_of(TableStore(target.cluster, target.home, ENVIRON))
+        assert version in (None, now.version(path(target), None))
+        return result
+
+    def there() -> dict[str, list[int]]:
+        values = target.catalog.values("default", target.name, {})
+        return {one[1]: rows(target.there(*one)) for one in values}
+
     source.land((DAY, "us"), 1)
-    source.land((DAY, "eu"), 2)
+    source.land((DAY, odd), 2, 3)
+    source.land(("2024-01-02", "us"), 9)
+    assert copy().files_copied == 2
+    assert there() == {"us": [1], odd: [2, 3]}
+    again = copy()
+    assert (again.to_publish, again.files_copied) in {(False, 0), (True, 2)}  # Iceberg's come as a whole
+    gone = source.there(DAY, "us")
+    assert gone is not None
+    source.catalog.drop("default", source.name, [gone])
+    source.land((DAY, "de"), 4)
+    copy()
+    assert there() == {odd: [2, 3], "de": [4]}
     files = ClusterStore(make_cluster(), tmp_path / "c", {})
-    path = f"catalog:default:{source.name}#ds={DAY};region=*"
-    with pytest.raises(StorageError, match="is 2 partitions, and only one at a time is copied"):
-        copied(source.store, path, files, OutputTarget("/days/one", "_SUCCESS"))
+    copied(TableStore(source.cluster, source.home, ENVIRON), path(source), files, OutputTarget("/days/one", "_SUCCESS"))
+    assert {one.name for one in Path(files.path("/days/one")).iterdir()} == {
+        "region=de",
+        "region=E%2F U%3D%25ü+%27",
+        "_SUCCESS",
+    }
+    back = Tables(endpoint_of(request, kinds[0]), tmp_path / "d")
+    to = OutputTarget(path(back), "_SUCCESS", None, "parquet", makes_table=True)
+    copied(files, "/days/one", TableStore(back.cluster, back.home, ENVIRON), to)
+    assert rows(back.there(DAY, odd)) == [2, 3]
 
 
 STEPS = {"os.mkdir", "os.rename", "os.remove", "os.rmdir", "os.chmod", "shutil.rmtree", "socket.connect", "os.link"}

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
+from urllib.parse import quote
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from falcon_assets.errors import StorageError
+from falcon_assets.model.instant import parse_instant
+from falcon_assets.model.table_uri import TableUri
+from falcon_assets.planning.retention.eviction import StoredLocation
 from falcon_assets.storage.kinds.tables.publication import TablePublication
-from falcon_assets.storage.output_target import OutputTarget
+from falcon_assets.storage.kinds.tables.table_storage import TableStorage
+from falcon_assets.storage.output_target import KeptAs, OutputTarget
 from falcon_assets.storage.tables.catalog import Partition
+from falcon_assets.storage.tables.table_store import TableStore
 from tests.registries import KINDS, Tables, endpoint_of
 
 DAY = "2024-01-01"
@@ -206,7 +213,110 @@ def test_what_a_killed_run_left_goes_after_a_while(tables: Tables) -> None:
     assert notes(tables) == 0
 
 
-def test_several_partitions_are_no_output(tables: Tables) -> None:
-    target = OutputTarget(path_of(tables, "ds=*"), None, format="parquet")
-    with pytest.raises(StorageError, match=r"names several partitions: an output is one$"):
-        TablePublication(tables.store, "daily at now", {"out": target}).__enter__()
+ODD = ["US", "E/ U=%ü+'", "__HIVE_DEFAULT_PARTITION__"]
+
+
+@pytest.fixture(params=KINDS)
+def by_region(request: pytest.FixtureRequest, tmp_path: Path) -> Tables:
+    return Tables(endpoint_of(request, request.param), tmp_path)
+
+
+@contextmanager
+def publishing_regions(tables: Tables, grace: float = 3600, **said: object) -> Iterator[TablePublication]:
+    target = OutputTarget(path_of(tables, f"ds={DAY};region=*"), None, **{"format": "parquet", **said})  # type: ignore[arg-type]
+    with TablePublication(tables.store, "daily at now", {"out": target}, grace) as publication:
+        yield publication
+
+
+def write_regions(publication: TablePublication, regions: Mapping[str, int]) -> None:
+    """As Spark does: names of folders are escaped."""
+    for region, flight in regions.items():
+        folder = Path(publication.staging("out"), f"region={quote(region, safe='')}")
+        folder.mkdir(parents=True)
+        rows = pa.table({"carrier": ["UA"], "flight": pa.array([flight], pa.int64())})
+        pq.write_table(rows, folder / "part-0.parquet")
+
+
+def publish_regions(tables: Tables, regions: Mapping[str, int], grace: float = 3600, **said: object) -> str:
+    with publishing_regions(tables, grace, **said) as publication:
+        write_regions(publication, regions)
+        version = publication.commit("out")
+    kind = TableStorage(TableStore(tables.cluster, tables.home, tables.environ))
+    assert kind.version(path_of(tables, f"ds={DAY};region=*"), None) == version
+    assert version.files == len(regions)
+    return version.version
+
+
+def regions_of(tables: Tables) -> dict[str, int]:
+    found = tables.catalog.partitions("default", tables.name, tables.catalog.values("default", tables.name, {}))
+    return {values[1]: read(one)[0] for values, one in found.items() if values[0] == DAY}
+
+
+def test_an_instance_is_as_many_partitions_as_were_written(by_region: Tables) -> None:
+    by_region.make()
+    first = publish_regions(by_region, dict.fromkeys(ODD, 1))
+    assert regions_of(by_region) == dict.fromkeys(ODD, 1)
+    other = by_region.land(("2024-01-02", "US"), 9)
+    second = publish_regions(by_region, {"US": 2, "DE": 3}, grace=0)
+    assert second != first
+    assert regions_of(by_region) == {"US": 2, "DE": 3}
+    assert by_region.there("2024-01-02", "US") == other
+    assert len(versions(by_region)) == 2
+    with publishing_regions(by_region, grace=0):
+        assert len(versions(by_region)) == (2 if by_region.catalog.keeps_history else 1)
+    assert notes(by_region) == 0
+
+
+def test_what_is_in_no_partition_is_refused(by_region: Tables) -> None:
+    by_region.make()
+    publish_regions(by_region, {"US": 1})
+    with publishing_regions(by_region) as publication:
+        write(publication)
+        with pytest.raises(StorageError, match=r"has no rows, or no folders region=\.\.\.: an instance is one part"):
+            publication.commit("out")
+    with publishing_regions(by_region) as publication:
+        write(publication, 2)
+        write_regions(publication, {"DE": 3})
+        with pytest.raises(StorageError, match=r"part-0\.parquet lies in no folder region=.*partitionBy\(region\)$"):
+            publication.commit("out")
+    with publishing_regions(by_region) as slow:
+        write_regions(slow, {"US": 4})
+        publish_regions(by_region, {"US": 5})
+        with pytest.raises(StorageError, match="changed by somebody else meanwhile: run it again"):
+            slow.commit("out")
+    assert regions_of(by_region) == {"US": 5}
+
+
+def test_all_partitions_of_an_instance_are_one_version(by_region: Tables) -> None:
+    by_region.make()
+    keeps, path = KeptAs("counts", parse_instant(f"{DAY}T00:00Z")), path_of(by_region, f"ds={DAY};region=*")
+    store = TableStore(by_region.cluster, by_region.home, by_region.environ, table=TableUri.parse(path))
+    first = publish_regions(by_region, {"US": 1, "DE": 1}, keeps=keeps)
+    second = publish_regions(by_region, {"US": 2, ODD[1]: 3}, grace=0, keeps=keeps)
+    assert [one.version for one in TableStorage(store).kept_versions("counts")] == [first]
+    done, is_new = TableStorage(store).restore("counts", OutputTarget(path, None, keeps=keeps), first)
+    assert (done.version, is_new, regions_of(by_region)) == (first, True, {"US": 1, "DE": 1})
+    assert TableStorage(store).version(path, None).version == first
+    (kept,) = TableStorage(store).kept_versions("counts")
+    assert kept.version == second
+    TableStorage(store).removal(None).remove(StoredLocation("version", kept.path, kept.prefix), kept.path)
+    with publishing_regions(by_region, grace=0):
+        assert len(versions(by_region)) == 1
+    assert regions_of(by_region) == {"US": 1, "DE": 1}
+    assert TableStorage(store).kept_versions("counts") == []
+
+
+def test_a_table_on_an_object_store_has_no_versions(tables: Tables, monkeypatch: pytest.MonkeyPatch) -> None:
+    tables.make()
+    catalog, uri = tables.catalog, TableUri.parse(path_of(tables))
+    layout = catalog.layout("default", tables.name)
+    assert layout is not None
+    monkeypatch.setattr(catalog, "layout", lambda *_: replace(layout, location="s3://lake/counts"))
+    store = TableStore(tables.cluster, tables.home, tables.environ, table=uri)
+    store.__dict__["catalog"] = catalog
+    assert TableStorage(store).kept_versions("counts") == []
+    with (
+        pytest.raises(StorageError, match=r"lies at s3://lake/counts, and partitions are written, kept and evicted on"),
+        TablePublication(store, "daily", {"out": OutputTarget(str(uri), None, format="parquet")}),
+    ):
+        pass

@@ -25,9 +25,9 @@ STEPS = {"os.mkdir", "os.rename", "os.remove", "os.rmdir", "os.chmod", "shutil.r
 """Audit events of what touches the table's folder or calls the metastore."""
 
 
-def publication(tables: Tables, generation: int, grace: float = 3600) -> TablePublication:
+def publication(tables: Tables, generation: int, grace: float = 3600, keys: str = "") -> TablePublication:
     """By a store of its own: a process that is killed shares no connection with the tests."""
-    target = OutputTarget(f"catalog:default:{tables.name}#ds={DAY}", None, format="parquet")
+    target = OutputTarget(f"catalog:default:{tables.name}#ds={DAY}{keys}", None, format="parquet")
     store = TableStore(tables.cluster, tables.home, ENVIRON)
     return TablePublication(store, f"generation {generation}", {"out": target}, grace)
 
@@ -72,3 +72,53 @@ def test_killed_at_every_step(request: pytest.FixtureRequest, tmp_path: Path, ki
         assert seen(tables) == now
         assert list((tmp_path / tables.name / "_versions/_notes").iterdir()) == []
     assert outcomes.keys() == {"old", "new"}
+
+
+def regions_of(generation: int) -> set[str]:
+    """One that stays, one that goes with the next generation, one that comes with it."""
+    return {"all", f"g{generation}", f"g{generation + 1}"}
+
+
+def publish_regions(tables: Tables, generation: int) -> None:
+    with publication(tables, generation, keys=";region=*") as made:
+        for region in regions_of(generation):
+            folder = Path(made.staging("out"), f"region={region}")
+            folder.mkdir(parents=True)
+            rows = pa.table({"carrier": ["UA"], "flight": pa.array([generation], pa.int64())})
+            pq.write_table(rows, folder / "part-0.parquet")
+        made.commit("out")
+
+
+def seen_regions(tables: Tables) -> dict[str, int]:
+    """The generation of each partition."""
+    found = tables.catalog.partitions("default", tables.name, tables.catalog.values("default", tables.name, {}))
+    files = {values[1]: Path(urlsplit(one.places[0]).path) for values, one in found.items()}
+    return {
+        region: pq.read_table(next(iter(place.iterdir())) if place.is_dir() else place)["flight"][0].as_py()
+        for region, place in files.items()
+    }
+
+
+@pytest.mark.parametrize("kind", CATALOGS)
+def test_killed_at_every_step_of_several_partitions(request: pytest.FixtureRequest, tmp_path: Path, kind: str) -> None:
+    tables = Tables(endpoint_of(request, kind), tmp_path)
+    tables.make()
+    publish_regions(tables, 0)
+    outcomes: Counter[str] = Counter()
+    for step in count(1):
+        before, after = (dict.fromkeys(regions_of(one), one) for one in (step - 1, step))
+        assert seen_regions(tables) == before
+        was_killed = killed_before(step, STEPS, partial(publish_regions, tables, step))
+        now = seen_regions(tables)
+        if not was_killed:
+            assert now == after
+            break
+        assert all(now.get(region) in (before.get(region), after.get(region)) for region in {*before, *after})
+        outcomes["new" if now == after else "old" if now == before else "between"] += 1
+        publish_regions(tables, step)  # it is tried again
+        assert seen_regions(tables) == after
+    assert outcomes.keys() >= {"old", "new"}
+    assert outcomes["between"] == 0 or not tables.catalog.keeps_history
+    with publication(tables, step, grace=0, keys=";region=*"):
+        pass
+    assert list((tmp_path / tables.name / "_versions/_notes").iterdir()) == []

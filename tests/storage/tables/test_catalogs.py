@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 import struct
 import threading
+from collections.abc import Mapping
 from pathlib import Path
 
 import pyarrow as pa
@@ -14,7 +15,7 @@ from pyiceberg.catalog import load_catalog
 from thrift.protocol.TBinaryProtocol import TBinaryProtocolAccelerated
 
 from falcon_assets.errors import StorageError, UnreachableError
-from falcon_assets.storage.tables.catalog import Column
+from falcon_assets.storage.tables.catalog import Column, NewPartition, Partition, Values
 from falcon_assets.storage.tables.open_catalog import open_catalog
 from tests.registries import CATALOGS, Tables, endpoint_of
 
@@ -72,6 +73,43 @@ def test_of_two_that_publish_a_partition_the_slower_one_is_refused(tables: Table
     assert tables.there(*NAMES[0]) == now
 
 
+def test_many_partitions_are_switched_together(tables: Tables) -> None:
+    tables.make()
+    other = tables.land(NAMES[2], 9)
+    first = tables.catalog.switch_all(
+        "default", tables.name, {one: NewPartition((tables.files(1),), 1) for one in NAMES[:2]}, {"by": "tests"}, {}
+    )
+    assert tables.catalog.partitions("default", tables.name, NAMES) == {**first, NAMES[2]: other}
+    new = {NAMES[0]: NewPartition((tables.files(2),), 1), ("2024-01-01", "DE"): NewPartition((tables.files(3),))}
+    second = tables.catalog.switch_all("default", tables.name, new, {}, first)
+    assert sorted(second) == sorted(new)
+    every = sorted([*new, NAMES[2]])
+    assert sorted(tables.catalog.values("default", tables.name, {})) == every
+    assert tables.catalog.partitions("default", tables.name, every) == {**second, NAMES[2]: other}
+    with pytest.raises(StorageError, match="was changed by somebody else meanwhile: run it again"):
+        tables.catalog.switch_all(
+            "default", tables.name, {**new, NAMES[0]: NewPartition((tables.files(4),))}, {}, first
+        )
+    assert tables.catalog.partitions("default", tables.name, every) == {**second, NAMES[2]: other}
+
+
+@pytest.mark.soak
+def test_a_thousand_partitions_are_switched_and_dropped(tables: Tables) -> None:
+    tables.make()
+    names = [("2024-01-01", f"R{number}") for number in range(1_000)]
+
+    def switch(names: list[Values], number: int, before: Mapping[Values, Partition]) -> dict[Values, Partition]:
+        new = dict.fromkeys(names, NewPartition((tables.files(number),), 1))
+        return tables.catalog.switch_all("default", tables.name, new, {}, before)
+
+    second = switch(names, 2, switch(names, 1, {}))
+    assert len(second) == 1_000
+    last = switch(names[:1], 3, second)
+    assert tables.catalog.partitions("default", tables.name, names) == last
+    tables.catalog.drop("default", tables.name, [*switch(names[1:], 4, {}).values()])
+    assert tables.catalog.partitions("default", tables.name, names) == last
+
+
 def test_a_metastore_is_called_as_seldom_as_can_be(
     request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -85,11 +123,14 @@ def test_a_metastore_is_called_as_seldom_as_can_be(
         real(self, name, kind, number)
 
     monkeypatch.setattr(TBinaryProtocolAccelerated, "writeMessageBegin", counting)
-    first = tables.catalog.switch("default", tables.name, NAMES[0], tables.files(1), {}, None)
-    assert calls == ["get_table", "add_partition"]
+    many = {("2024-01-01", f"R{number}"): NewPartition((tables.files(number),), 1) for number in range(3)}
+    first = tables.catalog.switch_all("default", tables.name, many, {}, {})
+    assert calls == ["get_table", "add_partitions_req"]
     calls.clear()
-    tables.catalog.switch("default", tables.name, NAMES[0], tables.files(2), {}, first)
-    assert calls == ["get_table", "get_partitions_by_names", "alter_partition", "get_partition_by_name"]
+    again = dict.fromkeys([*first][1:], NewPartition((tables.files(7),), 1))
+    tables.catalog.switch_all("default", tables.name, again, {}, first)
+    looked = ["get_table", "get_partitions_by_names"]
+    assert calls == [*looked, "alter_partitions", "get_partitions_by_names", "drop_partitions_req"]
 
 
 def test_pyiceberg_reads_what_was_there_before_a_column_was_added(

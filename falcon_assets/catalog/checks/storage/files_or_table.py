@@ -14,7 +14,7 @@ from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.feed import Feed
 from falcon_assets.model.process import Process
 from falcon_assets.model.registry import is_rest, registry_problem
-from falcon_assets.model.table_uri import ANY, TableUri
+from falcon_assets.model.table_uri import TableUri
 
 TABLE_FORMATS = ("parquet", "orc")
 """What processes write tables in."""
@@ -31,18 +31,13 @@ def check_files_or_table(definitions: Definitions) -> Iterator[Problem]:
                 yield feed.problem(("clusters", index, "name"), message)
             elif feed.entity.table_on(entry.name) is not None:
                 where = f"feed {feed.entity.name!r} is a table on cluster {entry.name!r}"
-                if entry.type is not None and ANY in dict(_uri(feed.entity, entry.name).keys).values():
-                    rule = "an instance that is replicated is one partition: its uri must not have *"
-                    yield feed.problem(("clusters", index, "type"), f"{where}, and {rule}")
-                elif entry.type is not None and entry.partition is not None:
+                if entry.type is not None and entry.partition is not None:
                     rule = "a table is replicated from one source: take partition out"
                     yield feed.problem(("clusters", index, "partition"), f"{where}, and {rule}")
                 elif entry.type is not None:
                     yield from _replicated(feed, index, cluster, where)
                 if entry.retention is not None and entry.retention.action == "archive":
-                    yield feed.problem(
-                        ("clusters", index, "retention", "action"), f"{where}, and tables are not archived yet"
-                    )
+                    yield from _archived(feed, index, cluster, where)
         if feed.entity.table is not None:
             yield from _of_files(feed)
     yield from _registries(definitions)
@@ -50,25 +45,37 @@ def check_files_or_table(definitions: Definitions) -> Iterator[Problem]:
         for path, name in feed_references(process.entity):
             stored = definitions.feeds.get(name)
             if stored is not None and path[0] == "outputs":
-                yield from _several_partitions(process, path, stored.entity)
+                yield from _format_of_table(process, path, stored.entity)
                 yield from _not_mounted(definitions, process, path, stored.entity)
 
 
-def _uri(feed: Feed, cluster: str) -> TableUri:
+def _open_keys(feed: Feed, cluster: str) -> set[str]:
     table = feed.table_on(cluster)
-    assert table is not None
-    return TableUri.parse(table.uri)
+    return {key.lower() for key in TableUri.parse(table.uri).open_keys} if table else set()
 
 
 def _replicated(feed: Declared[Feed], index: int, cluster: Cluster, where: str) -> Iterator[Problem]:
     """What is copied is written as processes write: into Parquet or ORC, on a file system."""
     is_target = feed.entity.clusters[index].type == "target"
+    opened = _open_keys(feed.entity, cluster.name)
+    others = (one.name for one in feed.entity.clusters if is_target and one.type == "source")
+    for there in (_open_keys(feed.entity, one) for one in others if feed.entity.table_on(one) is not None):
+        if there != opened:
+            rule = f"the keys that are * have to be those of the source: {', '.join(sorted(there)) or 'none'}"
+            yield feed.problem(("clusters", index, "type"), f"{where}, and {rule}")
     if is_target and feed.entity.format not in TABLE_FORMATS:
         rule = f"tables are written in {' and '.join(TABLE_FORMATS)}, not in {feed.entity.format}"
         yield feed.problem(("clusters", index, "type"), f"{where}, and {rule}")
     if not lies_mounted(feed.entity, cluster, readonly=not is_target):
         rule = "tables are replicated where their cluster is a file:// store only"
         yield feed.problem(("clusters", index, "type"), f"{where}, and {rule}")
+
+
+def _archived(feed: Declared[Feed], index: int, cluster: Cluster, where: str) -> Iterator[Problem]:
+    """What is archived is copied from a file system."""
+    action = ("clusters", index, "retention", "action")
+    if not lies_mounted(feed.entity, cluster):
+        yield feed.problem(action, f"{where}, and tables are archived where their cluster is a file:// store only")
 
 
 def _not_mounted(definitions: Definitions, process: Declared[Process], path: KeyPath, feed: Feed) -> Iterator[Problem]:
@@ -115,15 +122,12 @@ def _registries(definitions: Definitions) -> Iterator[Problem]:
             yield cluster.problem(("interfaces", "registry", SECRET_KEY), rule, at_key=True)
 
 
-def _several_partitions(process: Declared[Process], path: KeyPath, feed: Feed) -> Iterator[Problem]:
+def _format_of_table(process: Declared[Process], path: KeyPath, feed: Feed) -> Iterator[Problem]:
     for entry in process.entity.clusters:
         table = feed.table_on(entry.name)
         if table is None or feed.on(entry.name) is None:
             continue
         where = f"feed {feed.name!r} is a table on cluster {entry.name!r}"
-        if any(value == ANY for _, value in TableUri.parse(table.uri).keys):
-            rule = "an instance that a process writes is one partition: its uri must not have *"
-            yield process.problem(path, f"{where}, and {rule}")
         if feed.format not in TABLE_FORMATS:
             rule = f"processes write tables in {' and '.join(TABLE_FORMATS)}, not in {feed.format}"
             yield process.problem(path, f"{where}, and {rule}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import timedelta
 
 from falcon_assets.catalog.checks.storage.templates import declared_templates
 from falcon_assets.catalog.declared import Declared, Definitions
@@ -10,7 +11,8 @@ from falcon_assets.catalog.yaml_files.documents import KeyPath
 from falcon_assets.errors import Problem
 from falcon_assets.model.expression_functions import Kind
 from falcon_assets.model.feed import Feed
-from falcon_assets.model.process import Input, Process
+from falcon_assets.model.process import Input, Output, Process
+from falcon_assets.planning.windows.expression_bounds import expression_bounds
 
 
 def check_snapshots(definitions: Definitions) -> Iterator[Problem]:
@@ -35,15 +37,15 @@ def _refused(feed: Feed) -> Iterator[tuple[KeyPath, str]]:
     if feed.table is not None:
         yield ("table",), "a snapshot feed has locations: tables are not read as snapshots yet"
     if feed.versions is not None:
-        yield ("versions",), "a snapshot feed is replaced by others, who keep no earlier versions"
+        yield ("versions",), "earlier versions of a snapshot feed are not kept yet: take versions out"
     for index, entry in enumerate(feed.clusters):
         where = ("clusters", index)
         if entry.table is not None:
             yield (*where, "table"), "a snapshot feed has locations: tables are not read as snapshots yet"
         if entry.retention is not None:
             yield (*where, "retention"), "a snapshot feed has its present data only, which stays: take retention out"
-        if entry.type == "target":
-            yield (*where, "type"), "snapshot feeds are not replicated yet: take the target out"
+        if entry.type == "source" and any(one.type == "source" for one in feed.clusters[:index]):
+            yield (*where, "type"), "a snapshot feed is copied as a whole: it has one source"
 
 
 def _uses(definitions: Definitions, process: Declared[Process]) -> Iterator[Problem]:
@@ -53,11 +55,43 @@ def _uses(definitions: Definitions, process: Declared[Process]) -> Iterator[Prob
             said = f"feed {one.feed!r} is a snapshot, of which only the present data can be read"
             rule = "start and end must be the same time, or both latest(0)"
             yield process.problem(("inputs", index, "start"), f"{said}: {rule}")
+        if one.newer_than and (why := _why_not_newer(process.entity, one, feed.entity if feed else None)):
+            yield process.problem(("inputs", index, "newer_than"), why)
     for index, output in enumerate(process.entity.outputs):
         feed = definitions.feeds.get(output.feed)
         if feed is not None and feed.entity.snapshot:
-            said = f"feed {output.feed!r} is a snapshot, and processes do not write such yet"
-            yield process.problem(("outputs", index, "feed"), said)
+            for path, why in _unwritable(definitions, process.entity, output):
+                at = path or ("outputs", index, "feed")
+                yield process.problem(at, f"feed {output.feed!r} is a snapshot, which each instance replaces: {why}")
+
+
+def _why_not_newer(process: Process, one: Input, feed: Feed | None) -> str | None:
+    """Why versions of an input cannot be used once each, where anything says so."""
+    if feed is not None and not feed.snapshot:
+        return f"feed {one.feed!r} is no snapshot: each of its instances is read at its own time"
+    if one.optional:
+        return "an optional input is not waited for: take optional or newer_than out"
+    if one.start.call.kind is Kind.TIME:
+        return "the newest version is used, whatever its time: start and end must both be latest(0)"
+    if process.late_process and any(late.input == one.name for late in process.late_process.inputs):
+        return f"each version is used once: take input {one.name!r} out of late_process, or newer_than out"
+    return None
+
+
+def _unwritable(definitions: Definitions, process: Process, output: Output) -> Iterator[tuple[KeyPath, str]]:
+    """Why a process cannot write a snapshot: where that is, if it is not the output as a whole, and the reason."""
+    if process.order == "LIFO":
+        yield ("order",), "the newest has to be the last: order must be FIFO or LAST_ONLY"
+    if process.late_process:
+        yield ("late_process",), "an earlier one is not to be written again: take late_process out"
+    if expression_bounds(output.instance.call)[1] > timedelta():
+        yield (), "its instance must not lie after that of the process"
+    if any(one.feed == output.feed for one in process.inputs):
+        yield (), "the process cannot read it as well"
+    written = (definitions.feeds.get(one.feed) for one in process.outputs)
+    if others := [one.entity.name for one in written if one is not None and not one.entity.snapshot]:
+        why = "instances that a later one passed are skipped, which would leave gaps in it"
+        yield (), f"the process writes {others[0]!r} as well, and {why}: let another process write that"
 
 
 def _is_of_one_time(one: Input) -> bool:

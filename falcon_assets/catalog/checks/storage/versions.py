@@ -33,9 +33,7 @@ def check_versions(definitions: Definitions) -> Iterator[Problem]:
 
 
 def _cannot_keep(feed: Feed, cluster: Cluster) -> str | None:
-    if feed.table_on(cluster.name) is not None:
-        return "is a table"
-    if lies_mounted(feed, cluster):
+    if feed.table_on(cluster.name) is not None or lies_mounted(feed, cluster):
         return None
     if not lies_on_object_store(feed, cluster):
         return "lies on neither file:// nor an object store"

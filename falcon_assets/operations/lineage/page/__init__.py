@@ -53,19 +53,23 @@ def page_of(found: Lineage) -> str:
     Raises:
         UsageError: the graph has more than :data:`LARGEST` versions.
     """
-    graph, more = found.graph, sorted({one.target for one in found.metadata})
+    graph, more = found.graph, found.other_nodes
     if (count := len(graph.versions) + len(more)) > LARGEST:
         raise UsageError(
             f"{count:,} {'nodes' if more else 'versions'} are too many for a page, which shows {LARGEST:,}: "
             "ask for fewer (show has --depth), or take --json or --dot"
         )
-    nodes = [{**one.as_data(), "plan": one.plan} for one in graph.versions.values()] + [one.as_node() for one in more]
+    nodes = [{**one.as_data(), "plan": one.plan} for one in graph.versions.values()] + more
     order, ids = {number: at for at, number in enumerate(graph.versions)}, [one["id"] for one in nodes]
     nodes[order[found.version.number]].update({**found.lifecycle.as_data(), "code": found.code and found.code.code})
     edges: list[tuple[Any, ...]] = [
         (order[one.input], order[one.output], one.process, one.run, one.definition, one.declared) for one in graph.edges
     ]
     at = {one: place for place, one in enumerate(ids)}
+    edges += [
+        (at[one.id], at[one.version.id], one.version.process, one.version.run_id, one.version.definition, False)
+        for one in found.places
+    ]
     edges += [(at[one.source], at[one.target.id], one.label) for one in found.metadata]
     for node, place in zip(nodes, layout(ids, [edge[:2] for edge in edges]), strict=True):
         node["place"] = place

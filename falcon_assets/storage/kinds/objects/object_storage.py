@@ -19,7 +19,7 @@ from falcon_assets.storage.kinds.objects.copy_target import ObjectCopyTarget
 from falcon_assets.storage.kinds.objects.pointer_store import PointerStore
 from falcon_assets.storage.kinds.objects.publication import ObjectPublication
 from falcon_assets.storage.kinds.objects.removal import ObjectRemoval
-from falcon_assets.storage.kinds.objects.spark_urls import spark_url
+from falcon_assets.storage.kinds.objects.spark_urls import connector_scheme, spark_url
 from falcon_assets.storage.kinds.objects.staged_input import staged_input
 from falcon_assets.storage.kinds.publishing import InstancePublication
 from falcon_assets.storage.kinds.reading import ReadableInstance
@@ -31,6 +31,10 @@ from falcon_assets.storage.output_target import OutputTarget
 
 class ObjectStorage(FileStorage):
     """The availability flag is the switch: it goes before anything of an instance does, and comes last."""
+
+    @property
+    def connector(self) -> str | None:
+        return connector_scheme(self.store)
 
     def reading(
         self, path: str, flag: str | None, staging: LocalStaging | None = None

@@ -9,17 +9,22 @@ _SCHEMES = {"s3": "s3a", "gs": "gs"}
 """Hadoop's schemes by those of fsspec. In Azure's URLs Hadoop wants what fsspec has not."""
 
 
+def connector_scheme(store: ClusterStore) -> str | None:
+    """Hadoop's name of the kind of object store; None: its connector is not used."""
+    return _SCHEMES.get(store.fs.protocol if isinstance(store.fs.protocol, str) else store.fs.protocol[0])
+
+
 def spark_url(store: ClusterStore, path: str) -> str:
     """The URL of an absolute path on an object store, for a Spark that reaches it by a connector.
 
     Raises:
         StorageError: there is no connector that is known to work.
     """
-    protocol = store.fs.protocol if isinstance(store.fs.protocol, str) else store.fs.protocol[0]
-    if protocol not in _SCHEMES:
+    scheme = connector_scheme(store)
+    if scheme is None:
         raise StorageError(
             f"cluster {store.cluster.name!r}: {store.endpoint} is read and written through folders that Spark shares "
             "with this machine, and this Spark shares none: use local[N], the server of `falcon spark start`, or a "
             "write endpoint that is mounted on all machines"
         )
-    return f"{_SCHEMES[protocol]}://{path}"
+    return f"{scheme}://{path}"

@@ -14,8 +14,9 @@ from falcon_assets.storage.copying.copy_target import CopiedPart, CopyRules
 from falcon_assets.storage.copying.listed_files import list_folder
 from falcon_assets.storage.instances.data_version import DataVersion
 from falcon_assets.storage.kinds.renaming.copy_target import RenamingCopyTarget
-from falcon_assets.storage.kinds.tables.old_versions import path_of
+from falcon_assets.storage.kinds.tables.instance_version import version_of
 from falcon_assets.storage.kinds.tables.publication import TablePublication
+from falcon_assets.storage.kinds.tables.version_folders import path_of
 from falcon_assets.storage.output_target import OutputTarget
 from falcon_assets.storage.tables.catalog import Partition
 from falcon_assets.storage.tables.table_store import TableStore
@@ -24,12 +25,12 @@ _OUTPUT = "copy"
 
 
 class TableCopyTarget(RenamingCopyTarget):
-    """The staged files become a version of the partition by one call: nobody sees it before it is whole.
+    """The staged files become a version of the instance as those of a publication do: see :class:`TablePublication`.
 
     Args:
         store: The tables of the target.
         output: As for any copy; so the others.
-        look: Asks the catalog for the partition; None: it is not there.
+        look: Asks the catalog for the partitions of the instance, by the folder of each in a copy; none: not there.
     """
 
     def __init__(
@@ -38,22 +39,20 @@ class TableCopyTarget(RenamingCopyTarget):
         output: OutputTarget,
         source: str,
         rules: CopyRules,
-        look: Callable[[], Partition | None],
+        look: Callable[[], dict[str, Partition]],
     ) -> None:
         super().__init__(store, output, source, rules)
-        self._tables, self._look, self._partition = store, look, look()
-        folders = [path_of(place) for place in self._partition.places] if self._partition else []
-        # A partition that is files, and no folder, comes again as a whole.
-        self.place = str(folders[0]) if len(folders) == 1 and folders[0].is_dir() else f"{self.folder}/nothing"
+        self._tables, self._look, self._partitions = store, look, look()
+        self.place = _common_folder(self._partitions) or f"{self.folder}/nothing"
 
     def fresh(self) -> TableCopyTarget:
         return TableCopyTarget(self._tables, self.output, self.source, self.rules, self._look)
 
     def version(self) -> DataVersion:
         found = self._look()
-        if found is None:
+        if not found:
             raise StorageError(f"cluster {self.store.cluster.name!r}: there is nothing at {self.output.path}")
-        return DataVersion(found.version, found.files, found.bytes)
+        return version_of([*found.values()])
 
     def recover(self, where: str) -> None:
         """A publication leaves nothing that has to be put right: see :mod:`.version_folders`."""
@@ -63,13 +62,13 @@ class TableCopyTarget(RenamingCopyTarget):
 
     @property
     def is_published(self) -> bool:
-        return self._partition is not None
+        return bool(self._partitions)
 
     def publish(
         self, key: str, parts: Sequence[CopiedPart], published: Mapping[str, ListedFile], flag: bytes
     ) -> DataVersion | None:
         if len(parts) > 1:
-            raise StorageError(f"{key}: {self.output.path} is one partition, and several sources bring it")
+            raise StorageError(f"{key}: {self.output.path} is in a table, and several sources bring it")
         self.assemble(parts, published)
         with TablePublication(self._tables, key, {_OUTPUT: self.output}) as publication:
             folder = publication.staging(_OUTPUT)
@@ -93,3 +92,14 @@ class TableCopyTarget(RenamingCopyTarget):
                 raise
             shutil.copytree(source, target)
             shutil.rmtree(source)
+
+
+def _common_folder(partitions: Mapping[str, Partition]) -> str | None:
+    """Where the files of an instance lie together, as in a copy; None: they do not, and come again as a whole."""
+    found = set()
+    for name, one in partitions.items():
+        folder = path_of(one.places[0]) if len(one.places) == 1 else Path()
+        if not folder.is_dir() or not folder.is_absolute() or (name and not str(folder).endswith(f"/{name}")):
+            return None
+        found.add(str(folder).removesuffix(f"/{name}"))
+    return found.pop() if len(found) == 1 else None

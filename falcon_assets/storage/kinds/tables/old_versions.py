@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
-from falcon_assets.storage.kinds.tables.version_folders import GRACE_SECONDS, VersionFolders
+from falcon_assets.storage.kinds.tables.kept_versions import KeptPartitions
+from falcon_assets.storage.kinds.tables.version_folders import GRACE_SECONDS, VersionFolders, path_of
 from falcon_assets.storage.tables.catalog import TableCatalog
 
 
@@ -29,14 +28,10 @@ def remove_old(
         return
     there = catalog.partitions(database, table, catalog.values(database, table, {}))  # several may share a folder
     places = {path_of(place) for one in there.values() for place in one.places}
+    places.update(KeptPartitions(versions).places())  # after the catalog: what is replaced has its note before
     used = {folder for path in places for folder in (path, *path.parents)}
     for one in old:
         if one.folder in used or not places.isdisjoint(one.folder.parents):
-            one.note.unlink(missing_ok=True)  # published, or not dropped, before a crash; or another partition's, too
+            one.note.unlink(missing_ok=True)  # published, or not dropped, before a crash; in use elsewhere; or kept
         else:
             versions.drop(one.folder)
-
-
-def path_of(place: str) -> Path:
-    """The path of a place on a file system."""
-    return Path("/" + place.removeprefix("file:").lstrip("/"))

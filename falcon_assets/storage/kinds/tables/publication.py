@@ -1,4 +1,4 @@
-"""Publishing into tables: a folder per version, and one call that makes it the partition."""
+"""Publishing into tables: a folder per version, and the calls that make it the partitions of the instance."""
 
 from __future__ import annotations
 
@@ -14,10 +14,12 @@ from falcon_assets.storage.errors import explained
 from falcon_assets.storage.files.permissions import apply_permission
 from falcon_assets.storage.instances.data_files import remove_side_files
 from falcon_assets.storage.instances.data_version import DataVersion
-from falcon_assets.storage.kinds.tables.old_versions import path_of, remove_old
-from falcon_assets.storage.kinds.tables.version_folders import GRACE_SECONDS, VersionFolders
+from falcon_assets.storage.kinds.tables.instance_version import version_of
+from falcon_assets.storage.kinds.tables.kept_versions import KeptPartitions
+from falcon_assets.storage.kinds.tables.old_versions import remove_old
+from falcon_assets.storage.kinds.tables.version_folders import GRACE_SECONDS, VersionFolders, path_of
 from falcon_assets.storage.output_target import OutputTarget
-from falcon_assets.storage.tables.catalog import Column, Partition, TableLayout, Values
+from falcon_assets.storage.tables.catalog import Column, NewPartition, Partition, TableLayout, Values
 from falcon_assets.storage.tables.table_store import TableStore
 
 
@@ -30,8 +32,7 @@ class _Output:
         uri: The same.
         layout: The table, as it is or will be.
         is_new: Whether the table has to be made.
-        values: The partition.
-        before: The partition as it was.
+        before: The partitions of the instance as they were.
         versions: Where it is written.
         folder: Where in there.
     """
@@ -40,14 +41,15 @@ class _Output:
     uri: TableUri
     layout: TableLayout
     is_new: bool
-    values: Values
-    before: Partition | None
+    before: Mapping[Values, Partition]
     versions: VersionFolders
     folder: Path
 
 
 class TablePublication:
-    """Of two runs that publish a partition, the catalog refuses the one that did not see what the other did.
+    """An instance is one partition, or as many as there are values of the keys that are ``*``.
+
+    Of two runs that publish a partition, the catalog refuses the one that did not see what the other did.
 
     Args:
         store: The tables.
@@ -91,15 +93,16 @@ class TablePublication:
         return f"file://{self.staging(name)}"
 
     def commit(self, name: str) -> DataVersion:
-        """Makes what was written for output ``name`` the partition, by one call.
+        """Makes what was written for output ``name`` the partitions of its instance: see :meth:`.switch_all`.
 
         Raises:
-            StorageError: nothing was written, it does not fit the table, or somebody else changed the partition
-                meanwhile; the old partition is then as it was.
-            UnreachableError: the catalog broke off; nobody knows which one is the partition, and both are whole.
+            StorageError: nothing was written, it does not fit the table, or somebody else changed a partition
+                meanwhile; the old partitions are then as they were.
+            UnreachableError: the catalog broke off; nobody knows which ones are the partitions, and all are whole.
         """
         import pyarrow as pa  # noqa: PLC0415 - takes a while, and so does the next one
 
+        from falcon_assets.storage.kinds.tables.partition_folders import partition_folders  # noqa: PLC0415
         from falcon_assets.storage.tables.table_files import new_columns, require_fit, table_files  # noqa: PLC0415
 
         output = self._outputs[name]
@@ -110,6 +113,7 @@ class TablePublication:
             remove_side_files(folder, keep=None)
             try:
                 files = table_files(folder, output.layout.format)
+                folders = partition_folders(folder, list(files.records), uri, output.layout.key_names)
                 if output.is_new:
                     keys = output.layout.key_names
                     catalog.create(
@@ -126,23 +130,28 @@ class TablePublication:
                 raise self._error(output, str(error)) from error
             apply_permission(folder, output.target.permission)
             sync_tree(folder)
-            said = {"falcon.instance": self._key, "falcon.records": str(files.records), "falcon.version": folder.name}
-            if output.before and not catalog.keeps_history:
-                for place in output.before.places:
-                    output.versions.note(output.values, path_of(place))
+            new = {
+                values: NewPartition((f"file://{each}",), sum(files.records[file] for file in own))
+                for values, (each, own) in folders.items()
+            }
+            said = {"falcon.instance": self._key, "falcon.version": folder.name}
+            if output.before and output.target.keeps:
+                KeptPartitions(output.versions).keep(output.target.keeps, output.target.path, [*output.before.values()])
+            elif not catalog.keeps_history:
+                old = {output.versions.folder_of(path_of(one.places[0])): one for one in output.before.values()}
+                for place, one in old.items():  # partitions that were written together share a folder
+                    output.versions.note(one.values, place)
             try:
-                now = catalog.switch(uri.database, uri.table, output.values, f"file://{folder}", said, output.before)
+                now = catalog.switch_all(uri.database, uri.table, new, said, output.before)
             except UnreachableError:
                 self._published.add(name)  # perhaps: what is no partition after all goes a day later
                 raise
             self._published.add(name)
             output.versions.is_published(folder)
-        return DataVersion(now.version, now.files, now.bytes)
+        return version_of(list(now.values()))
 
     def _prepared(self, target: OutputTarget) -> _Output:
         uri, catalog = TableUri.parse(target.path), self._store.catalog
-        if ANY in dict(uri.keys).values():
-            raise StorageError(f"{self._key}: {target.path} names several partitions: an output is one")
         layout = self._layout(target, uri)
         is_new = layout is None
         if layout is None:
@@ -156,10 +165,13 @@ class TablePublication:
             layout = TableLayout(uri.name, (), keys, location, target.format)
         if not layout.format:
             raise StorageError(f"{self._key}: table {uri.name} is neither in Parquet nor in ORC, which processes write")
-        values = tuple(uri.fixed[key.lower()] for key in layout.key_names)
-        before = None if is_new else catalog.partitions(uri.database, uri.table, [values]).get(values)
+        values = tuple(uri.fixed.get(key.lower(), ANY) for key in layout.key_names)
+        there = [values]
+        if uri.open_keys:
+            there = [] if is_new else catalog.values(uri.database, uri.table, uri.fixed)
+        before = {} if is_new else catalog.partitions(uri.database, uri.table, there)
         versions = VersionFolders(layout)
-        return _Output(target, uri, layout, is_new, values, before, versions, versions.new(values))
+        return _Output(target, uri, layout, is_new, before, versions, versions.new(values))
 
     def _layout(self, target: OutputTarget, uri: TableUri) -> TableLayout | None:
         layout = self._store.catalog.layout(uri.database, uri.table)

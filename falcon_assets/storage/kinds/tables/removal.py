@@ -1,15 +1,16 @@
-"""How instances leave a table: first the partitions, in one call, and their files a day later."""
+"""How instances leave a table: first the partitions, and their files a day later."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 from falcon_assets.errors import StorageError
 from falcon_assets.model.table_uri import TableUri
 from falcon_assets.planning.retention.eviction import StoredLocation
-from falcon_assets.storage.kinds.tables.old_versions import path_of
-from falcon_assets.storage.kinds.tables.version_folders import VersionFolders
+from falcon_assets.storage.kinds.tables.kept_versions import KeptPartitions
+from falcon_assets.storage.kinds.tables.version_folders import VersionFolders, path_of
 from falcon_assets.storage.tables.catalog import Partition
 from falcon_assets.storage.tables.table_store import TableStore
 
@@ -28,6 +29,8 @@ class TableRemoval:
         self._store, self._partitions = store, partitions
 
     def place(self, location: StoredLocation) -> str:
+        if location.kind == "version":
+            return location.path
         if not TableUri.parse(location.path).fixed:
             where = f"cluster {self._store.cluster.name!r}: cannot evict {location.place!r}"
             raise StorageError(f"{where}: it is the whole table")
@@ -43,7 +46,16 @@ class TableRemoval:
         return sum(one.files for one in found), sum(one.bytes for one in found)
 
     def remove(self, location: StoredLocation, place: str) -> None:
-        self.set_aside(place)
+        if location.kind == "version":
+            self._drop_version(Path(location.prefix))
+        else:
+            self.set_aside(place)
+
+    def _drop_version(self, note: Path) -> None:
+        uri = self._store.table
+        layout = self._store.catalog.layout(uri.database, uri.table) if uri else None
+        if layout is not None:  # else its files went with it
+            KeptPartitions(VersionFolders(layout)).drop(note)
 
     def set_aside(self, place: str) -> None:
         uri, found = TableUri.parse(place), self._partitions(place)

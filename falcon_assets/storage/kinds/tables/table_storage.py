@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from datetime import datetime
@@ -14,10 +13,12 @@ from falcon_assets.model.feed import Feed
 from falcon_assets.model.table_uri import ANY, TableUri
 from falcon_assets.planning.instances.instance_paths import InstancePaths
 from falcon_assets.planning.landing.old_folders import FolderPass
+from falcon_assets.planning.lineage.usage import normal_place
 from falcon_assets.planning.retention.eviction import StoredInstance, StoredLocation
 from falcon_assets.planning.retention.versions import StoredVersion
 from falcon_assets.storage.copying.copy_target import REPLICATING, CopyRules, CopyTarget
 from falcon_assets.storage.copying.listed_files import SourceFiles
+from falcon_assets.storage.errors import explained
 from falcon_assets.storage.files.ability import Ability
 from falcon_assets.storage.instances.data_version import DataVersion
 from falcon_assets.storage.instances.instance_files import Listing
@@ -26,11 +27,15 @@ from falcon_assets.storage.kinds.publishing import InstancePublication
 from falcon_assets.storage.kinds.reading import ReadableInstance, ReadablePartition
 from falcon_assets.storage.kinds.removing import Removal
 from falcon_assets.storage.kinds.storage_kind import READERS_SECONDS, StorageKind
-from falcon_assets.storage.kinds.tables.copied_files import files_of_partition
+from falcon_assets.storage.kinds.tables.copied_files import files_of_partitions
 from falcon_assets.storage.kinds.tables.copy_target import TableCopyTarget
+from falcon_assets.storage.kinds.tables.instance_version import version_of
+from falcon_assets.storage.kinds.tables.kept_versions import KeptPartitions
 from falcon_assets.storage.kinds.tables.old_versions import remove_old
+from falcon_assets.storage.kinds.tables.partition_folders import folder_of
 from falcon_assets.storage.kinds.tables.publication import TablePublication
 from falcon_assets.storage.kinds.tables.removal import TableRemoval
+from falcon_assets.storage.kinds.tables.restoring import restored
 from falcon_assets.storage.kinds.tables.version_folders import VersionFolders
 from falcon_assets.storage.local_staging import LocalStaging
 from falcon_assets.storage.output_target import OutputTarget
@@ -59,7 +64,7 @@ class TableStorage(StorageKind):
 
     @property
     def cannot(self) -> frozenset[Ability]:
-        return frozenset(Ability) - {Ability.SPARK_OUTPUT, Ability.WITHOUT_CONNECTOR}
+        return frozenset(Ability) - {Ability.SPARK_OUTPUT, Ability.WITHOUT_CONNECTOR, Ability.VERSIONS}
 
     def require_there(self) -> None:
         pass  # a catalog that is not there answers nothing
@@ -87,6 +92,21 @@ class TableStorage(StorageKind):
         self._listed |= found
         return found
 
+    def instance_at(self, feed: Feed, place: str) -> datetime | None:
+        """Asks for all partitions, if the place is in the table's folder: what lies elsewhere is not looked for."""
+        paths = InstancePaths(feed, self.store.cluster)
+        layout = self._layout(TableUri.parse(paths.template.text))
+        if layout is None or not f"{place}/".startswith(f"{normal_place(layout.location)}/"):
+            return None
+        instances = {path: instance for path in self._list(paths) if (instance := paths.instance(path))}
+        if instances:
+            self._look_at([*instances])
+        for path, instance in instances.items():
+            for there in (normal_place(one) for partition in self._found[path] for one in partition.places):
+                if f"{place}/".startswith(f"{there}/"):
+                    return instance
+        return None
+
     def asked_together(self, found: Iterable[tuple[datetime, str]]) -> Iterator[tuple[datetime, str]]:
         rest = iter(found)
         while part := list(islice(rest, _AT_ONCE)):
@@ -110,6 +130,9 @@ class TableStorage(StorageKind):
         paths = InstancePaths(feed, self.store.cluster)
         if paths.timeline.start <= now:
             yield Visit(paths.prefix, tuple(self.instances(feed, [(paths.timeline.start, now)])))
+
+    def has(self, path: str) -> bool:
+        return bool(self._partitions(path))
 
     def is_available(self, feed: Feed, path: str) -> bool:
         return bool(self._partitions(path))
@@ -142,13 +165,8 @@ class TableStorage(StorageKind):
 
     def source_files(self, path: str, flag: str | None, left_out: Callable[[str], bool]) -> SourceFiles | None:
         """Asks the catalog anew: who copies compares what was there before and after."""
-        found = TableStorage(self._tables)._partitions(path)
-        if len(found) > 1:
-            raise StorageError(
-                f"cluster {self.store.cluster.name!r}: {path} is {len(found)} partitions, and only one at a time is "
-                "copied"
-            )
-        return files_of_partition(self._tables, found[0], left_out) if found else None
+        found = self._copied(path)
+        return files_of_partitions(self._tables, found, left_out) if found else None
 
     def copy_target(self, output: OutputTarget, source: str, rules: CopyRules = REPLICATING) -> CopyTarget:
         if not rules.replaces:
@@ -156,18 +174,30 @@ class TableStorage(StorageKind):
         if Ability.RENAME in self.store.files.cannot:
             self._refuse(output.path, "be copied to where the cluster is an object store")
 
-        def look() -> Partition | None:
-            return next(iter(TableStorage(self._tables)._partitions(output.path)), None)
+        return TableCopyTarget(self._tables, output, source, rules, lambda: self._copied(output.path))
 
-        return TableCopyTarget(self._tables, output, source, rules, look)
+    def _copied(self, path: str) -> dict[str, Partition]:
+        """The partitions of an instance as they are now, by the folder that each has in a copy."""
+        uri, found = TableUri.parse(path), TableStorage(self._tables)._partitions(path)
+        layout = self._layout(uri) if found else None
+        return {folder_of(uri, layout.key_names, one.values): one for one in found} if layout else {}
 
     def kept_versions(self, feed: str, instance: datetime | None = None) -> list[StoredVersion]:
-        return []
+        if not (known := self._versions):
+            return []
+        with explained(self.store.cluster.name, f"list the versions of {feed}"):
+            found = KeptPartitions(known[2]).of_feed(feed, instance)
+        now = TableStorage(self._tables)
+        if found:
+            now._look_at([path for _, path in found])
+        present = {path: version_of(each).version for path, each in now._found.items() if each}
+        return [one for one, path in found if present.get(path) != one.version]
 
     def restore(
         self, key: str, output: OutputTarget, version: str, *, dry_run: bool = False
     ) -> tuple[DataVersion, bool]:
-        self._refuse(output.path, "keep versions")
+        present = TableStorage(self._tables)._partitions(output.path)
+        return restored(self._tables, key, output, version, present, dry_run=dry_run)
 
     def move(self, path: str, target: StorageKind, target_path: str) -> bool:
         return False
@@ -176,7 +206,7 @@ class TableStorage(StorageKind):
         return TableRemoval(self._tables, self._partitions)
 
     def is_untouched(self, location: StoredLocation, flag: str | None) -> bool:
-        """All partitions of an instance go in one call."""
+        """All partitions of an instance go in one call; what a kill leaves of more than Hive takes is decided anew."""
         return bool(self._partitions(location.path))
 
     def purge(self, patience: float = READERS_SECONDS) -> None:
@@ -193,10 +223,11 @@ class TableStorage(StorageKind):
 
     @property
     def _versions(self) -> tuple[str, str, VersionFolders] | None:
-        """The table that the store was opened for, and its versions; None: there is none."""
+        """The table that the store was opened for, and its versions; None: there is none, or none that has versions."""
         uri = self._tables.table
         layout = self._layout(uri) if uri else None
-        return (uri.database, uri.table, VersionFolders(layout)) if uri and layout else None
+        has_versions = layout is not None and layout.location.startswith("file:")
+        return (uri.database, uri.table, VersionFolders(layout)) if uri and layout and has_versions else None
 
     def _refuse(self, what: str, how: str) -> NoReturn:
         raise StorageError(f"cluster {self.store.cluster.name!r}: {what} is a table, which cannot {how} yet")
@@ -238,12 +269,3 @@ class TableStorage(StorageKind):
         if layout is not None and (differs := uri.differs_from(layout.key_names)):
             raise StorageError(f"cluster {self.store.cluster.name!r}: {uri}: the table is there, but {differs}")
         return layout
-
-
-def version_of(partitions: Sequence[Partition]) -> DataVersion:
-    """The version of an instance that is these partitions, one at least."""
-    version = partitions[0].version
-    if len(partitions) > 1:
-        text = repr(sorted((one.values, one.version) for one in partitions))
-        version = hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
-    return DataVersion(version, sum(one.files for one in partitions), sum(one.bytes for one in partitions))

@@ -2,7 +2,8 @@
 
 They lie in ``TABLE/_versions``, which nobody takes for data of the table who reads its folder as a whole::
 
-    TABLE/_versions/PARTITION/ID      what was written; the catalog says which one is the partition
+    TABLE/_versions/PARTITION/ID      what was written; the catalog says which one is the partition. Of an instance
+                                      that is several partitions, a folder region=US for each is in it
     TABLE/_versions/_notes/ID                     that ID may go: written before a version is begun, replaced or dropped
 
 A note is taken away once its version is the partition. So what a crash leaves has a note, and so has what was replaced
@@ -39,6 +40,11 @@ class OldVersion(NamedTuple):
     folder: Path
 
 
+def path_of(place: str) -> Path:
+    """The path of a place on a file system."""
+    return Path("/" + place.removeprefix("file:").lstrip("/"))
+
+
 class VersionFolders:
     """The versions of the partitions of one table; its methods raise OSError as the system says.
 
@@ -52,31 +58,37 @@ class VersionFolders:
     def __init__(self, layout: TableLayout) -> None:
         if not layout.location.startswith("file:"):
             raise StorageError(
-                f"table {layout.name} lies at {layout.location}, and outputs of processes are published on file:// only"
+                f"table {layout.name} lies at {layout.location}, and partitions are written, kept and evicted on "
+                "file:// only"
             )
         self._keys = layout.key_names
-        self._root = Path("/" + layout.location.removeprefix("file:").lstrip("/")) / _VERSIONS
-        self._notes = self._root / _NOTES
+        self.root = path_of(layout.location) / _VERSIONS
+        """Where they lie."""
+        self._notes = self.root / _NOTES
 
     def new(self, values: Values) -> Path:
         """The place of a new version, which is not there yet; the folders above it and its note are."""
         pairs = zip(self._keys, values, strict=True)
-        folder = self._root / place_key("/".join(f"{key}={value}" for key, value in pairs)) / uuid.uuid4().hex
+        folder = self.root / place_key("/".join(f"{key}={value}" for key, value in pairs)) / uuid.uuid4().hex
         make_folders(self._notes)
         self.note(values, folder)
         make_folders(folder.parent)
         return folder
 
+    def folder_of(self, place: Path) -> Path:
+        """The folder of the version that a place is in; the place itself, where it is in none of ours."""
+        return self.root.joinpath(*place.relative_to(self.root).parts[:2]) if self.root in place.parents else place
+
     def note(self, values: Values, folder: Path) -> None:
         """Writes down that a version may go; nothing for a folder that is none of ours."""
-        if self._root in folder.parents:
+        if self.root in folder.parents:
             self._write_note(values, folder)
 
     def note_dropped(self, values: Values, place: Path) -> None:
         """Writes down that a folder or file of a partition may go; nothing for what lies outside of the table."""
-        if self._root in place.parents:
-            self._write_note(values, self._root / Path(*place.relative_to(self._root).parts[:2]))
-        elif self._root.parent in place.parents:
+        if self.root in place.parents:
+            self._write_note(values, self.folder_of(place))
+        elif self.root.parent in place.parents:
             make_folders(self._notes)
             self._write_note(values, place)
 
@@ -86,13 +98,13 @@ class VersionFolders:
 
     def _write_note(self, values: Values, folder: Path) -> None:
         note = self._note_of(folder)
-        note.write_text(json.dumps([values, os.path.relpath(folder, self._root)]), encoding="utf-8")
+        note.write_text(json.dumps([values, os.path.relpath(folder, self.root)]), encoding="utf-8")
         sync(note)
         sync(self._notes)
 
     def _note_of(self, folder: Path) -> Path:
-        is_ours = self._root in folder.parents
-        return self._notes / (folder.name if is_ours else place_key(os.path.relpath(folder, self._root)))
+        is_ours = self.root in folder.parents
+        return self._notes / (folder.name if is_ours else place_key(os.path.relpath(folder, self.root)))
 
     def drop(self, folder: Path) -> None:
         """Removes a version that nobody has seen."""
@@ -109,8 +121,8 @@ class VersionFolders:
             try:
                 if time.time() - note.stat().st_mtime >= grace:
                     values, relative = json.loads(note.read_text(encoding="utf-8"))
-                    place = Path(os.path.normpath(self._root / relative))
-                    if self._root.parent in place.parents:
+                    place = Path(os.path.normpath(self.root / relative))
+                    if self.root.parent in place.parents:
                         yield OldVersion(note, tuple(values), place)
             except (FileNotFoundError, ValueError):
                 continue  # another run removed it, or a crash came while it was written
