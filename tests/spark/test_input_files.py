@@ -169,6 +169,14 @@ def test_what_comes_while_it_is_read_is_late_data(sandbox: Sandbox) -> None:
     assert sorted(map(tuple, read_input(sandbox.session(), data).collect())) == [(1,), (7,)]
 
 
+def test_what_was_compared_is_what_is_read(anywhere: Sandbox) -> None:
+    """The folders are listed once: what comes between the comparison and the query is not half of it."""
+    planted(anywhere, "in/a.json", "in/b.json")
+    frame = read_input(anywhere.session(), anywhere.counted("flights", "in"))
+    anywhere.file("in/c.json", '{"n":7, "m": "later"}')
+    assert (frame.columns, sorted(map(tuple, frame.collect()))) == (["n"], [(0,), (1,)])
+
+
 def test_paths_that_hadoop_cannot_say(sandbox: Sandbox, spark: SparkSession) -> None:
     planted(sandbox, "a:b[1]/a.json", "é\udcff/a.json")
     assert "holds a colon and one of { } [ ] * ? \\ as well" in refusal(sandbox, "a:b[1]")

@@ -38,12 +38,10 @@ def require_counted(spark: SparkSession, data: InputData, layout: Mapping[str, s
     """
     if not data.counted:
         return
-    # Asked for its files, a frame of Connect would infer its schema once more; and a feed's own filters may leave out
-    # what they like.
+    # A feed's own filters may leave out what they like. Connect keeps the plan of a frame that was asked for its files,
+    # so the folders are listed, and a schema inferred, once for this and for all that is computed from it.
     own = any(key.lower() in _FILTERS for key in data.feed.options)
-    _require_same(
-        data, listed_by_spark(spark, data, layout) if own or _is_connect(frame) else _input_files(spark, frame)
-    )
+    _require_same(data, listed_by_spark(spark, data, layout) if own else _input_files(spark, frame))
 
 
 def require_visible(spark: SparkSession, data: InputData) -> None:

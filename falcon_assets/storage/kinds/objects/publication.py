@@ -136,7 +136,7 @@ class ObjectPublication:
     def _prepared(self, held: ExitStack) -> Written:
         if self._staging is not None:
             return LocalWritten(self._store, held.enter_context(self._staging.folder()))
-        places = {name: f"{folder}/{self._run}/written" for name, folder in self._folders.items()}
+        places = {name: f"{folder}/{self._run}" for name, folder in self._folders.items()}
         for name in places.keys() - self._switches.keys():
             held.callback(self._drop, name)
         return StoreWritten(self._store, places | {name: one.place for name, one in self._switches.items()})
