@@ -14,9 +14,10 @@ from falcon_assets.events.process_instances import CameTooLate, InstanceChanged
 from falcon_assets.events.pushes import PartitionPushed, PushRefused
 from falcon_assets.events.runs import RunEnded, RunQueued
 from falcon_assets.ledger.kept_versions import load_kept, store_kept
+from falcon_assets.ledger.ledger_rows import Consumed, FeedInstanceRow, FeedKey, First, ProcessKey, PushKey
 from falcon_assets.ledger.locks import LEDGER_LOCK, lock_in_transaction
 from falcon_assets.ledger.notification_events import note
-from falcon_assets.ledger.reduce import Consumed, FeedInstanceRow, FeedKey, First, ProcessKey, PushKey, Rows
+from falcon_assets.ledger.reduce import Rows
 from falcon_assets.ledger.staleness import mark_stale
 from falcon_assets.ledger.stored_versions import load_versions, store_versions
 from falcon_assets.ledger.tables import CONSUMED, FEED_INSTANCES, FOLD, PROCESS_INSTANCES, PROJECTION, PUSHED

@@ -10,7 +10,7 @@ from sqlalchemy import ARRAY, ColumnElement, Connection, TableValuedAlias, Text,
 
 from falcon_assets.ledger import reruns
 from falcon_assets.ledger.fold import record_of
-from falcon_assets.ledger.reduce import ProcessKey
+from falcon_assets.ledger.ledger_rows import ProcessKey
 from falcon_assets.ledger.tables import CONSUMED, FEED_INSTANCES, PROCESS_INSTANCES
 from falcon_assets.ledger.upsert import among, parts
 from falcon_assets.planning.instances.instance_record import (

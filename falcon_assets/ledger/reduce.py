@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from datetime import datetime
 from itertools import zip_longest
-from typing import Any, TypeAlias
+from typing import Any
 
 from falcon_assets.events.event_log import Logged
 from falcon_assets.events.feed_instances import FeedInstanceAvailable, FeedInstanceEvicted, FeedVersionEvicted
@@ -16,20 +15,21 @@ from falcon_assets.events.pushes import PartitionPushed, PushRefused
 from falcon_assets.events.runs import RunEnded, RunQueued
 from falcon_assets.ledger.instance_changes import OVER, commanded, dropped, over, pending, taken, was_stopped
 from falcon_assets.ledger.kept_versions import KeptRows, after_publication
+from falcon_assets.ledger.ledger_rows import (
+    COPIED_BYTES,
+    EVICTED_BYTES,
+    Consumed,
+    FeedInstanceRow,
+    FeedKey,
+    First,
+    ProcessKey,
+    PushKey,
+    TotalKey,
+)
 from falcon_assets.ledger.version_rows import VersionRows
 from falcon_assets.model.notification import Told
 from falcon_assets.planning.instances.instance_record import FeedState, InstanceRecord, InstanceState
 from falcon_assets.planning.notification.events import Happening
-
-FeedKey: TypeAlias = tuple[str, str, datetime]
-"""Cluster, feed, instance."""
-PushKey: TypeAlias = tuple[str, str, str]
-"""Cluster, feed, partition."""
-ProcessKey: TypeAlias = tuple[str, str, datetime]
-"""Process, cluster, nominal time."""
-TotalKey: TypeAlias = tuple[str, str, str, str]
-"""What is counted, the entity, its cluster, and of which kind it is."""
-COPIED_BYTES, EVICTED_BYTES = "copied_bytes", "evicted_bytes"
 
 _FAILING = (InstanceState.FAILED, InstanceState.TIMED_OUT)
 _TOLD = {
@@ -37,51 +37,6 @@ _TOLD = {
     InstanceState.TIMED_OUT: Told.TIMED_OUT,
     InstanceState.SUCCEEDED: Told.SUCCEEDED,
 }
-
-
-@dataclass(frozen=True)
-class FeedInstanceRow:
-    """A row of ``falcon.feed_instances`` without its key."""
-
-    version: str
-    landed_at: datetime
-    seen_at: datetime
-    event_id: int
-    bytes: int | None = None
-    records: int | None = None
-    files: int | None = None
-    signature: str | None = None
-    previous_version: str | None = None
-    changes: int = 0
-    run_id: str | None = None
-    version_event: int = 0
-    late: bool = False
-    state: FeedState = FeedState.AVAILABLE
-    evicted_at: datetime | None = None
-    evicted_by: str | None = None
-    evicted_bytes: int | None = None
-    looked_before: datetime | None = None
-
-
-@dataclass(frozen=True)
-class Consumed:
-    """A row of ``falcon.consumed`` without the key of its process instance, and without what follows from it."""
-
-    input: str
-    feed: str
-    instance: datetime
-    version: str | None
-    read_event: int
-    input_cluster: str
-    too_late: str | None = None
-
-
-@dataclass(frozen=True)
-class First:
-    """What a process instance came to first, whatever became of it afterwards: its SLA asks for that."""
-
-    started: datetime | None = None
-    succeeded: datetime | None = None
 
 
 @dataclass

@@ -6,7 +6,7 @@ from collections.abc import Collection
 
 from sqlalchemy import ColumnElement, Connection, and_, update
 
-from falcon_assets.ledger.reduce import FeedKey, ProcessKey
+from falcon_assets.ledger.ledger_rows import FeedKey, ProcessKey
 from falcon_assets.ledger.tables import CONSUMED, FEED_INSTANCES
 from falcon_assets.ledger.upsert import among, parts
 from falcon_assets.planning.instances.instance_record import FeedState

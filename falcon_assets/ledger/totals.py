@@ -21,7 +21,8 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.postgresql import insert
 
-from falcon_assets.ledger.reduce import Rows, TotalKey
+from falcon_assets.ledger.ledger_rows import TotalKey
+from falcon_assets.ledger.reduce import Rows
 from falcon_assets.ledger.tables import SLA_BREACHES, SLA_TOTALS, TOTALS
 from falcon_assets.ledger.upsert import among, parts
 

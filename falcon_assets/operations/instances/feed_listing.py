@@ -14,8 +14,8 @@ from falcon_assets.errors import ExpressionError
 from falcon_assets.ledger.consumed import versions_read
 from falcon_assets.ledger.evictions import EvictionDecision, decisions
 from falcon_assets.ledger.instance_pages import Key
+from falcon_assets.ledger.ledger_rows import FeedInstanceRow
 from falcon_assets.ledger.process_rows import PROCESS_ROWS
-from falcon_assets.ledger.reduce import FeedInstanceRow
 from falcon_assets.operations.installation import Installation
 from falcon_assets.operations.instances.feed_reasons import MissingReasons, RemovedByRetention
 from falcon_assets.operations.instances.feed_writers import due_at, due_of_feed

@@ -15,9 +15,9 @@ from falcon_assets.errors import count_of
 from falcon_assets.events.event_log import observation
 from falcon_assets.events.process_instances import CameTooLate
 from falcon_assets.ledger import late_data, reruns
+from falcon_assets.ledger.ledger_rows import ProcessKey
 from falcon_assets.ledger.locks import lock_in_transaction
 from falcon_assets.ledger.notification_events import note
-from falcon_assets.ledger.reduce import ProcessKey
 from falcon_assets.ledger.status import Status, statuses
 from falcon_assets.model.instant import format_instant
 from falcon_assets.model.notification import Told

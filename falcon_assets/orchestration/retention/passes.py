@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import groupby
@@ -21,7 +21,6 @@ from falcon_assets.ledger.upsert import parts
 from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.feed import Feed
 from falcon_assets.model.instant import format_instant
-from falcon_assets.model.table_uri import TableUri
 from falcon_assets.orchestration.dagster_internals.events import Record
 from falcon_assets.orchestration.mapping.asset_partitions import AssetPartitions
 from falcon_assets.orchestration.platform.open_ledger import Ledger
@@ -29,6 +28,7 @@ from falcon_assets.orchestration.retention.archives import abandon_copies
 from falcon_assets.orchestration.retention.copies import CopyVerdict, remove_copies
 from falcon_assets.orchestration.retention.events import EvictionEvents
 from falcon_assets.orchestration.retention.plan import FeedPlan, RetentionPlanner
+from falcon_assets.orchestration.retention.stores import RetentionStores, is_in_table
 from falcon_assets.planning.instances.instance_paths import InstancePaths
 from falcon_assets.planning.retention.eviction import Verdict
 from falcon_assets.planning.retention.limits import cadence
@@ -37,10 +37,8 @@ from falcon_assets.settings import Settings
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.eviction.evicting import evict, is_untouched, measure
 from falcon_assets.storage.eviction.versions import evict_versions
-from falcon_assets.storage.feed_store import StoresOf
 from falcon_assets.storage.kinds.kind_of import kind_of
 from falcon_assets.storage.kinds.storage_kind import READERS_SECONDS
-from falcon_assets.storage.tables.table_store import TableStore
 
 _AT_ONCE = 100
 """So many instances are removed before they are written down as done."""
@@ -98,7 +96,7 @@ class RetentionPass:
         """
         instances, size, others, problems = 0, 0, Counter[str](), list[str]()
         feeds = [*self.feeds, *self._with_versions_left(ledger)]
-        planner = RetentionPlanner(ledger, self.store, self._stores, feeds, self.settings.now)
+        planner = RetentionPlanner(ledger, self.store, self._stores.of_declared, feeds, self.settings.now)
         ours = {feed.name for feed in feeds}
         with self._alone(ledger):
             for name in [*(feed.name for feed in feeds), *self._left_behind(ledger)]:
@@ -120,7 +118,7 @@ class RetentionPass:
                         problems.append(f"{name}: {plan.problem}")
                 except FalconError as refusal:
                     problems.append(f"{name}: {refusal}")
-        for files in self._areas():
+        for files in self._stores.all():
             kind_of(files).purge(self.patience)
         return Passed(instances, size, tuple(problems), others["copy"], others["version"])
 
@@ -134,7 +132,7 @@ class RetentionPass:
             decided = evictions.undone_feeds(connection, self.cluster.name)
         if decided or self._with_versions_left(ledger):
             return True
-        return not all(kind_of(files).is_purged() for files in self._areas())
+        return not all(kind_of(files).is_purged() for files in self._stores.all())
 
     def _with_versions_left(self, ledger: Ledger) -> list[Feed]:
         """The feeds that kept versions, declare nothing any more that a pass would be for, and have some left."""
@@ -158,14 +156,14 @@ class RetentionPass:
     ) -> Iterator[tuple[Eviction, FalconError | None]]:
         with ledger.engine.connect() as connection:
             before = evictions.undone(connection, self.cluster.name, [feed])
-        files = self._files_of(feed)
-        begun = [one for one in before if _is_begun(self._files_for(one), one)]
+        files = self._stores.of(feed)
+        begun = [one for one in before if _is_begun(self._stores.where(one), one)]
         going = {one.instance for one in begun}
         verdicts = plan.verdicts if plan else ()
         wanted = [one for one in verdicts if one.action != "keep" and one.instance.nominal not in going]
         new, refused = self._decided(feed, wanted, run_id)
         open_again = [one for one in before if one.instance not in going]
-        archive = partial(self._archive, files)
+        archive = partial(self._stores.archive, files)
         stuck = list(abandon_copies(open_again, [*begun, *new], self.store.clusters, archive))
         going.update(one.instance for one, _ in stuck)  # they stay as they are: the next pass tries again
         new = [one for one in new if one.instance not in going]
@@ -191,7 +189,7 @@ class RetentionPass:
 
     def _copies(self, ledger: Ledger, plan: FeedPlan) -> Iterator[tuple[CopyVerdict, FalconError | None]]:
         replications = self.store.replications_to(plan.feed.name, self.cluster.name)
-        return remove_copies(ledger, replications, plan.feed, self._files_of(plan.feed.name), plan.copies)
+        return remove_copies(ledger, replications, plan.feed, self._stores.of(plan.feed.name), plan.copies)
 
     def _versions(self, plan: FeedPlan, record: Record) -> Iterator[tuple[VersionVerdict, FalconError | None]]:
         """Removes versions, and records that they went.
@@ -201,7 +199,7 @@ class RetentionPass:
         going = [one for one in plan.versions if one.goes]
         paths = InstancePaths(plan.feed, self.cluster)
         for part in parts(going, _AT_ONCE):
-            outcomes = list(evict_versions(self._files_of(plan.feed.name), paths, part))
+            outcomes = list(evict_versions(self._stores.of(plan.feed.name), paths, part))
             at = self.settings.now()
             if gone := [self._events.version(plan.feed.name, one, at) for one, error in outcomes if error is None]:
                 record(gone)
@@ -216,7 +214,7 @@ class RetentionPass:
         entry = feed.on(self.cluster.name) if feed else None
         archive_cluster = entry.retention.archive_cluster if entry and entry.retention else None
         flag, now = feed.availability_flag if feed else None, self.settings.now()
-        files = self._files_of(name)
+        files = self._stores.of(name)
         for verdict in verdicts:
             one = Eviction(self.cluster.name, name, verdict, flag, archive_cluster, 0, 0, run_id, now)
             try:
@@ -242,12 +240,12 @@ class RetentionPass:
 
     def _removed(self, decided: Sequence[Eviction]) -> Iterator[tuple[Eviction, FalconError | None]]:
         for (flag, archive_cluster, _), alike in groupby(
-            decided, lambda one: (one.flag, one.archive_cluster, _is_in_table(one))
+            decided, lambda one: (one.flag, one.archive_cluster, is_in_table(one))
         ):
             ours = list(alike)
             try:
-                files = self._files_for(ours[0])
-                archive = self._archive(files, archive_cluster, None) if archive_cluster else None
+                files = self._stores.where(ours[0])
+                archive = self._stores.archive(files, archive_cluster, None) if archive_cluster else None
             except FalconError as error:  # the cluster is no more
                 yield from ((one, error) for one in ours)
                 continue
@@ -255,46 +253,9 @@ class RetentionPass:
             for one, found in zip(ours, removed, strict=True):
                 yield one, found.error
 
-    def _archive(self, files: ClusterStore, cluster: str, root: str | None) -> ClusterStore:
-        """The store of an archive, for a feed that lies in ``files``."""
-        if cluster == self.cluster.name:
-            return files.at(root)
-        home, environ = self.settings.home, self.settings.environ
-        return ClusterStore(self.store.cluster(cluster), home, environ, root=root)
-
-    def _files_of(self, feed: str) -> ClusterStore:
-        """The store of a feed; where it is no more declared, the cluster's own."""
-        declared = self.store.feeds.get(feed)
-        if declared is not None and declared.on(self.cluster.name) is not None:
-            return self._stores(declared)
-        return ClusterStore(self.cluster, self.settings.home, self.settings.environ)
-
-    def _files_for(self, one: Eviction) -> ClusterStore:
-        """The store where an instance lies that is to go; its feed may be declared no more, or lie elsewhere now."""
-        files = self._files_of(one.feed)
-        if not _is_in_table(one):
-            return files.without_tables
-        if isinstance(files, TableStore):
-            return files
-        uri = TableUri.parse(one.verdict.instance.locations[0].path)
-        return TableStore(self.cluster, self.settings.home, self.settings.environ, table=uri)
-
     @cached_property
-    def _stores(self) -> StoresOf:
-        return StoresOf(self.cluster, self.settings.home, self.settings.environ)
-
-    def _areas(self) -> Iterator[ClusterStore]:
-        """Every store where this cluster's feeds lie; of those that cannot be used something was said already."""
-        roots: dict[str | None, str] = {}
-        for name, feed in self.store.feeds.items():
-            if feed.on(self.cluster.name) is not None:
-                with suppress(FalconError):
-                    if feed.table_on(self.cluster.name):
-                        yield self._files_of(name)
-                    roots |= {root: name for root in InstancePaths(feed, self.cluster).roots if root not in roots}
-        for root, name in {**roots, None: ""}.items():
-            with suppress(FalconError):
-                yield self._files_of(name).at(root)
+    def _stores(self) -> RetentionStores:
+        return RetentionStores(self.store, self.cluster, self.settings)
 
     @cached_property
     def _events(self) -> EvictionEvents:
@@ -313,10 +274,6 @@ class RetentionPass:
                 yield
             finally:
                 unlock(connection, name)
-
-
-def _is_in_table(one: Eviction) -> bool:
-    return TableUri.is_one(one.verdict.instance.locations[0].path)
 
 
 def _is_begun(files: ClusterStore, one: Eviction) -> bool:
