@@ -28,6 +28,13 @@ def versions_of_instance(connection: Connection, feed: str, instance: datetime) 
     return [version_of_row(row) for row in connection.execute(every.order_by(_TABLE.event_id, _TABLE.id))]
 
 
+def versions_made_by(connection: Connection, process: str, cluster: str, nominal: datetime) -> list[Version]:
+    """The versions that an instance of a process made, of all its outputs; what came last is last."""
+    own = (_TABLE.process == process, _TABLE.cluster == cluster, _TABLE.nominal == nominal)
+    every = every_version().where(*own)
+    return [version_of_row(row) for row in connection.execute(every.order_by(_TABLE.event_id, _TABLE.id))]
+
+
 def every_version() -> Select[Any]:
     """Asks for all versions, as :func:`version_of_row` takes them."""
     return select(*_COLUMNS).outerjoin_from(DATA_VERSIONS, KEPT_VERSIONS, _SAME)

@@ -45,9 +45,10 @@ def replay(
 ) -> None:
     """Compute the INSTANCE (YYYY-MM-DDTHH:MMZ) of PROCESS once more from the versions that it read, and compare.
 
-    Definition, code and versions of inputs are those that are recorded for the version. The outputs go into a folder
-    of their own; what is published is not touched without --publish. The exit code is 0 where the version is
-    reproduced, 1 where it is different, or impossible to compute any more.
+    Code, versions of inputs, and definitions of the process, its feeds and the cluster are those that are recorded for
+    the version; endpoints, storage_options and libraries are those of now. The outputs go into a folder of their own;
+    what is published is not touched without --publish. The exit code is 0 where the version is reproduced, 1 where it
+    is different, or impossible to compute any more.
     """
     request = InstanceRequest(InstanceQuery(process, start=instance, cluster=cluster), None, reason)
     with ends_in_time(_INTERRUPTED, abandon), open_installation() as installation:
@@ -70,14 +71,27 @@ def _say(done: ReplayResult) -> None:
     what = f"{done.process} {format_instant(done.instance)} on {done.cluster}"
     if done.impossible:
         click.echo(f"{what}: impossible\n{done.impossible}")
+        _say_differences(done)
         return
     click.echo(f"{what}: {done.outcome}")
     for one in done.outputs:
         _say_output(done, one)
+    _say_differences(done)
     if done.folder:
         click.echo(f"what was computed now lies in {done.folder}")
     if done.published:
         click.echo("what was computed now is published")
+
+
+def _say_differences(done: ReplayResult) -> None:
+    """What is not as it was, or is and is not what is declared."""
+    for one in done.old:
+        click.echo(f"with {one}")
+    for name, (was, now) in done.environment.items():
+        if name == "packages":
+            click.echo(f"other packages are installed than then: of all of them the hash was {was}, and is {now}")
+        else:
+            click.echo(f"{name} was {was}, and is {now}")
 
 
 def _say_output(done: ReplayResult, one: ReplayedOutput) -> None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from typing import Any
 
 from falcon_assets.model.instant import format_instant
+from falcon_assets.orchestration.runs.recorded_entities import OldEntity
 from falcon_assets.orchestration.runs.replay import ReplayedOutput
 from falcon_assets.planning.lineage.graph import Version
 
@@ -24,6 +26,8 @@ class ReplayResult:
         instance: Its nominal time.
         definition: The version of its definition that made what is recorded; None: not recorded.
         recorded: The versions that were to be reproduced, by feed.
+        environment: By name, which versions of Python and packages differ: those recorded, and those of now.
+        old: Which definitions of then, or of now for want of them, were used that are not the same.
         impossible: Why it cannot be computed any more; empty: it was.
         outputs: How each output compares.
         folder: Where the outputs lie that are different; empty: nowhere.
@@ -38,6 +42,8 @@ class ReplayResult:
     instance: datetime
     definition: int | None
     recorded: dict[str, Version]
+    environment: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    old: tuple[OldEntity, ...] = ()
     impossible: str = ""
     outputs: tuple[ReplayedOutput, ...] = ()
     folder: str = ""
@@ -68,6 +74,8 @@ class ReplayResult:
             "cluster": self.cluster,
             "instance": format_instant(self.instance),
             "definition": self.definition,
+            "definitions": [asdict(one) for one in self.old],
+            "environment": {name: {"recorded": was, "now": now} for name, (was, now) in self.environment.items()},
             "outcome": self.outcome,
             "impossible": self.impossible or None,
             "outputs": [self._output(one) for one in self.outputs],

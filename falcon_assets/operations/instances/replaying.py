@@ -11,7 +11,6 @@ from functools import partial
 from pathlib import Path
 
 from pyspark.sql import SparkSession
-from sqlalchemy import Connection
 
 from falcon_assets.errors import (
     ExpressionError,
@@ -22,31 +21,31 @@ from falcon_assets.errors import (
     UnknownEntityError,
     UnknownInstanceError,
 )
-from falcon_assets.ledger.lineage import graph_of, reached, versions_of_instance
+from falcon_assets.ledger.lineage import graph_of, reached, versions_made_by
 from falcon_assets.ledger.newest_instances import newest_written
 from falcon_assets.model.instant import format_instant
 from falcon_assets.operations.acting import require_change, require_read
 from falcon_assets.operations.auditing import audited
 from falcon_assets.operations.installation import Installation
 from falcon_assets.operations.instances.commands import InstanceRequest
+from falcon_assets.operations.instances.recorded_world import RecordedWorld, recorded_world
 from falcon_assets.operations.instances.replay_result import ReplayResult
 from falcon_assets.operations.instances.subject import find_subject
 from falcon_assets.operations.machine import require_machine
 from falcon_assets.orchestration.mapping.partitions import key_of
+from falcon_assets.orchestration.runs.environment import run_environment
 from falcon_assets.orchestration.runs.instance_run import InstanceRunner, ReadyInstance
 from falcon_assets.orchestration.runs.materializations import materializations
-from falcon_assets.orchestration.runs.old_definitions import OldDefinitions
+from falcon_assets.orchestration.runs.recorded_entities import OldEntity
 from falcon_assets.orchestration.runs.replay import Replay, ReplayedOutput
 from falcon_assets.orchestration.runs.run_locks import all_taken, instance_lock, place_lock
+from falcon_assets.planning.lineage.difference import changed_environment
 from falcon_assets.planning.lineage.graph import Version
 from falcon_assets.planning.lineage.replay import RecordedInstance, recorded_instance
 from falcon_assets.planning.rules.replaced_outputs import replaced_by
-from falcon_assets.planning.time.timeline import feed_timeline
-from falcon_assets.planning.windows.input_windows import output_instance
 from falcon_assets.planning.workloads.process_workload import ProcessWorkload
 from falcon_assets.spark.session.sessions import session_for
 from falcon_assets.storage.cluster_store import ClusterStore
-from falcon_assets.storage.feed_store import StoresOf
 
 _IMPOSSIBLE = (ExpressionError, MissingInputsError, OldDefinitionError, UnknownEntityError, UnknownInstanceError)
 """What it needs is gone, or is not declared any more as it was."""
@@ -55,11 +54,15 @@ _IMPOSSIBLE = (ExpressionError, MissingInputsError, OldDefinitionError, UnknownE
 def replay_instance(
     installation: Installation, request: InstanceRequest, version: str | None = None, *, publish: bool = False
 ) -> ReplayResult:
-    """Computes what made a version once more, with the definition, code and input versions that are recorded.
+    """Computes what made a version once more, with the definitions, code and input versions that are recorded.
 
     The outputs go into a folder of their own and are compared with the recorded version: their columns and rows, or the
     number of records where the data is gone. What is published is not touched, unless it is to be published: that is an
-    ordinary publication, and what it replaces is kept where the feed keeps versions. The Spark session stays open.
+    ordinary publication where the feeds of the outputs lie as they are declared now, and what it replaces is kept where
+    they keep versions. The Spark session stays open.
+
+    Process, feeds and cluster are those of then, see :func:`.recorded_world`; libraries those of now: the result says
+    which differ.
 
     Args:
         installation: Where.
@@ -87,29 +90,33 @@ def replay_instance(
             raise QueryError(f"{query.name} is no process with outputs: nothing that it made can be compared")
         audit.about([("process", workload.name)], [query.start])
         names = {one.feed for one in workload.inputs} | {one.feed for one in workload.outputs}
-        feeds = [workload.feeds[name] for name in sorted(names)]
-        require_read(audit.principal, [workload.entity, *feeds])
+        require_read(audit.principal, [workload.entity, *(workload.feeds[name] for name in sorted(names))])
         if publish:
             require_change(audit.principal, "publish a replay of", [workload.entity])
         require_machine(settings.environ, settings.home)
         with installation.tables_caught_up().connect() as connection:
-            made = _versions(connection, workload, query.start)
+            made = versions_made_by(connection, workload.name, workload.cluster, query.start)
             wanted = _wanted(made, version, subject.name, query.start)
             graph = graph_of(connection, reached(connection, [wanted.number], up=True, depth=1))
         recorded = recorded_instance(graph, wanted, made)
         who = (audit.principal.name, request.reason, settings.now())
         about = (*who, workload.name, workload.cluster, query.start, wanted.definition, dict(recorded.outputs))
+        other = changed_environment(wanted.environment, run_environment())
+        old: tuple[OldEntity, ...] = ()
         try:
-            replay = _replay(installation, workload, wanted, recorded)
+            then = recorded_world(installation, workload, wanted, recorded, publish=publish)
+            old = then.entities.old
+            require_read(audit.principal, [entities.feeds.get(one.name, one) for one in then.entities.feeds.values()])
+            replay = _replay(installation, then, wanted, recorded)
             ready = replay.prepare()
         except _IMPOSSIBLE as error:
             audit.result(False)
-            return ReplayResult(*about, impossible=str(error))
+            return ReplayResult(*about, environment=other, old=old, impossible=str(error))
         if publish:
             outputs = _published(installation, replay, ready, workload)
         else:
             outputs = replay.compare(ready, _session(installation, replay.runner))
-        done = ReplayResult(*about, outputs=tuple(outputs), published=publish)
+        done = ReplayResult(*about, environment=other, old=old, outputs=tuple(outputs), published=publish)
         audit.result(publish)
     if publish:
         return done
@@ -117,18 +124,6 @@ def replay_instance(
         shutil.rmtree(replay.folder, ignore_errors=True)
         return done
     return replace(done, folder=str(replay.folder))
-
-
-def _versions(connection: Connection, workload: ProcessWorkload, nominal: datetime) -> list[Version]:
-    """All versions of its outputs that an instance made, what came last is last."""
-    found = []
-    for output in workload.outputs:
-        line = feed_timeline(workload.feeds[output.feed], workload.cluster)
-        instance = output_instance(output, line, nominal, workload.timezone)
-        if instance is not None:
-            found += versions_of_instance(connection, output.feed, instance)
-    made = (workload.name, nominal, workload.cluster)
-    return [one for one in found if (one.process, one.nominal, one.cluster) == made]
 
 
 def _wanted(made: list[Version], version: str | None, name: str, nominal: datetime) -> Version:
@@ -143,21 +138,14 @@ def _wanted(made: list[Version], version: str | None, name: str, nominal: dateti
     return next((one for one in reversed(found) if one.exists), found[-1])
 
 
-def _replay(
-    installation: Installation, workload: ProcessWorkload, wanted: Version, recorded: RecordedInstance
-) -> Replay:
-    if wanted.definition is None:
-        raise OldDefinitionError("which version of the definition made it is not recorded")
-    settings, entities = installation.settings, installation.entities
-    cluster = entities.clusters[workload.cluster]
-    old = OldDefinitions(workload.entity, workload.cluster, entities, settings.home, installation.tables)
-    process, root = old.of(wanted.definition)
+def _replay(installation: Installation, then: RecordedWorld, wanted: Version, recorded: RecordedInstance) -> Replay:
+    settings, entities, process, cluster = installation.settings, installation.entities, then.process, then.cluster
     store = ClusterStore(cluster, settings.home, settings.environ)
-    stores = StoresOf(cluster, settings.home, settings.environ)
+    feeds = {**entities.feeds, **then.entities.feeds}
     user = process.acl.owner if process.acl else settings.user
     name = f"replay-{uuid.uuid4().hex}"
     clock = partial(entities.landing_clock, cluster_name=cluster.name, clock=settings.clock)
-    runner = InstanceRunner(process, cluster, entities.feeds, store, stores, root, user, name, settings.home, clock)
+    runner = InstanceRunner(process, cluster, feeds, store, then.stores, then.root, user, name, settings.home, clock)
     nominal = wanted.nominal or wanted.instance
     folder = Path(store.working) / "replays" / process.name / nominal.strftime("%Y-%m-%dT%H-%MZ")
     return Replay(runner, nominal, recorded, folder)

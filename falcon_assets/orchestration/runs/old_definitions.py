@@ -38,8 +38,12 @@ class OldDefinitions:
     home: Path
     engine: Engine
 
-    def of(self, number: int) -> tuple[Process, Path]:
+    def of(self, number: int, *, with_feeds: bool = True) -> tuple[Process, Path]:
         """The process of that version, and the folder that its workflows are relative to.
+
+        Args:
+            number: The version.
+            with_feeds: Whether its feeds have to be there as they are declared now, and its outputs to be its own.
 
         Raises:
             OldDefinitionError: it cannot run any more; says why.
@@ -49,7 +53,10 @@ class OldDefinitions:
             with self.engine.connect() as connection:
                 version = definition_version(connection, "process", name, number)
                 process = self._parsed(version)
-                self._require_feeds(process)
+                if with_feeds:
+                    for one in process.inputs:
+                        self._require_there(one.feed)
+                    self.require_outputs(process)
                 files = kept_files(connection, name, number)
                 wanted = declared_paths(process)
                 _require_kept(wanted, files)
@@ -70,14 +77,20 @@ class OldDefinitions:
             raise OldDefinitionError("; ".join(map(str, problems)) or "its text is no definition of it")
         return definitions.processes[version.name].entity
 
-    def _require_feeds(self, process: Process) -> None:
-        names = [one.feed for one in process.inputs] + [one.feed for one in process.outputs]
-        for name in names:
-            feed = self.store.feeds.get(name)
-            if feed is None or self.cluster not in [one.name for one in feed.clusters]:
-                where = "" if feed is None else f" on cluster {self.cluster!r}"
-                raise OldDefinitionError(f"there is no feed {name!r}{where}")
+    def _require_there(self, name: str) -> None:
+        feed = self.store.feeds.get(name)
+        if feed is None or self.cluster not in [one.name for one in feed.clusters]:
+            where = "" if feed is None else f" on cluster {self.cluster!r}"
+            raise OldDefinitionError(f"there is no feed {name!r}{where}")
+
+    def require_outputs(self, process: Process) -> None:
+        """Its outputs are there, and nobody else writes them.
+
+        Raises:
+            OldDefinitionError: names the output that is not.
+        """
         for output in process.outputs:
+            self._require_there(output.feed)
             others = [one.name for one in self.store.producers(output.feed, self.cluster) if one.name != process.name]
             others += [one.name for one in self.store.replications_to(output.feed, self.cluster)]
             if others:

@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 
 from falcon_assets.cancellation import current_cancellation
 from falcon_assets.engines.computing.task import WorkflowResult
-from falcon_assets.errors import MissingInputsError, StorageError
+from falcon_assets.errors import MissingInputsError, StorageError, UnknownInstanceError
 from falcon_assets.events.inputs import Consumption
 from falcon_assets.model.feed import Feed
 from falcon_assets.model.instant import format_instant
@@ -29,7 +29,7 @@ from falcon_assets.orchestration.runs.instance_run import (
 from falcon_assets.orchestration.runs.kept_versions import kept_versions
 from falcon_assets.planning.instances.process_instance import OutputPlan, plan_process_instance
 from falcon_assets.planning.lineage.replay import RecordedInstance
-from falcon_assets.spark.data.comparison import Comparison, compare
+from falcon_assets.spark.data.comparison import Comparison, as_in_table, compare
 from falcon_assets.spark.data.dataset import InputData
 from falcon_assets.spark.data.reading import read_input
 from falcon_assets.spark.endpoints.shared_folders import shares_folders
@@ -61,7 +61,7 @@ class Replay:
     """Computes an instance from the versions that are recorded.
 
     Attributes:
-        runner: With the definition that made it.
+        runner: With the definitions that made it.
         nominal: The instance.
         recorded: What it read and made.
         folder: Where the outputs go; whatever is there goes first.
@@ -78,11 +78,15 @@ class Replay:
         Raises:
             MissingInputsError: versions are gone; names them.
             StorageError: Spark could not write to this machine, or a store cannot be read.
-            FalconError: the definition, or a feed as it is declared now, does not have the instance any more.
+            FalconError: the definition does not have the instance, or a feed of an output not that one.
         """
         runner = self.runner
         if not shares_folders(runner.cluster):
-            raise StorageError(f"the executors of cluster {runner.cluster.name!r} share no folder with this process")
+            raise StorageError(
+                f"the Spark of cluster {runner.cluster.name!r} shares no folder with this machine, where what it makes "
+                "is left to be compared: replay where the execute endpoint is local[N], the server of falcon spark "
+                "start, or a standalone master on this machine"
+            )
         plan = plan_process_instance(
             runner.process,
             runner.cluster,
@@ -106,6 +110,11 @@ class Replay:
                 else:
                     found.append((instance, place))
             available[one.name] = tuple(found)
+        for output in plan.outputs:
+            made = self.recorded.outputs.get(output.feed.name)
+            if made is not None and made.instance != output.instance:
+                other = format_instant(output.instance)
+                raise UnknownInstanceError(f"{made.id} would be the instance {other} by these definitions")
         if gone:
             raise MissingInputsError(f"{runner.process.name} at {format_instant(self.nominal)}", gone, [])
         late = () if any(one.late for one in self.recorded.outputs.values()) else None
@@ -161,12 +170,8 @@ class Replay:
         return outputs, InstanceResult(self.nominal, self._consumed(ready), *made, undeclared=undeclared)
 
     def _place(self, feed: Feed, instance: datetime, path: str, version: str) -> str | None:
-        """Where a version lies, below the root of the feed's store; None: nowhere any more."""
-        kind = kind_of(self.runner.store_of(feed))
-        if kind.is_available(feed, path) and kind.version(path, feed.availability_flag).version == version:
-            return path
-        kept = kind.kept_versions(feed.name, instance)
-        return next((one.path for one in kept if one.version == version), None)
+        """Where a version lies, as its store reads it; None: nowhere any more."""
+        return kind_of(self.runner.store_of(feed)).path_of_version(feed, instance, path, version)
 
     def _computed(
         self,
@@ -193,13 +198,16 @@ class Replay:
         place = self._place(feed, output.instance, output.path, recorded.version)
         if place is None:
             return None
-        keys = [key for key, _ in TableUri.parse(feed.table.uri).keys] if feed.table else []
         with data.reading(feed, place) as was:
             if was.version.version != recorded.version:  # replaced just now
                 return None
             before = read_input(spark, read_as_data(output.name, feed, [was]))
-            after = read_input(spark, InputData(output.name, feed, (url,)))
-            return compare(before.drop(*keys), after.drop(*keys))
+            if not feed.table_on(self.runner.cluster.name):
+                return compare(before, read_input(spark, InputData(output.name, feed, (url,))))
+            uri = TableUri.parse(output.path)
+            files = feed.model_copy(update={"partitions": uri.open_keys})
+            after = as_in_table(read_input(spark, InputData(output.name, files, (url,))), before, uri.open_keys)
+            return compare(before.drop(*uri.fixed), after.drop(*uri.fixed))
 
     def _consumed(self, ready: ReadyInstance) -> dict[str, tuple[Consumption, ...]]:
         return {

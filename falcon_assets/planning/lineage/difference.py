@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from hashlib import sha256
@@ -92,11 +92,7 @@ class Difference:
     @property
     def environment(self) -> dict[str, tuple[str, str]]:
         """By name, what of the environment differs, as it was and as it is; nothing where one was not recorded."""
-        old, new = self.before.environment, self.after.environment
-        if old is None or new is None:
-            return {}
-        both = {name: (str(old.get(name, "none")), str(new.get(name, "none"))) for name in dict.fromkeys((*old, *new))}
-        return {name: sides for name, sides in both.items() if sides[0] != sides[1]}
+        return changed_environment(self.before.environment, self.after.environment)
 
     def as_data(self) -> dict[str, Any]:
         """What ``--json`` prints."""
@@ -116,6 +112,14 @@ class Difference:
         environment = {name: {"from": was, "to": now} for name, (was, now) in self.environment.items()}
         told = {"causes": self.causes, "environment": environment, "inputs": inputs}
         return {"from": sides[0], "to": sides[1], **told}
+
+
+def changed_environment(old: Mapping[str, Any] | None, new: Mapping[str, Any] | None) -> dict[str, tuple[str, str]]:
+    """By name, what of two environments differs, both ways; nothing where one was not recorded."""
+    if old is None or new is None:
+        return {}
+    both = {name: (str(old.get(name, "none")), str(new.get(name, "none"))) for name in dict.fromkeys((*old, *new))}
+    return {name: sides for name, sides in both.items() if sides[0] != sides[1]}
 
 
 def difference(

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from pyspark.sql import Column, DataFrame
-from pyspark.sql.functions import col, struct, to_json
+from pyspark.sql.functions import col, lit, struct, to_json
 from pyspark.sql.types import ArrayType, DataType, MapType, StructType, VariantType
 
 from falcon_assets.errors import WorkflowError
@@ -66,6 +67,25 @@ def compare(before: DataFrame, after: DataFrame) -> Comparison:
         raise WorkflowError(f"the two versions cannot be compared: {explain(error)}") from error
 
 
+def as_in_table(files: DataFrame, table: DataFrame, keys: Sequence[str]) -> DataFrame:
+    """What lies in files, with the columns that it would have in a table, which others perhaps brought columns, too.
+
+    Catalogs do not tell cases of names apart, and a column that files do not have is null.
+
+    Args:
+        files: The files.
+        table: What lies in the table.
+        keys: Partition keys, texts in the names of folders.
+    """
+    own, lowered = {name.lower(): name for name in files.columns}, {key.lower() for key in keys}
+    columns = []
+    for field in table.schema:
+        name = field.name.lower()
+        column = _quoted(own.pop(name)) if name in own else lit(None).cast(field.dataType)
+        columns.append((column.cast(field.dataType) if name in lowered else column).alias(field.name))
+    return files.select(*columns, *map(_quoted, own.values()))
+
+
 def _compare(before: DataFrame, after: DataFrame) -> Comparison:
     types = [{field.name: field.dataType.simpleString() for field in one.schema} for one in (before, after)]
     first, second = types
@@ -91,8 +111,12 @@ def _sample(rows: DataFrame) -> tuple[Any, ...]:
 
 def _comparable(name: str, kind: DataType) -> Column:
     """The column, as text where Spark cannot compare values of its type."""
-    column = col(f"`{name.replace('`', '``')}`")
+    column = _quoted(name)
     return column.cast("string").alias(name) if _is_incomparable(kind) else column
+
+
+def _quoted(name: str) -> Column:
+    return col(f"`{name.replace('`', '``')}`")
 
 
 def _is_incomparable(kind: DataType) -> bool:

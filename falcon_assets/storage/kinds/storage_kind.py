@@ -224,6 +224,27 @@ class StorageKind(ABC):
             StorageError: the store cannot be read.
         """
 
+    def path_of_version(self, feed: Feed, instance: datetime, path: str, version: str) -> str | None:
+        """Where a version of an instance lies, as :meth:`reading` takes it; None: nowhere any more.
+
+        Args:
+            feed: Its feed.
+            instance: The instance.
+            path: Of the instance.
+            version: The data version: the present one, or one that is kept.
+
+        Raises:
+            StorageError: the store cannot be read.
+        """
+        if self.is_available(feed, path) and self.version(path, feed.availability_flag).version == version:
+            return path
+        kept = self.kept_versions(feed.name, instance)
+        return next((self._kept_path(one) for one in kept if one.version == version and one.path), None)
+
+    def _kept_path(self, kept: StoredVersion) -> str:
+        """As :meth:`reading` takes it."""
+        return kept.path
+
     @abstractmethod
     def restore(
         self, key: str, output: OutputTarget, version: str, *, dry_run: bool = False

@@ -77,7 +77,7 @@ class KeptPartitions:
 
     def get(self, of: KeptAs, version: str) -> Replaced | None:
         """What the instance was in that version; None: it is not kept."""
-        return _read(self._root / of.name / version)
+        return read_note(self._root / of.name / version)
 
     def forget(self, of: KeptAs, version: str) -> None:
         """Takes the note away of a version that is the instance now."""
@@ -101,18 +101,18 @@ class KeptPartitions:
             for folder in ([self._root / KeptAs(feed, instance).name] if instance else _entries(own))
             if (of := KeptAs.named(f"{feed}/{folder.name}"))
             for note in _entries(folder)
-            if (one := _read(note)) and not one.lost
+            if (one := read_note(note)) and not one.lost
         ]
 
     def places(self) -> Iterator[Path]:
         """Where the files of all of them are."""
         for note in sorted(self._root.glob("*/*/*")):
-            if one := _read(note):
+            if one := read_note(note):
                 yield from (path_of(place) for partition in one.partitions for place in partition.places)
 
     def drop(self, note: Path) -> None:
         """Lets the version with that note go: its files are removed as those of dropped partitions are."""
-        if old := _read(note):
+        if old := read_note(note):
             for one in old.partitions:
                 for file in one.places:
                     self._versions.note_dropped(one.values, path_of(file))
@@ -122,7 +122,8 @@ class KeptPartitions:
                 empty.rmdir()
 
 
-def _read(note: Path) -> Replaced | None:
+def read_note(note: Path) -> Replaced | None:
+    """What the note says; None: it is not there, or none of ours."""
     try:
         path, partitions = json.loads(note.read_text(encoding="utf-8"))
         tuples = ({**one, "values": tuple(one["values"]), "places": tuple(one["places"])} for one in partitions)

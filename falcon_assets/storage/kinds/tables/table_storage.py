@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from datetime import datetime
 from itertools import islice
+from pathlib import Path
 from typing import NoReturn
 
 from falcon_assets.errors import StorageError
@@ -30,7 +31,7 @@ from falcon_assets.storage.kinds.storage_kind import READERS_SECONDS, StorageKin
 from falcon_assets.storage.kinds.tables.copied_files import files_of_partitions
 from falcon_assets.storage.kinds.tables.copy_target import TableCopyTarget
 from falcon_assets.storage.kinds.tables.instance_version import version_of
-from falcon_assets.storage.kinds.tables.kept_versions import KeptPartitions
+from falcon_assets.storage.kinds.tables.kept_versions import KeptPartitions, read_note
 from falcon_assets.storage.kinds.tables.old_versions import remove_old
 from falcon_assets.storage.kinds.tables.partition_folders import folder_of
 from falcon_assets.storage.kinds.tables.publication import TablePublication
@@ -154,7 +155,11 @@ class TableStorage(StorageKind):
 
     @contextmanager
     def reading(self, path: str, flag: str | None, staging: LocalStaging | None = None) -> Iterator[ReadableInstance]:
-        layout, found = self._layout(TableUri.parse(path)), self._required(path)
+        if path.startswith("/"):  # no URI does
+            uri, found = self._noted(path)
+        else:
+            uri, found = path, self._required(path)
+        layout = self._layout(TableUri.parse(uri))
         assert layout is not None
         yield ReadableInstance(version_of(found), partitions=tuple(ReadablePartition(layout, one) for one in found))
 
@@ -192,6 +197,16 @@ class TableStorage(StorageKind):
             now._look_at([path for _, path in found])
         present = {path: version_of(each).version for path, each in now._found.items() if each}
         return [one for one, path in found if present.get(path) != one.version]
+
+    def _kept_path(self, kept: StoredVersion) -> str:
+        return kept.prefix  # its note
+
+    def _noted(self, note: str) -> tuple[str, tuple[Partition, ...]]:
+        """The URI and the partitions of a version that is kept."""
+        kept = read_note(Path(note))
+        if kept is None or kept.lost:
+            raise StorageError(f"cluster {self.store.cluster.name!r}: the version is not kept any more: {note}")
+        return kept.path, kept.partitions
 
     def restore(
         self, key: str, output: OutputTarget, version: str, *, dry_run: bool = False

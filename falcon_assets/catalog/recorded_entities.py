@@ -1,0 +1,90 @@
+"""Clusters and feeds as they were recorded: read from their texts, and reached as those of now are."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any, TypeVar
+
+from pydantic import ValidationError
+
+from falcon_assets.catalog.stored_tree import has_hidden_values
+from falcon_assets.catalog.yaml_files.documents import Files, read_file
+from falcon_assets.catalog.yaml_files.secrets import SECRET_KEY
+from falcon_assets.errors import OldDefinitionError
+from falcon_assets.model.cluster import Cluster
+from falcon_assets.model.feed import Feed, FeedCluster, Locations
+
+EntityT = TypeVar("EntityT", Cluster, Feed)
+
+_STARS = re.compile(r"(?<![^\s\[{,:])\*+(?![^\s\]},])")
+"""A value that was hidden, quotes and all; stars within a text have something else beside them."""
+_OF_SQL = "spark.sql."
+
+
+def recorded_entity(model: type[EntityT], name: str, text: str) -> EntityT:
+    """What the text declares; where values of it are not recorded, without storage options.
+
+    Raises:
+        OldDefinitionError: it is no definition that this version of the package understands.
+    """
+    hides = has_hidden_values(text)
+    files = Files()
+    read_file(Path(name), (_STARS.sub("hidden", text) if hides else text).encode(), files)
+    for document in files.documents:
+        data = _without_hidden(document.data) if hides else document.data
+        try:
+            return model.model_validate(data)
+        except ValidationError as error:
+            where = ", ".join(".".join(map(str, one["loc"])) for one in error.errors())
+            raise OldDefinitionError(f"it is recorded with what is not understood any more: {where}") from error
+    raise OldDefinitionError(f"what is recorded cannot be read: {'; '.join(map(str, files.problems))}")
+
+
+def _without_hidden(data: Any) -> Any:
+    if isinstance(data, dict):
+        kept = {key: value for key, value in data.items() if key != SECRET_KEY}
+        return {key: _without_hidden(value) for key, value in kept.items()}
+    return [_without_hidden(one) for one in data] if isinstance(data, list) else data
+
+
+def reached_as_now(then: Cluster, now: Cluster) -> Cluster:
+    """The cluster as it was, reached where it is now.
+
+    What decides what comes out is of then: its colo, and the properties that paths, workflows and Spark SQL take.
+    Endpoints, storage options and locations are of now, and so are the other ``spark.*``: memory, jars and connectors
+    go with the Spark that is there.
+    """
+    decides = {key: value for key, value in then.properties.items() if _decides(key)}
+    others = {key: value for key, value in now.properties.items() if not _decides(key)}
+    reached = {name: getattr(now, name) for name in ("interfaces", "storage_options", "locations")}
+    return then.model_copy(update={**reached, "properties": {**others, **decides}})
+
+
+def _decides(key: str) -> bool:
+    return not key.startswith("spark.") or key.startswith(_OF_SQL)
+
+
+def opened_as_now(then: Feed, now: Feed, cluster: str) -> Feed:
+    """The feed as it was; the URLs among its locations on the cluster are opened with the storage options of now."""
+    options = now.locations_on(cluster).storage_options
+    if options == then.locations_on(cluster).storage_options:
+        return then
+    return _on(then, cluster, lambda one: _locations(one, storage_options=options))
+
+
+def lies_as_now(then: Feed, now: Feed, cluster: str) -> Feed:
+    """The feed as it was, its data where it lies now on the cluster."""
+    locations, table = now.locations_on(cluster), now.table_on(cluster)
+    moved = then.model_copy(update={"availability_flag": now.availability_flag, "locations": None, "table": table})
+    return _on(moved, cluster, lambda one: one.model_copy(update={"locations": locations, "table": None}))
+
+
+def _on(feed: Feed, cluster: str, changed: Any) -> Feed:
+    clusters = tuple(changed(one) if one.name == cluster else one for one in feed.clusters)
+    return feed.model_copy(update={"clusters": clusters})
+
+
+def _locations(entry: FeedCluster, **update: Any) -> FeedCluster:
+    locations = (entry.locations or Locations()).model_copy(update=update)
+    return entry.model_copy(update={"locations": locations})
