@@ -63,9 +63,10 @@ def _readable(uri: str) -> str:
 class Table(Declaration):
     """Catalog storage."""
 
-    uri: Annotated[str, StringConstraints(pattern=r"^catalog:[^:#\s]+:[^:#\s]+#[^#\s]+$"), AfterValidator(_readable)]
+    uri: Annotated[str, StringConstraints(pattern=r"^catalog:[^:#\s]+:[^:#\s]+(#[^#\s]+)?$"), AfterValidator(_readable)]
     """``catalog:database:table#key=value;key=value``, with all partition keys of the table; values may hold ``${YEAR}``
-    and the like, and ``*`` is every value: then all those partitions together are an instance."""
+    and the like, and ``*`` is every value: then all those partitions together are an instance. Of a snapshot feed it is
+    the whole table: without ``#`` where it has no keys, else each of them ``*``."""
     create: StrictBool = False
     """Whether a process that writes the feed makes a table that is not there, with the columns of its output."""
     merge_schema: StrictBool = False

@@ -14,7 +14,7 @@ _SCHEME = "catalog:"
 
 @dataclass(frozen=True)
 class TableUri:
-    """``catalog:database:table#key=value;key=value``, a template or filled in.
+    """``catalog:database:table#key=value;key=value``, a template or filled in; without ``#`` where it has no keys.
 
     Attributes:
         database: Name of the database, or namespace.
@@ -35,10 +35,10 @@ class TableUri:
         """
         name, hash_, spec = text.removeprefix(_SCHEME).partition("#")
         database, colon, table = name.partition(":")
-        if not (text.startswith(_SCHEME) and colon and hash_ and database and table):
+        if not (text.startswith(_SCHEME) and colon and database and table):
             raise ExpressionError(f"{text!r}: write catalog:database:table#key=value;key=value")
         keys: dict[str, str] = {}
-        for part in spec.split(";"):
+        for part in spec.split(";") if hash_ else ():
             key, equals, value = part.partition("=")
             if not (key and equals and value):
                 raise ExpressionError(f"{text!r}: {part!r} is not of the form key=value")
@@ -48,7 +48,8 @@ class TableUri:
         return cls(database, table, tuple(keys.items()))
 
     def __str__(self) -> str:
-        return f"{_SCHEME}{self.database}:{self.table}#{';'.join(f'{key}={value}' for key, value in self.keys)}"
+        keys = ";".join(f"{key}={value}" for key, value in self.keys)
+        return f"{_SCHEME}{self.database}:{self.table}{'#' if keys else ''}{keys}"
 
     @staticmethod
     def is_one(path: str) -> bool:
@@ -64,6 +65,11 @@ class TableUri:
     def fixed(self) -> dict[str, str]:
         """The keys that have one value, in lower case, and that value."""
         return {key.lower(): value for key, value in self.keys if value != ANY}
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether it is the whole table, whatever is in it."""
+        return not self.fixed
 
     @property
     def open_keys(self) -> tuple[str, ...]:

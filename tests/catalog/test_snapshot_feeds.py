@@ -55,12 +55,62 @@ def test_times_in_its_path_are_refused(tmp_path: Path) -> None:
     ("text", "said"),
     [
         ("retention: {limit: days(90)}", "retention: a snapshot feed has its present data only, which stays"),
-        ('table: {uri: "catalog:db:t#ds=1"}', "table: a snapshot feed has locations"),
     ],
 )
 def test_what_belongs_to_single_instances_is_refused(tmp_path: Path, text: str, said: str) -> None:
     files = with_text("feed.yaml", "{name: primary,", f"{{name: primary, {text},")
     assert any(f"feed.yaml:7: clusters[0].{said}" in problem for problem in problems(tmp_path, files))
+
+
+IN_ICEBERG = CLUSTERS.replace(
+    'execute: {endpoint: "local[2]"}}',
+    'execute: {endpoint: "local[2]"}, registry: {endpoint: "iceberg+postgresql://h/d#c"}}',
+)
+
+
+@pytest.mark.parametrize("uri", ["catalog:db:carriers", "catalog:db:carriers#region=*;carrier=*"])
+def test_a_whole_table_may_be_one(tmp_path: Path, uri: str) -> None:
+    files = with_text("feed.yaml", "locations: {data: /carriers}", f'table: {{uri: "{uri}"}}')
+    load(tmp_path / "right", {**files, "clusters.yaml": IN_ICEBERG}, strict=True)
+    hive = IN_ICEBERG.replace("iceberg+postgresql://h/d#c", "thrift://h:9083")
+    assert problems(tmp_path / "hive", {**files, "clusters.yaml": hive}) == [
+        "feed.yaml:7: clusters[0].name: feed 'carriers' is a table on cluster 'primary', and a Hive Metastore does not "
+        "know when its data changed: declare its folder as locations.data instead"
+    ]
+    (problem,) = problems(
+        tmp_path / "timed",
+        {**files, "clusters.yaml": IN_ICEBERG, "feed.yaml": files["feed.yaml"].replace("snapshot: true\n", "")},
+    )
+    assert problem.endswith("where it is replaced in place, declare snapshot: true")
+
+
+@pytest.mark.parametrize(
+    ("uri", "more", "said"),
+    [
+        ("catalog:db:t#ds=1", "", "table.uri: 'catalog:db:t#ds=1': a snapshot feed is the whole table: write *"),
+        ("catalog:db:t#ds=${YEAR}", "", "the data of a snapshot feed has no time in its path: take that out"),
+        (
+            "catalog:db:t",
+            "type: source,",
+            "clusters[0].type: feed 'carriers' is a table on cluster 'primary', and tables",
+        ),
+    ],
+)
+def test_what_a_table_is_not_as_a_snapshot(tmp_path: Path, uri: str, more: str, said: str) -> None:
+    text = FEED.replace("locations: {data: /carriers}", f'table: {{uri: "{uri}"}}')
+    text = text.replace("{name: primary,", f"{{name: primary, {more}")
+    found = problems(tmp_path, {**FILES, "clusters.yaml": IN_ICEBERG, "feed.yaml": text})
+    assert any(said in problem for problem in found), found
+
+
+def test_no_process_writes_a_table_as_a_snapshot(tmp_path: Path) -> None:
+    files = with_text("feed.yaml", "locations: {data: /carriers}", 'table: {uri: "catalog:db:t"}')
+    written = PROCESS.replace("inputs:", "outputs:").replace('start: "now(0,0)", end:', "instance:")
+    found = problems(tmp_path, {**files, "clusters.yaml": IN_ICEBERG, "process.yaml": written})
+    assert any(
+        "feed 'carriers' is a snapshot, which each instance replaces: only those in files are written yet" in problem
+        for problem in found
+    ), found
 
 
 def test_it_is_copied_from_one_source(tmp_path: Path) -> None:

@@ -108,7 +108,8 @@ def _owned(
 ) -> Iterator[tuple[str, datetime]]:
     feed, cluster = paths.feed, paths.cluster
     if feed.table_on(cluster.name):
-        instance = paths.instance(path)
+        is_snapshot = feed.snapshot and path == paths.template.text
+        instance = newest(paths) if is_snapshot else paths.instance(path)
         if instance is not None:
             yield "data", instance
         return

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
@@ -119,6 +120,10 @@ class TableCatalog(ABC):
     @abstractmethod
     def partitions(self, database: str, table: str, wanted: Sequence[Values]) -> dict[Values, Partition]:
         """Those of the wanted partitions that are there."""
+
+    def changed_at(self, database: str, table: str) -> datetime | None:
+        """When anything in the table, which is there, changed last; None where the catalog does not know."""
+        return None
 
     @abstractmethod
     def create(

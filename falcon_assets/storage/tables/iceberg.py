@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from datetime import datetime, timezone
 from functools import cached_property
 from itertools import chain
 
@@ -88,6 +89,11 @@ class IcebergCatalog(TableCatalog):
         with self._explained(f"look at partitions of {database}.{table}"):
             found = self._catalog.load_table((database, table))
             return self._partitions(found, wanted)
+
+    def changed_at(self, database: str, table: str) -> datetime | None:
+        with self._explained(f"look at table {database}.{table}"):
+            snapshot = self._catalog.load_table((database, table)).current_snapshot()
+            return datetime.fromtimestamp(snapshot.timestamp_ms / 1000, timezone.utc) if snapshot else None
 
     def create(
         self, database: str, table: str, columns: pa.Schema, keys: Sequence[str], kind: str, location: str

@@ -81,12 +81,12 @@ def check_paths(definitions: Definitions) -> Iterator[Problem]:
 
 
 def _too_coarse(feed: Declared[Feed], path: KeyPath, template: PathTemplate) -> Iterator[Problem]:
-    is_shared = is_of_feed(path, template) or (feed.entity.snapshot and path[-1] == "data")
+    is_shared = is_of_feed(path, template) or (feed.entity.snapshot and path[-1] in ("data", "uri"))
     missing = () if is_shared else template.missing_for(feed.entity.frequency)
     if missing:
         names = ", ".join(f"${{{name}}}" for name in missing)
         message = f"coarser than the frequency {feed.entity.frequency}: instances would share a path without {names}"
-        may_be_snapshot = path[-1] == "data" and not template.is_timed
+        may_be_snapshot = path[-1] in ("data", "uri") and not template.is_timed
         hint = "; where it is replaced in place, declare snapshot: true" if may_be_snapshot else ""
         yield feed.problem(path, f"{template.text!r} is {message}{hint}")
 

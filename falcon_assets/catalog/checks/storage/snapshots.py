@@ -12,6 +12,8 @@ from falcon_assets.errors import Problem
 from falcon_assets.model.expression_functions import Kind
 from falcon_assets.model.feed import Feed
 from falcon_assets.model.process import Input, Output, Process
+from falcon_assets.model.registry import ICEBERG
+from falcon_assets.model.table_uri import TableUri
 from falcon_assets.planning.windows.expression_bounds import expression_bounds
 
 
@@ -20,6 +22,7 @@ def check_snapshots(definitions: Definitions) -> Iterator[Problem]:
     for feed in definitions.feeds.values():
         if feed.entity.snapshot:
             yield from _timed(feed)
+            yield from _in_tables(definitions, feed)
             for path, why in _refused(feed.entity):
                 yield feed.problem(path, why, at_key=True)
     for process in definitions.processes.values():
@@ -28,20 +31,35 @@ def check_snapshots(definitions: Definitions) -> Iterator[Problem]:
 
 def _timed(feed: Declared[Feed]) -> Iterator[Problem]:
     for path, template in declared_templates(feed.entity):
-        if path[-1] == "data" and template.is_timed:
+        if path[-1] in ("data", "uri") and template.is_timed:
             rule = "the data of a snapshot feed has no time in its path: take that out, or snapshot: true"
             yield feed.problem(path, f"{template.text!r}: {rule}")
 
 
+def _in_tables(definitions: Definitions, feed: Declared[Feed]) -> Iterator[Problem]:
+    """Tables that are read as a whole: those of Iceberg, which knows when a table changed."""
+    for path, template in declared_templates(feed.entity):
+        if path[-1] == "uri" and not template.is_timed and TableUri.parse(template.text).fixed:
+            rule = "a snapshot feed is the whole table: write * for each of its keys"
+            yield feed.problem(path, f"{template.text!r}: {rule}")
+    for index, entry, cluster in definitions.feed_clusters(feed):
+        if feed.entity.table_on(entry.name) is None:
+            continue
+        where = f"feed {feed.entity.name!r} is a table on cluster {entry.name!r}"
+        registry = cluster.interfaces.registry
+        if registry is not None and not registry.endpoint.startswith(ICEBERG):
+            rule = "a Hive Metastore does not know when its data changed: declare its folder as locations.data instead"
+            yield feed.problem(("clusters", index, "name"), f"{where}, and {rule}")
+        if entry.type is not None:
+            rule = "tables that are replaced in place are not copied yet: take type out"
+            yield feed.problem(("clusters", index, "type"), f"{where}, and {rule}")
+
+
 def _refused(feed: Feed) -> Iterator[tuple[KeyPath, str]]:
-    if feed.table is not None:
-        yield ("table",), "a snapshot feed has locations: tables are not read as snapshots yet"
     if feed.versions is not None:
         yield ("versions",), "earlier versions of a snapshot feed are not kept yet: take versions out"
     for index, entry in enumerate(feed.clusters):
         where = ("clusters", index)
-        if entry.table is not None:
-            yield (*where, "table"), "a snapshot feed has locations: tables are not read as snapshots yet"
         if entry.retention is not None:
             yield (*where, "retention"), "a snapshot feed has its present data only, which stays: take retention out"
         if entry.type == "source" and any(one.type == "source" for one in feed.clusters[:index]):
@@ -80,6 +98,9 @@ def _why_not_newer(process: Process, one: Input, feed: Feed | None) -> str | Non
 
 def _unwritable(definitions: Definitions, process: Process, output: Output) -> Iterator[tuple[KeyPath, str]]:
     """Why a process cannot write a snapshot: where that is, if it is not the output as a whole, and the reason."""
+    feed = definitions.feeds[output.feed].entity
+    if any(feed.table_on(entry.name) is not None for entry in process.clusters):
+        yield (), "only those in files are written yet, and it is a table"
     if process.order == "LIFO":
         yield ("order",), "the newest has to be the last: order must be FIFO or LAST_ONLY"
     if process.late_process:

@@ -144,10 +144,18 @@ class TableStorage(StorageKind):
             return False, f"there is no table {uri.name} at {self._catalog.endpoint}"
         if self._partitions(path):
             return True, f"{path} changes while it is read"
-        return False, f"there is no partition {path.partition('#')[2]} of {uri.name} at {self._catalog.endpoint}"
+        lacks = f"there is no partition {path.partition('#')[2]} of" if uri.fixed else "there are no rows in"
+        return False, f"{lacks} {uri.name} at {self._catalog.endpoint}"
 
     def listing(self, path: str, flag: str | None) -> Listing:
-        return Listing(self.version(path, flag).version, None)
+        uri = TableUri.parse(path)
+        if not uri.is_whole:
+            return Listing(self.version(path, flag).version, None)
+        changed = self._catalog.changed_at(uri.database, uri.table)
+        version = TableStorage(self._tables).version(path, flag).version
+        if changed != self._catalog.changed_at(uri.database, uri.table):
+            raise StorageError(f"cluster {self.store.cluster.name!r}: {path} changes while it is read")
+        return Listing(version, changed)
 
     def version(self, path: str, flag: str | None) -> DataVersion:
         """That of its partitions: their location and parameters, or the names of their files."""
