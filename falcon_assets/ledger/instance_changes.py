@@ -30,10 +30,13 @@ def commanded(row: InstanceRecord, fact: InstanceChanged) -> InstanceRecord | No
     """The row after a command; None: the instance came to an end since the command found it, or it is so already.
 
     A run that had it in hand has it no more. Where none had, one may be on its way that a coordinator planned before:
-    the command takes its attempt.
+    the command takes its attempt. An attempt that is killed before it started has no start: that of an earlier one is
+    not its own.
     """
     if row.state in OVER and row.state is not fact.before:
         return None
+    if fact.state is InstanceState.KILLED and row.state is not InstanceState.RUNNING:
+        row = replace(row, started=None)
     if fact.state is InstanceState.WAITING:  # it is resumed
         if row.state is not InstanceState.SUSPENDED:
             return None
@@ -62,7 +65,7 @@ def dropped(row: InstanceRecord, fact: RunEnded, began: bool) -> InstanceRecord:
     is_no_fault = fact.ending is RunEnding.INTERRUPTED or (began and fact.ending is RunEnding.FAILED)
     if is_no_fault or row.state in (InstanceState.SUCCEEDED, InstanceState.RUNNING):
         return row
-    return over(row, fact)
+    return over(replace(row, started=None) if fact.ending is RunEnding.KILLED else row, fact)
 
 
 def over(row: InstanceRecord, fact: RunEnded) -> InstanceRecord:

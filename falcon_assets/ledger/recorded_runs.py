@@ -1,12 +1,13 @@
-"""Runs of instances that came to an end, what they read and what they made: what other systems are told of them."""
+"""What instances came to, in runs or before one had them, with what they read and made: other systems are told that."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, and_, exists, func, literal, or_, select, true, union_all
+from sqlalchemy import ColumnElement, Connection, and_, case, exists, func, literal, null, or_, select, true, union_all
 
 from falcon_assets.ledger.definition_versions import DefinitionVersion, definition_history
 from falcon_assets.ledger.lineage import each_following, every_version, version_of_row, versions_of_numbers
@@ -21,21 +22,22 @@ from falcon_assets.planning.lineage.version_status import VersionStatus
 _TABLE, _INSTANCE, _EDGE, _CONSUMED = DATA_VERSIONS.c, PROCESS_INSTANCES.c, VERSION_EDGES.c, CONSUMED.c
 _KEY = ("process", "cluster", "nominal", "run_id")
 _AT_ONCE = 500
+_ENDS = (InstanceState.SUCCEEDED, InstanceState.FAILED, InstanceState.KILLED, InstanceState.TIMED_OUT)
 
 
 @dataclass(frozen=True)
 class RunEnd:
-    """The end of a run of an instance of a process or replication.
+    """The end of an instance of a process or replication, in a run or before one had it.
 
     Attributes:
         process: Which process or replication.
         cluster: Where.
         nominal: Which instance.
-        run_id: In which run of Dagster.
-        succeeded: Whether it did.
+        run_id: In which run of Dagster; None: no run had it when it timed out, or was killed.
+        state: SUCCEEDED, FAILED, KILLED or TIMED_OUT.
         ended: When, on the falcon clock.
         started: When it started; None: nobody knows any more.
-        reason: Why it failed.
+        reason: Why it did not succeed.
         attempt: Which attempt of the instance it was; None: not recorded.
         definition: The version of the definition; None: not recorded.
     """
@@ -43,13 +45,18 @@ class RunEnd:
     process: str
     cluster: str
     nominal: datetime
-    run_id: str
-    succeeded: bool
+    run_id: str | None
+    state: InstanceState
     ended: datetime
     started: datetime | None = None
     reason: str = ""
     attempt: int | None = None
     definition: int | None = None
+
+    @property
+    def succeeded(self) -> bool:
+        """Whether it did."""
+        return self.state is InstanceState.SUCCEEDED
 
 
 @dataclass(frozen=True)
@@ -87,13 +94,20 @@ class Selection:
 
 
 def run_ends(connection: Connection, asked: Selection) -> Iterator[list[RunEnd]]:
-    """The runs that made versions, and those without that ended last for their instance, by time; in parts."""
+    """The runs that made versions, and what else instances came to last, by time; in parts."""
     same = and_(*(_INSTANCE[name] == _TABLE[name] for name in _KEY), _INSTANCE.state == InstanceState.SUCCEEDED.value)
     ended = func.coalesce(func.max(_INSTANCE.ended), func.max(_TABLE.seen_at)).label("ended")
     said = (literal("").label("reason"), func.max(_TABLE.attempt), func.max(_TABLE.definition))
     started = func.max(_INSTANCE.started).label("started")
+    succeeded = literal(InstanceState.SUCCEEDED.value).label("state")
     made = (
-        select(*(_TABLE[name] for name in _KEY), true().label("succeeded"), ended, started, *said)
+        select(
+            *(_TABLE[name] for name in _KEY),
+            succeeded,
+            ended,
+            started,
+            *said,
+        )
         .outerjoin_from(DATA_VERSIONS, PROCESS_INSTANCES, same)
         .where(_TABLE.run_id.is_not(None), _TABLE.nominal.is_not(None), *_on(_TABLE.cluster, asked))
         .group_by(*(_TABLE[name] for name in _KEY))
@@ -102,17 +116,27 @@ def run_ends(connection: Connection, asked: Selection) -> Iterator[list[RunEnd]]
         made = made.having(func.bool_or(or_(_TABLE.process.in_(asked.names), _TABLE.feed.in_(asked.names))))
     if asked.since is not None:
         made = made.having(func.coalesce(func.max(_INSTANCE.ended), func.max(_TABLE.seen_at)) >= asked.since)
-    states = {InstanceState.SUCCEEDED.value, InstanceState.FAILED.value}
     has_made = exists().where(*(_TABLE[name] == _INSTANCE[name] for name in _KEY))
+    timed_out = _INSTANCE.state == InstanceState.TIMED_OUT.value
+    without = or_(timed_out, and_(_INSTANCE.state == InstanceState.KILLED.value, _INSTANCE.started.is_(None)))
+
+    def of_run(name: str) -> ColumnElement[Any]:
+        """What is of an earlier run, if of any, where none had it."""
+        return case((without, null()), else_=_INSTANCE[name]).label(name)
+
     others = select(
-        *(_INSTANCE[name] for name in _KEY),
-        (_INSTANCE.state == InstanceState.SUCCEEDED.value).label("succeeded"),
-        *(_INSTANCE[name] for name in ("ended", "started", "reason", "attempt", "definition")),
+        *(_INSTANCE[name] for name in _KEY[:-1]),
+        of_run("run_id"),
+        _INSTANCE.state,
+        _INSTANCE.ended,
+        of_run("started"),
+        _INSTANCE.reason,
+        of_run("attempt"),
+        of_run("definition"),
     ).where(
-        _INSTANCE.run_id.is_not(None),
-        _INSTANCE.state.in_(states),
+        _INSTANCE.state.in_([one.value for one in _ENDS]),
         _INSTANCE.ended.is_not(None),
-        ~has_made,
+        or_(without, and_(_INSTANCE.run_id.is_not(None), ~has_made)),
         *_on(_INSTANCE.cluster, asked),
         *([_INSTANCE.ended >= asked.since] if asked.since is not None else ()),
         *([_INSTANCE.process.in_(asked.names)] if asked.names else ()),
@@ -120,7 +144,11 @@ def run_ends(connection: Connection, asked: Selection) -> Iterator[list[RunEnd]]
     every = union_all(made, others)
     ordered = every.order_by("ended", *_KEY).execution_options(yield_per=_AT_ONCE)
     for part in connection.execute(ordered).partitions():
-        yield [RunEnd(*row) for row in part]
+        yield [_end(*row) for row in part]
+
+
+def _end(process: str, cluster: str, nominal: datetime, run_id: str | None, state: str, *more: Any) -> RunEnd:
+    return RunEnd(process, cluster, nominal, run_id, InstanceState(state), *more)
 
 
 def evicted_versions(connection: Connection, asked: Selection) -> Iterator[list[Version]]:
@@ -165,7 +193,7 @@ class RunRecords:
     def of(self, ends: Sequence[RunEnd]) -> list[RecordedRun]:
         """The runs that came to these ends, in their order."""
         keys = {(one.process, one.cluster, one.nominal, one.run_id) for one in ends}
-        given = rows_of(DATA_VERSIONS, {"run_id": sorted({one.run_id for one in ends})})
+        given = rows_of(DATA_VERSIONS, {"run_id": sorted({one.run_id for one in ends if one.run_id})})
         of_runs = self._connection.execute(every_version().join(given, _TABLE.run_id == given.c.run_id))
         outputs: dict[tuple[str, str, datetime, str], list[Version]] = {}
         for one in map(version_of_row, of_runs):
@@ -176,7 +204,7 @@ class RunRecords:
         read = self._read(made)
         found = []
         for end in ends:
-            own = sorted(outputs.get((end.process, end.cluster, end.nominal, end.run_id), []), key=_place)
+            own = sorted(outputs.get((end.process, end.cluster, end.nominal, end.run_id or ""), []), key=_place)
             inputs = {one.number: one for output in own for one in read.get(output.number, [])}
             several = list(inputs.values()) if own or not end.succeeded else self._consumed(end)
             plans = self._columns_of([*own, *several])

@@ -36,6 +36,7 @@ _TOLD = {
     InstanceState.FAILED: Told.FAILED,
     InstanceState.TIMED_OUT: Told.TIMED_OUT,
     InstanceState.SUCCEEDED: Told.SUCCEEDED,
+    InstanceState.KILLED: Told.KILLED,
 }
 
 
@@ -108,6 +109,8 @@ class Rows:
             self.kept[key] = after_publication(self.kept.get(key, {}), fact)
         before = row.version if row is not None else None
         self.versions.available(fact, event_id, run_id, self._attempt(fact, run_id), before)
+        if fact.restored_by is not None:
+            self._restored(fact, event_id)
         if row is not None and not row.version:
             row = None  # nobody had seen it before it was evicted
         new = FeedInstanceRow(
@@ -138,6 +141,13 @@ class Rows:
         elif row is not None:
             new = replace(new, previous_version=row.version, changes=row.changes + 1)
         self.feeds[key] = new
+
+    def _restored(self, fact: FeedInstanceAvailable, event_id: int) -> None:
+        at = self.versions.known[fact.cluster, fact.feed, fact.instance, fact.version].seen_at or fact.at
+        come = (Told.RESTORED, "feed", fact.feed, fact.cluster, fact.instance, at)
+        run = {"id": None, "version": fact.version, "restored_by": fact.restored_by}
+        said = f"version {fact.version} by {fact.restored_by}"
+        self.happened.append(Happening(*come, str(event_id), said, event_id=event_id, run=run))
 
     def _attempt(self, fact: FeedInstanceAvailable, run_id: str | None) -> int | None:
         if fact.process is None or fact.nominal is None:
@@ -257,8 +267,10 @@ def _was_seen_before(row: FeedInstanceRow, fact: FeedInstanceAvailable) -> bool:
 
 
 def _run(row: InstanceRecord, run_id: str | None) -> dict[str, str | int | None] | None:
-    """The run of an instance that is over, as JSON; None: there is none, as where it timed out."""
+    """The run of an instance that is over, as JSON; None: none had it when it timed out, or was killed."""
     if run_id is None or row.state is InstanceState.TIMED_OUT:
+        return None
+    if row.state is InstanceState.KILLED and row.started is None:
         return None
     started = row.started.isoformat() if row.started and run_id == row.run_id else None
     return {"id": run_id, "started": started, "attempt": row.attempt, "definition": row.definition}

@@ -20,6 +20,8 @@ class Told(str, Enum):
     LATE = "LATE"
     EVICTED = "EVICTED"
     SUCCEEDED = "SUCCEEDED"
+    KILLED = "KILLED"
+    RESTORED = "RESTORED"
 
 
 USUAL = (Told.FAILED, Told.TIMED_OUT, Told.SLA)
@@ -46,6 +48,7 @@ class Notification(Declaration):
 
     on: Annotated[tuple[Told, ...], Field(min_length=1)] = USUAL
     """``FAILED`` and ``TIMED_OUT`` (for good: no retry follows), ``SLA`` (breached, and met after all), ``LATE`` (run
-    again for late data), ``EVICTED``, ``SUCCEEDED``."""
+    again for late data), ``EVICTED``, ``SUCCEEDED``, ``KILLED`` (somebody stopped it), ``RESTORED`` (somebody brought a
+    version back)."""
     to: Annotated[tuple[Receiver, ...], Field(min_length=1)]
     """The receivers, one at least."""

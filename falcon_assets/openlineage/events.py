@@ -28,10 +28,22 @@ from falcon_assets.ledger.recorded_runs import RecordedRun
 from falcon_assets.model.instant import format_instant
 from falcon_assets.model.process import Process
 from falcon_assets.openlineage.datasets import SOURCE, Datasets
+from falcon_assets.planning.instances.instance_record import InstanceState
 from falcon_assets.planning.lineage.graph import Version
 from falcon_assets.planning.workloads.workload import Workload
 
 _PRODUCER = f"pkg:pypi/falcon-assets@{version_of('falcon-assets')}"
+_STATES = {
+    InstanceState.SUCCEEDED: RunState.COMPLETE,
+    InstanceState.FAILED: RunState.FAIL,
+    InstanceState.TIMED_OUT: RunState.FAIL,
+    InstanceState.KILLED: RunState.ABORT,
+}
+_UNSAID = {
+    InstanceState.FAILED: "it failed",
+    InstanceState.TIMED_OUT: "it waited for its inputs in vain",
+    InstanceState.KILLED: "it was killed",
+}
 _IDS = uuid.UUID("4f0a9b52-6f6c-5d0b-9d55-8c7d1c5d3b0e")
 set_producer(_PRODUCER)  # of facets, to which the client gives it itself
 
@@ -45,19 +57,17 @@ class RunEvents:
         self._datasets = Datasets(store, home)
 
     def of_run(self, run: RecordedRun) -> list[RunEvent]:
-        """Its start, where that is known, and its end."""
+        """Its start and its end: the specification wants both. What has no start, or none known, starts as it ends."""
         end, workload = run.end, self._store.workload(run.end.process, run.end.cluster)
-        what = Run(self._id(end.run_id, end.process, end.cluster, end.nominal), self._run_facets(run, workload))
+        of_run = (end.run_id,) if end.run_id is not None else (end.state.value, end.ended)
+        what = Run(self._id(*of_run, end.process, end.cluster, end.nominal), self._run_facets(run, workload))
         job = Job(self._namespace, f"{end.cluster}.{end.process}", _job_facets(run, workload))
         places = sorted({place for one in run.outputs for place in one.places})
         inputs = [*self._datasets.inputs(run.inputs, run.columns), *map(self._datasets.of_no_feed, places)]
         outputs = [self._datasets.output(one, run.columns, run.inputs) for one in run.outputs]
-        state = RunState.COMPLETE if end.succeeded else RunState.FAIL
-        events = []
-        if end.started is not None and end.started <= end.ended:
-            begun = Run(what.runId, {key: one for key, one in (what.facets or {}).items() if key != "errorMessage"})
-            events.append(_event(RunState.START, end.started, begun, job, inputs))
-        return [*events, _event(state, end.ended, what, job, inputs, outputs)]
+        begun = Run(what.runId, {key: one for key, one in (what.facets or {}).items() if key != "errorMessage"})
+        start = _event(RunState.START, min(end.started or end.ended, end.ended), begun, job, inputs)
+        return [start, _event(_STATES[end.state], end.ended, what, job, inputs, outputs)]
 
     def of_eviction(self, version: Version) -> list[RunEvent]:
         """Retention took a version, and put it into an archive perhaps."""
@@ -90,14 +100,15 @@ class RunEvents:
             facets["tags"] = _run_tags(tags)
         job = Job(self._namespace, f"{version.cluster}.{version.feed}.{kind.lower()}", {"jobType": _job_type(kind)})
         inputs = [] if kind == "EVICTION" else self._datasets.inputs([version], {})
-        return [_event(RunState.COMPLETE, at, Run(key, facets), job, inputs, outputs)]
+        run = Run(key, facets)
+        return [_event(RunState.START, at, run, job, inputs), _event(RunState.COMPLETE, at, run, job, inputs, outputs)]
 
     def _run_facets(self, run: RecordedRun, workload: Workload | None) -> dict[str, Any]:
         end, made = run.end, run.outputs[0] if run.outputs else None
         facets: dict[str, Any] = {
             "nominalTime": nominal_time_run.NominalTimeRunFacet(_time(end.nominal), _next(workload, end.nominal))
         }
-        if workload is not None and _is_uuid(end.run_id):
+        if workload is not None and end.run_id is not None and _is_uuid(end.run_id):
             facets["parent"] = parent_run.ParentRunFacet(
                 parent_run.Run(end.run_id), parent_run.Job(self._namespace, workload.job_name)
             )
@@ -107,7 +118,7 @@ class RunEvents:
                 str(environment["pyspark"]), "spark", version_of("openlineage-python")
             )
         if not end.succeeded:
-            facets["errorMessage"] = error_message_run.ErrorMessageRunFacet(end.reason or "it failed", "PYTHON")
+            facets["errorMessage"] = error_message_run.ErrorMessageRunFacet(end.reason or _UNSAID[end.state], "PYTHON")
         tags = {
             "dagster_run": end.run_id,
             "attempt": end.attempt,

@@ -279,7 +279,7 @@ CASES = {
         "notification:\n  on: [FAILD]\n  to: []",
         [
             "feeds.yaml:5: notification.on[0]: 'FAILD' is not legal (did you mean 'FAILED'?); legal: FAILED, "
-            "TIMED_OUT, SLA, LATE, EVICTED, SUCCEEDED",
+            "TIMED_OUT, SLA, LATE, EVICTED, SUCCEEDED, KILLED, RESTORED",
             "feeds.yaml:6: notification.to: must not be empty",
         ],
     ),

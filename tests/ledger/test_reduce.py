@@ -199,7 +199,7 @@ STARTED = InstanceRecord(T, S.RUNNING, attempt=1, run_id="a", started=at(2))
         ),
         pytest.param(
             [*SUCCEEDED, queued(4, "b"), ended(5, "b", RunEnding.KILLED, "by ann")],
-            replace(RERUN, state=S.KILLED, reason="by ann", ended=at(5)),
+            replace(RERUN, state=S.KILLED, reason="by ann", started=None, ended=at(5)),
             id="rerun-queued-killed",
         ),
         pytest.param(
@@ -269,7 +269,7 @@ RUNNING = [queued_as(1, "a", 1), changed(2, S.RUNNING, "a")]
         ),
         pytest.param(
             [*RUNNING, changed(3, S.FAILED, "a", "boom"), told(4, S.KILLED, S.RUNNING)],
-            replace(KILLED, attempt=2, failures=1, ended=at(4)),
+            replace(KILLED, attempt=2, failures=1, started=None, ended=at(4)),
             id="it-failed-meanwhile",
         ),
         pytest.param(
@@ -279,7 +279,7 @@ RUNNING = [queued_as(1, "a", 1), changed(2, S.RUNNING, "a")]
         ),
         pytest.param(
             [*RUNNING, told(3, S.SUSPENDED, S.RUNNING), told(4, S.KILLED, S.SUSPENDED)],
-            replace(KILLED, attempt=2, ended=at(4)),
+            replace(KILLED, attempt=2, started=None, ended=at(4)),
             id="suspended-killed",
         ),
         pytest.param(
@@ -291,7 +291,7 @@ RUNNING = [queued_as(1, "a", 1), changed(2, S.RUNNING, "a")]
             id="resumed",
         ),
         pytest.param([*RUNNING, told(3, S.WAITING, S.SUSPENDED)], STARTED, id="resumed-twice"),
-        pytest.param([*SUCCEEDED, told(4, S.KILLED, S.SUCCEEDED)], replace(KILLED, attempt=2, ended=at(4)), id="rerun"),
+        pytest.param([*SUCCEEDED, told(4, S.KILLED, S.SUCCEEDED)], replace(KILLED, attempt=2, started=None, ended=at(4)), id="rerun"),
         pytest.param(
             [*RUNNING, told(3, S.KILLED, S.RUNNING), queued_as(4, "b", 2), changed(5, S.RUNNING, "b")],
             RERUN_STARTED,

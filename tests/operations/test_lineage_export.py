@@ -19,7 +19,7 @@ from tests.operations.ledger_rows import process_row, write
 from tests.operations.lineage_rows import PLAN, T, made_row, version_row, write_versions
 
 HOUR = timedelta(hours=1)
-RUN, OLD, BROKEN = (f"{number}0000000-0000-4000-8000-000000000000" for number in (1, 2, 3))
+RUN, OLD, BROKEN, KILLED = (f"{number}0000000-0000-4000-8000-000000000000" for number in (1, 2, 3, 4))
 CLUSTERS = """
 kind: cluster
 name: primary
@@ -88,7 +88,10 @@ def world(installed: Callable[[str], Installation]) -> Installation:
         made,
         process_row("cleanse", 0, "SUCCEEDED", attempt=2, **started),
         process_row("cleanse", 1, "FAILED", **broken),
-        process_row("cleanse", 2, "TIMED_OUT", ended=T),
+        process_row("cleanse", 2, "TIMED_OUT", started=T - HOUR, ended=T, run_id=OLD, attempt=2, reason="no raw"),
+        process_row("cleanse", 3, "KILLED", started=T, ended=T + 3 * HOUR, run_id=KILLED, reason="killed by me"),
+        process_row("cleanse", 4, "KILLED", ended=T + 4 * HOUR, run_id=OLD),
+        process_row("cleanse", 5, "SKIPPED", ended=T),
     )
     return made
 
@@ -106,19 +109,29 @@ def said(events: list[dict[str, Any]]) -> list[tuple[str, str, str]]:
 
 def test_each_run_eviction_and_restore(world: Installation) -> None:
     assert said(exported(world)) == [
+        ("START", "primary.cleanse", "00:00"),
+        ("FAIL", "primary.cleanse", "00:00"),
+        ("START", "primary.cleanse", "00:03"),
         ("COMPLETE", "primary.cleanse", "00:03"),
         ("START", "primary.cleanse", "00:01"),
         ("COMPLETE", "primary.cleanse", "00:04"),
         ("START", "primary.cleanse", "01:00"),
         ("FAIL", "primary.cleanse", "02:00"),
+        ("START", "primary.cleanse", "00:00"),
+        ("ABORT", "primary.cleanse", "03:00"),
+        ("START", "primary.cleanse", "04:00"),
+        ("ABORT", "primary.cleanse", "04:00"),
+        ("START", "primary.raw.archival", "01:00"),
         ("COMPLETE", "primary.raw.archival", "01:00"),
+        ("START", "primary.clean.eviction", "02:00"),
         ("COMPLETE", "primary.clean.eviction", "02:00"),
+        ("START", "primary.gone.restore", "00:09"),
         ("COMPLETE", "primary.gone.restore", "00:09"),
     ]
 
 
 def test_a_run(world: Installation) -> None:
-    start, end = exported(world)[1:3]
+    start, end = exported(world)[4:6]
     assert start["run"]["runId"] == end["run"]["runId"]
     assert end["job"]["namespace"] == "falcon"
     facets = end["run"]["facets"]
@@ -134,7 +147,7 @@ def test_a_run(world: Installation) -> None:
 
 
 def test_what_a_run_read_is_one_dataset_with_its_instances(world: Installation) -> None:
-    (read,) = exported(world)[2]["inputs"]  # neither what another run read, nor what one may not read
+    (read,) = exported(world)[5]["inputs"]  # neither what another run read, nor what one may not read
     assert (read["namespace"], read["name"]) == ("s3://lake", "raw")
     assert read["inputFacets"]["subset"]["inputCondition"]["partitions"] == [
         {"dimensions": {"instance": "2013-01-01T00:00Z", "version": "a1"}, "identifier": "s3://lake/raw/2013-01-01/00"},
@@ -148,7 +161,7 @@ def test_what_a_run_read_is_one_dataset_with_its_instances(world: Installation) 
 
 
 def test_what_a_run_made(world: Installation) -> None:
-    (made,) = exported(world)[2]["outputs"]
+    (made,) = exported(world)[5]["outputs"]
     assert (made["namespace"], made["name"]) == ("s3://lake", "clean")
     assert made["facets"]["version"]["datasetVersion"] == "2013-01-01T00:00Z@b2"
     statistics = made["outputFacets"]["outputStatistics"]
@@ -166,14 +179,37 @@ def test_what_a_run_made(world: Installation) -> None:
 
 
 def test_a_run_that_failed(world: Installation) -> None:
-    start, end = exported(world)[3:5]
+    start, end = exported(world)[6:8]
     assert end["run"]["facets"]["errorMessage"]["message"] == "no space ü"
     assert "errorMessage" not in start["run"]["facets"]
     assert (end["inputs"], end["outputs"]) == ([], [])
 
 
+def test_what_timed_out_or_was_killed_before_it_started_is_a_run_of_no_other(world: Installation) -> None:
+    """Of an instance that waits, the ledger knows the run that had it before."""
+    events = exported(world)
+    timed_out, killed, waiting = events[1], events[9], events[11]
+    assert timed_out["run"]["facets"]["errorMessage"]["message"] == "no raw"
+    assert killed["run"]["facets"]["errorMessage"]["message"] == "killed by me"
+    assert killed["run"]["facets"]["parent"]["run"]["runId"] == KILLED
+    assert waiting["run"]["facets"]["errorMessage"]["message"] == "it was killed"
+    for one in (timed_out, waiting):
+        assert "parent" not in one["run"]["facets"]
+        assert not one["run"]["facets"]["tags"]["tags"]
+    assert len({one["run"]["runId"] for one in (timed_out, killed, waiting, events[3])}) == 4
+
+
+def test_each_run_has_one_start_and_one_end(world: Installation) -> None:
+    """As the specification wants it, whatever is known of it."""
+    runs: dict[str, list[str]] = {}
+    for one in exported(world):
+        runs.setdefault(one["run"]["runId"], []).append(one["eventType"])
+    assert {kinds[0] for kinds in runs.values()} == {"START"}
+    assert all(kinds[1:] in (["COMPLETE"], ["FAIL"], ["ABORT"]) for kinds in runs.values())
+
+
 def test_what_retention_took_and_what_came_back(world: Installation) -> None:
-    archived, evicted, restored = exported(world)[5:]
+    archived, evicted, restored = exported(world)[13::2]
     gone, copy = archived["outputs"]
     assert gone["facets"]["lifecycleStateChange"]["lifecycleStateChange"] == "ALTER"  # the feed is still there
     assert (copy["namespace"], copy["name"]) == ("s3://cold", "raw/00")
@@ -190,18 +226,22 @@ def test_ids_are_the_same_again_and_others_elsewhere(world: Installation) -> Non
     elsewhere = replace(world, settings=settings)
     assert {one["job"]["namespace"] for one in exported(elsewhere)} == {"elsewhere"}
     assert not set(ids(world)) & set(ids(elsewhere))
-    assert len(set(ids(world))) == 6
+    assert len(set(ids(world))) == 9
 
 
 @pytest.mark.parametrize(
     ("names", "asked", "jobs"),
     [
-        (("raw",), {}, ["primary.raw.archival"]),
-        (("clean",), {}, [*["primary.cleanse"] * 3, "primary.clean.eviction"]),
-        (("cleanse",), {}, ["primary.cleanse"] * 5),
-        (("gone",), {}, ["primary.gone.restore"]),
-        ((), {"since": T + HOUR}, [*["primary.cleanse"] * 2, "primary.raw.archival", "primary.clean.eviction"]),
-        ((), {"since": T + 3 * HOUR}, []),
+        (("raw",), {}, ["primary.raw.archival"] * 2),
+        (("clean",), {}, [*["primary.cleanse"] * 4, *["primary.clean.eviction"] * 2]),
+        (("cleanse",), {}, ["primary.cleanse"] * 12),
+        (("gone",), {}, ["primary.gone.restore"] * 2),
+        (
+            (),
+            {"since": T + HOUR},
+            [*["primary.cleanse"] * 6, *["primary.raw.archival"] * 2, *["primary.clean.eviction"] * 2],
+        ),
+        ((), {"since": T + 5 * HOUR}, []),
     ],
 )
 def test_what_is_asked_for(world: Installation, names: tuple[str, ...], asked: dict[str, Any], jobs: list[str]) -> None:

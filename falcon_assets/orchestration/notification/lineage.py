@@ -1,4 +1,4 @@
-"""What a system that collects lineage is told: each run, and what retention took."""
+"""What a system that collects lineage is told: each run, what retention took, and what somebody restored."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from falcon_assets.catalog.store import EntityStore
 from falcon_assets.ledger.lineage import versions_of_instance
 from falcon_assets.ledger.recorded_runs import RunEnd, RunRecords
 from falcon_assets.model.notification import Told
+from falcon_assets.planning.instances.instance_record import InstanceState
 from falcon_assets.planning.lineage.graph import Version
 from falcon_assets.planning.lineage.version_status import VersionStatus
 from falcon_assets.planning.notification.events import Happening, Notice
@@ -23,8 +24,15 @@ if TYPE_CHECKING:
 
 LINEAGE_RECEIVER = "FALCON_OPENLINEAGE_URL"
 """The name of the receiver among those of notifications."""
-OF_WORKLOADS = frozenset((Told.SUCCEEDED, Told.FAILED))
-OF_FEEDS = frozenset((Told.EVICTED,))
+_WITHOUT_RUN = frozenset((Told.TIMED_OUT, Told.KILLED))
+"""What may become of an instance that no run has."""
+OF_WORKLOADS = frozenset((Told.SUCCEEDED, Told.FAILED, *_WITHOUT_RUN))
+OF_FEEDS = frozenset((Told.EVICTED, Told.RESTORED))
+
+
+def is_lineage(one: Happening) -> bool:
+    """Whether it is told to such a system; a run of which nothing is recorded is not."""
+    return one.event in _WITHOUT_RUN or (one.event in OF_WORKLOADS | OF_FEEDS and one.run is not None)
 
 
 @dataclass(frozen=True)
@@ -80,9 +88,12 @@ class LineageSending:
         runs = RunRecords(connection).of([_end(one.happening) for one in ended])
         events = [(notice, made.of_run(run)) for notice, run in zip(ended, runs, strict=True)]
         for notice in notices:
-            if notice.happening.event in OF_FEEDS:
+            if notice.happening.event is Told.EVICTED:
                 gone = _evicted(connection, notice.happening)
                 events.append((notice, [event for version in gone for event in made.of_eviction(version)]))
+            elif notice.happening.event is Told.RESTORED:
+                come = _restored(connection, notice.happening)
+                events.append((notice, [event for version in come for event in made.of_restore(version)]))
         return events
 
 
@@ -90,15 +101,26 @@ def _evicted(connection: Connection, one: Happening) -> list[Version]:
     """The version that went, as it was then: it may be there again."""
     run: Any = one.run
     gone = {"ended_at": one.at, "ended_by": run["id"], "archived_to": run["archived_to"]}
-    return [
-        replace(version, status=VersionStatus.EVICTED, **gone)
-        for version in versions_of_instance(connection, one.name, one.instance)
-        if (version.cluster, version.version) == (one.cluster, run["version"])
-    ]
+    return [replace(version, status=VersionStatus.EVICTED, **gone) for version in _versions(connection, one)]
+
+
+def _restored(connection: Connection, one: Happening) -> list[Version]:
+    """The version that came back, as it was then: it may be gone again."""
+    run: Any = one.run
+    come = {"seen_at": one.at, "restored_by": run["restored_by"]}
+    return [replace(version, status=VersionStatus.AVAILABLE, **come) for version in _versions(connection, one)]
+
+
+def _versions(connection: Connection, one: Happening) -> list[Version]:
+    run: Any = one.run
+    known = versions_of_instance(connection, one.name, one.instance)
+    return [version for version in known if (version.cluster, version.version) == (one.cluster, run["version"])]
 
 
 def _end(one: Happening) -> RunEnd:
+    state, what = InstanceState(one.event.value), (one.name, one.cluster, one.instance)
+    if one.run is None:
+        return RunEnd(*what, None, state, one.at, reason=one.reason)
     run: Any = one.run
     started = datetime.fromisoformat(run["started"]) if run["started"] else None
-    what = (one.name, one.cluster, one.instance, run["id"], one.event is Told.SUCCEEDED, one.at, started, one.reason)
-    return RunEnd(*what, run["attempt"], run["definition"])
+    return RunEnd(*what, run["id"], state, one.at, started, one.reason, run["attempt"], run["definition"])

@@ -16,7 +16,7 @@ from falcon_assets.ledger.status import Status, statuses
 from falcon_assets.model.feed import Feed
 from falcon_assets.model.notification import Notification, Told
 from falcon_assets.model.process import Process
-from falcon_assets.orchestration.notification.lineage import LINEAGE_RECEIVER, OF_FEEDS, OF_WORKLOADS
+from falcon_assets.orchestration.notification.lineage import LINEAGE_RECEIVER, OF_FEEDS, OF_WORKLOADS, is_lineage
 from falcon_assets.orchestration.platform.open_ledger import Ledger
 from falcon_assets.planning.instances.instance_record import InstanceRecord, InstanceState, RerunRequest
 from falcon_assets.planning.notification.events import Happening, Notice, receivers
@@ -51,7 +51,7 @@ class NotificationRecording:
                 yield ("process", workload.name, workload.cluster), events
         for feed in self.store.feeds.values():
             for cluster, _ in self.store.feed_clusters(feed):
-                told = self._events(feed) & {Told.EVICTED, Told.SLA}
+                told = self._events(feed) & {Told.EVICTED, Told.RESTORED, Told.SLA}
                 if events := told | (OF_FEEDS if self._has_lineage else set()):
                     yield ("feed", feed.name, cluster.name), events
 
@@ -82,7 +82,7 @@ class NotificationRecording:
             entity = workload.entity if workload else self.store.feeds.get(one.name) if one.kind == "feed" else None
             if entity is None:
                 continue  # it was deleted meanwhile
-            if self._has_lineage and one.run is not None and one.event in OF_WORKLOADS | OF_FEEDS:
+            if self._has_lineage and is_lineage(one):
                 yield Notice(LINEAGE_RECEIVER, entity.kind, entity.name, one)
             if workload is not None and one.event in _FAILURES:
                 is_scheduled = status[entity.kind, entity.name].status is not Status.SUBMITTED

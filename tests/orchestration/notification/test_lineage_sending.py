@@ -195,7 +195,50 @@ def test_failures_are_sent(world: World, collector: Collected) -> None:
     ended = RunEnded(RunEnding.FAILED, nominal, "it did not start")
     world.happens((run_id(2), RunQueued("add-up", "primary", (nominal,))), (run_id(2), ended))
     world.tick(seconds=15)
-    assert said(collector)[2:] == [("FAIL", "02:00:00")]  # it never started
+    assert said(collector)[2:] == [("START", "02:00:00"), ("FAIL", "02:00:00")]  # it never started
+
+
+def killed(hour: int, by: InstanceState) -> InstanceChanged:
+    """A command that finds the instance in that state."""
+    nominal = START + timedelta(hours=hour)
+    at = nominal + timedelta(seconds=20)
+    return InstanceChanged("add-up", "primary", nominal, InstanceState.KILLED, at, "killed by me", before=by)
+
+
+def test_what_is_killed_and_what_times_out_is_sent(world: World, collector: Collected) -> None:
+    world.happens(world.facts(1, run_id(1))[0], (None, killed(1, InstanceState.RUNNING)))
+    world.runs(2, run_id(2), fails=True)
+    world.happens((None, killed(2, InstanceState.FAILED)))  # while it waits to be tried again
+    late = START + timedelta(hours=3)
+    world.happens((None, InstanceChanged("add-up", "primary", late, InstanceState.TIMED_OUT, late, "no raw")))
+    world.tick()
+    assert said(collector) == [
+        *[("START", "01:00:00"), ("ABORT", "01:00:20"), ("START", "02:00:00"), ("FAIL", "02:00:30")],
+        *[("START", "02:00:20"), ("ABORT", "02:00:20"), ("START", "03:00:00"), ("FAIL", "03:00:00")],
+    ]
+    ids = [one["run"]["runId"] for one in collector.events[1::2]]
+    assert len(set(ids)) == 4
+    assert [one["run"]["facets"]["errorMessage"]["message"] for one in collector.events[1::2]] == [
+        *("killed by me", "no space", "killed by me", "no raw")
+    ]
+    with open_installation(world.settings, world.instance) as installation:
+        exported = {one["run"]["runId"] for one in export_openlineage(installation)}
+    assert exported == {ids[0], *ids[2:]}  # of an instance without outputs the last end is known
+
+
+def test_what_is_restored_is_sent(world: World, collector: Collected) -> None:
+    hour = START + timedelta(hours=1)
+    world.runs(1, run_id(1), version="v1")
+    world.runs(1, run_id(2), version="v2")
+    back = FeedInstanceAvailable("primary", "sums", hour, "v1", hour + timedelta(minutes=5), 7, 3, restored_by="me")
+    world.happens((None, back))
+    world.tick()
+    start, end = collector.events[-2:]
+    assert (end["job"]["name"], end["eventType"], start["eventType"]) == ("primary.sums.restore", "COMPLETE", "START")
+    assert [one["facets"]["version"]["datasetVersion"] for one in end["outputs"]] == ["2013-01-01T01:00Z@v1"]
+    assert said(collector)[-1] == ("COMPLETE", "01:05:00")
+    with open_installation(world.settings, world.instance) as installation:
+        assert end["run"]["runId"] in {one["run"]["runId"] for one in export_openlineage(installation)}
 
 
 def test_what_retention_takes_is_sent(world: World, collector: Collected) -> None:
@@ -206,9 +249,9 @@ def test_what_retention_takes_is_sent(world: World, collector: Collected) -> Non
     world.runs(1, run_id(3))  # and it came back at once
     world.tick()
     jobs = [one["job"]["name"] for one in collector.events]
-    assert jobs == [*["primary.add-up"] * 4, "primary.sums.archival"]
-    assert said(collector)[4] == ("COMPLETE", "01:00:00")
-    assert [one["name"] for one in collector.events[4]["outputs"]][1] == "sums"
+    assert jobs == [*["primary.add-up"] * 4, *["primary.sums.archival"] * 2]
+    assert said(collector)[5] == ("COMPLETE", "01:00:00")
+    assert [one["name"] for one in collector.events[5]["outputs"]][1] == "sums"
 
 
 def _answers(collector: Collected, world: World, status: int) -> None:

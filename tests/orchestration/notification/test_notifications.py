@@ -38,7 +38,7 @@ from tests.processes import free_port, killed_before
 from tests.receivers import Received, mail_box, web_hook
 
 TELLS = "notification: {{on: [{}], to: [{}]}}\n"
-ALL = "FAILED, TIMED_OUT, SLA, LATE, EVICTED, SUCCEEDED"
+ALL = "FAILED, TIMED_OUT, SLA, LATE, EVICTED, SUCCEEDED, KILLED, RESTORED"
 HOOK, BOTH = "{url: {env: HOOK}}", "{url: {env: HOOK}}, {url: {env: MAIL}}"
 FEED = """---
 kind: feed
