@@ -291,7 +291,11 @@ RUNNING = [queued_as(1, "a", 1), changed(2, S.RUNNING, "a")]
             id="resumed",
         ),
         pytest.param([*RUNNING, told(3, S.WAITING, S.SUSPENDED)], STARTED, id="resumed-twice"),
-        pytest.param([*SUCCEEDED, told(4, S.KILLED, S.SUCCEEDED)], replace(KILLED, attempt=2, started=None, ended=at(4)), id="rerun"),
+        pytest.param(
+            [*SUCCEEDED, told(4, S.KILLED, S.SUCCEEDED)],
+            replace(KILLED, attempt=2, started=None, ended=at(4)),
+            id="rerun",
+        ),
         pytest.param(
             [*RUNNING, told(3, S.KILLED, S.RUNNING), queued_as(4, "b", 2), changed(5, S.RUNNING, "b")],
             RERUN_STARTED,
