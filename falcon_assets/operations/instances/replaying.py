@@ -46,6 +46,7 @@ from falcon_assets.planning.rules.replaced_outputs import replaced_by
 from falcon_assets.planning.workloads.process_workload import ProcessWorkload
 from falcon_assets.spark.session.sessions import session_for
 from falcon_assets.storage.cluster_store import ClusterStore
+from falcon_assets.storage.feed_store import StoresOf
 
 _IMPOSSIBLE = (ExpressionError, MissingInputsError, OldDefinitionError, UnknownEntityError, UnknownInstanceError)
 """What it needs is gone, or is not declared any more as it was."""
@@ -145,7 +146,10 @@ def _replay(installation: Installation, then: RecordedWorld, wanted: Version, re
     user = process.acl.owner if process.acl else settings.user
     name = f"replay-{uuid.uuid4().hex}"
     clock = partial(entities.landing_clock, cluster_name=cluster.name, clock=settings.clock)
-    runner = InstanceRunner(process, cluster, feeds, store, then.stores, then.root, user, name, settings.home, clock)
+    elsewhere = (one for one in entities.everywhere.values() if one.name != cluster.name)
+    others = [StoresOf(one, settings.home, settings.environ) for one in elsewhere]
+    told = (user, name, settings.home, clock)
+    runner = InstanceRunner(process, cluster, feeds, store, then.stores, then.root, *told, others=others)
     nominal = wanted.nominal or wanted.instance
     folder = Path(store.working) / "replays" / process.name / nominal.strftime("%Y-%m-%dT%H-%MZ")
     return Replay(runner, nominal, recorded, folder)

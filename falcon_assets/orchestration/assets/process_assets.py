@@ -58,6 +58,7 @@ class ProcessAssets:
         """
         process, cluster = workload.entity, self.store.clusters[workload.cluster]
         stores = cache(partial(self._stores, cluster))
+        elsewhere = self._elsewhere(cluster)
         clock = partial(self.store.landing_clock, cluster_name=cluster.name, clock=self.settings.clock)
 
         def work(context: dg.AssetExecutionContext, claims: InstanceClaims) -> ProcessWork:
@@ -65,8 +66,9 @@ class ProcessAssets:
 
             def runner(declared: Process, root: Path) -> InstanceRunner:
                 user = declared.acl.owner if declared.acl else self.settings.user
-                feeds, told = self.store.feeds, (self.settings.home, clock)
-                return InstanceRunner(declared, cluster, feeds, *stores(), root, user, run.run_id, *told)
+                where = (self.store.feeds, *stores(), root)
+                told = (run.run_id, self.settings.home, clock, elsewhere)
+                return InstanceRunner(declared, cluster, *where, user, *told)
 
             versions, number = recorded_versions(ledger, self.recording, process)
             old = OldDefinitions(process, cluster.name, self.store, self.settings.home, ledger.engine)
@@ -96,6 +98,11 @@ class ProcessAssets:
     def _stores(self, cluster: Cluster) -> tuple[ClusterStore, StoresOf]:
         home, environ = self.settings.home, self.settings.environ
         return ClusterStore(cluster, home, environ), StoresOf(cluster, home, environ)
+
+    def _elsewhere(self, cluster: Cluster) -> list[StoresOf]:
+        """The stores of all other clusters, those of other colos included: none is opened before it is looked at."""
+        home, environ = self.settings.home, self.settings.environ
+        return [StoresOf(one, home, environ) for one in self.store.everywhere.values() if one.name != cluster.name]
 
     def _specs(self, workload: ProcessWorkload, cluster: Cluster) -> Iterator[dg.AssetSpec]:
         process, own, timeline = workload.entity, workload.own_feeds, workload.partitions.timeline

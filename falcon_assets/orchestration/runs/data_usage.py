@@ -2,55 +2,88 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
+from threading import Lock
 
-from falcon_assets.errors import FalconError, WorkflowError
+from falcon_assets.errors import FalconError, UnreachableError, WorkflowError
 from falcon_assets.events.inputs import Consumption
-from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.feed import Feed
 from falcon_assets.planning.instances.instance_paths import InstancePaths
-from falcon_assets.planning.lineage.usage import FeedInstance, Usage
-from falcon_assets.storage.cluster_store import ClusterStore
+from falcon_assets.planning.lineage.usage import FoundInstance, Usage
+from falcon_assets.storage.feed_store import StoresOf
 from falcon_assets.storage.kinds.kind_of import kind_of
+from falcon_assets.storage.kinds.storage_kind import StorageKind
 
 
 @dataclass(frozen=True)
 class FeedPlaces:
-    """The places of feeds on a cluster.
+    """The places of feeds, on the cluster of a process and elsewhere; may be asked from several threads.
+
+    What tables said stays known: it is made for one run.
 
     Attributes:
         feeds: All feeds, by name.
-        cluster: The cluster.
-        store_of: The store that a feed lies on there.
+        own: The stores that feeds lie on where the process runs.
+        others: Likewise on other clusters.
     """
 
     feeds: Mapping[str, Feed]
-    cluster: Cluster
-    store_of: Callable[[Feed], ClusterStore]
+    own: StoresOf
+    others: Sequence[StoresOf] = ()
+    _kinds: dict[tuple[str, str], StorageKind] = field(default_factory=dict, init=False)
+    _found: dict[str, FoundInstance | None] = field(default_factory=dict, init=False)
+    _silent: set[str] = field(default_factory=set, init=False)
+    _asking: Lock = field(default_factory=Lock, init=False)
 
-    def find(self, place: str) -> FeedInstance | None:
-        """The instance of a feed that lies at a place, or above it; None: none does."""
-        for feed in self.feeds.values():
-            if not feed.on(self.cluster.name):
-                continue
-            with suppress(FalconError):  # somebody else's feed, whose store or template does not work
-                if instance := kind_of(self.store_of(feed)).instance_at(feed, place):
-                    return feed.name, instance
+    def find(self, place: str) -> FoundInstance | None:
+        """The instance of a feed that lies at a place, or above it; None: none does.
+
+        Where the process runs it is looked for before other clusters, and in files before tables, which have to be
+        asked.
+        """
+        with self._asking:
+            if place not in self._found:
+                self._found[place] = next(self._at(place), None)
+            return self._found[place]
+
+    def _at(self, place: str) -> Iterator[FoundInstance]:
+        for are_tables in (False, True):
+            for stores in (self.own, *self.others):
+                cluster = stores.cluster.name
+                for feed in self.feeds.values():
+                    if feed.on(cluster) is None or (feed.table_on(cluster) is not None) is not are_tables:
+                        continue
+                    if instance := self._instance_at(stores, feed, place):
+                        yield FoundInstance(feed.name, instance, "" if stores is self.own else cluster)
+
+    def _instance_at(self, stores: StoresOf, feed: Feed, place: str) -> datetime | None:
+        cluster = stores.cluster.name
+        if cluster in self._silent:
+            return None
+        try:
+            if (cluster, feed.name) not in self._kinds:
+                self._kinds[cluster, feed.name] = kind_of(stores(feed))
+            return self._kinds[cluster, feed.name].instance_at(feed, place)
+        except UnreachableError:  # the others there would be waited for as long
+            self._silent.add(cluster)
+        except FalconError:  # somebody else's feed, whose store or template does not work
+            pass
         return None
 
     def read(self, usage: Usage) -> Iterator[Consumption]:
         """The instances that were read and are no inputs, with the versions that are there now."""
-        for name, instance in usage.undeclared:
+        for name, instance, cluster in usage.undeclared:
             feed = self.feeds[name]
-            store, path = self.store_of(feed), InstancePaths(feed, self.cluster).data(instance)
+            stores = next((one for one in self.others if one.cluster.name == cluster), self.own)
+            store, path = stores(feed), InstancePaths(feed, stores.cluster).data(instance)
             try:
                 version = kind_of(store).version(path, feed.availability_flag).version
             except FalconError:  # it went meanwhile
                 version = None
-            yield Consumption(name, instance, version, path=f"{store.root or ''}{path}")
+            yield Consumption(name, instance, version, cluster or None, path=f"{store.root or ''}{path}")
 
 
 def require_declared(usage: Usage, process: str, file: Path | str) -> None:

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import cached_property
 from pathlib import Path
 from typing import TypeAlias
 
@@ -38,6 +39,7 @@ from falcon_assets.planning.rules.lateness import late_workflow
 from falcon_assets.planning.time.clock import Clock
 from falcon_assets.spark.data.dataset import InputData, OutputData
 from falcon_assets.storage.cluster_store import ClusterStore
+from falcon_assets.storage.feed_store import StoresOf
 from falcon_assets.storage.instances.data_version import DataVersion
 from falcon_assets.storage.kinds.available_instances import AvailableInstances
 from falcon_assets.storage.kinds.kind_of import kind_of
@@ -112,24 +114,26 @@ class InstanceRunner:
         cluster: The cluster.
         feeds: The feeds by name.
         store: The cluster's own.
-        store_of: The store that a feed lies on there.
+        store_of: The stores that feeds lie on there.
         entity_root: The folder of the definitions.
         user: What ``user()`` gives.
         run_id: The run that computes them.
         home: ``FALCON_HOME``, where the listener is that sees what programs read and write; None: nothing does.
         clock: Of a feed on the cluster: see :meth:`falcon_assets.catalog.store.EntityStore.landing_clock`.
+        others: The stores that feeds lie on elsewhere: what a workflow reads there, nobody declares.
     """
 
     process: Process
     cluster: Cluster
     feeds: Mapping[str, Feed]
     store: ClusterStore
-    store_of: Callable[[Feed], ClusterStore]
+    store_of: StoresOf
     entity_root: Path
     user: str
     run_id: str
     home: Path | None = None
     clock: Callable[[Feed], Clock | None] = _real_clock
+    others: Sequence[StoresOf] = ()
 
     def prepare(
         self, nominal: datetime, late: tuple[LateChange, ...] | None = None, evicted: Evicted = _nothing_evicted
@@ -205,9 +209,12 @@ class InstanceRunner:
         self, plan: ProcessInstance, read: Readings, urls: Mapping[str, str], result: WorkflowResult
     ) -> tuple[Usage, tuple[Consumption, ...]]:
         """What the workflow really read and wrote, and which instances of feeds are among what it does not declare."""
-        places = FeedPlaces(self.feeds, self.cluster, self.store_of)
-        found = usage(result.captured, self._declared(plan, read, urls), places.find)
-        return found, tuple(places.read(found))
+        found = usage(result.captured, self._declared(plan, read, urls), self._places.find)
+        return found, tuple(self._places.read(found))
+
+    @cached_property
+    def _places(self) -> FeedPlaces:
+        return FeedPlaces(self.feeds, self.store_of, self.others)
 
     def _declared(self, plan: ProcessInstance, read: Readings, urls: Mapping[str, str]) -> DeclaredData:
         """What it may read and write: all that lies in its staging and working locations, besides what is declared."""

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from falcon_assets.model.instant import format_instant
 from falcon_assets.planning.lineage.captured import Captured, ColumnRead, DataRead
@@ -14,7 +14,22 @@ from falcon_assets.planning.lineage.columns import OutputColumn, OutputColumns, 
 
 FeedInstance: TypeAlias = tuple[str, datetime]
 """Feed, instance."""
-Find: TypeAlias = Callable[[str], FeedInstance | None]
+
+
+class FoundInstance(NamedTuple):
+    """An instance of a feed that lies somewhere."""
+
+    feed: str
+    instance: datetime
+    cluster: str = ""
+    """Where it lies; empty: on the cluster of the process."""
+
+    def __str__(self) -> str:
+        """It in words."""
+        return f"{self.feed} {format_instant(self.instance)}{self.cluster and f' on {self.cluster}'}"
+
+
+Find: TypeAlias = Callable[[str], FoundInstance | None]
 """The instance of a feed that a place belongs to; None: to none."""
 
 _LOCAL = re.compile(r"file:/+")
@@ -65,7 +80,7 @@ class Usage:
     """
 
     problem: str = ""
-    undeclared: tuple[FeedInstance, ...] = ()
+    undeclared: tuple[FoundInstance, ...] = ()
     places: tuple[str, ...] = ()
     written: tuple[str, ...] = ()
     not_read: tuple[str, ...] = ()
@@ -74,7 +89,7 @@ class Usage:
     @property
     def breaches(self) -> list[str]:
         """What it did that its process does not declare, in words."""
-        found = [f"reads {feed} {format_instant(instance)}, which is no input" for feed, instance in self.undeclared]
+        found = [f"reads {one}, which is no input" for one in self.undeclared]
         found += [f"reads {place}, which is of no feed" for place in self.places]
         return found + [f"writes {place}, which is no output" for place in self.written]
 
@@ -157,7 +172,7 @@ def _source(roots: Sequence[str], declared: DeclaredData, find: Find) -> str:
         if any(_is_in(first, [url]) for url in one.urls):
             return one.feed
     found = find(first)
-    return found[0] if found else first
+    return found.feed if found else first
 
 
 def _is_in(place: str, folders: Sequence[str]) -> bool:

@@ -19,43 +19,55 @@ from falcon_assets.planning.lineage.columns import OutputColumn, OutputColumns
 from falcon_assets.spark.session.sessions import session_for
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.feed_store import StoresOf
-from tests.builders import SPARK, make_cluster, make_feed, make_process
+from tests.builders import SPARK, VALIDITY, make_cluster, make_feed, make_process
 from tests.listener import LISTENER_HOME
 from tests.records import read_record
 
 NOMINAL = datetime(2013, 1, 1, 5, tzinfo=timezone.utc)
 CLUSTER = make_cluster(properties=SPARK)
+BACKUP = {"write": {"endpoint": "data/backup"}, "execute": {"endpoint": "local[2]"}}
 LOOKING_ASIDE = """
 def run(spark, inputs, instance):
     names = spark.read.json(instance.properties["names"])
+    if "copied" in instance.properties:
+        return names.crossJoin(spark.read.json(instance.properties["copied"]).withColumnRenamed("n", "copied"))
     other = spark.read.json(instance.properties["other"])
     names.crossJoin(other).write.mode("overwrite").json(instance.properties["aside"])
     return names.crossJoin(other)
 """
 
 
-def ran(home: Path, **declared: Any) -> InstanceResult:
-    for place, text in {"raw/flights": '{"n": 1}', "names": '{"m": 2}'}.items():
-        folder = home / "data/primary" / place / "2013/01/01/05"
+def ran(home: Path, copied: Path | None = None, **declared: Any) -> InstanceResult:
+    lines = {"primary/raw/flights": '{"n": 1}', "primary/names": '{"m": 2}', "backup/raw": '{"n": 3}'}
+    for place, text in lines.items():
+        folder = home / "data" / place / "2013/01/01/05"
         folder.mkdir(parents=True)
         (folder / "a.json").write_text(text)
         (folder / "_SUCCESS").touch()
     (home / "other").mkdir()
     (home / "other/a.json").write_text('{"o": 3}')
     (home / "aside.py").write_text(LOOKING_ASIDE)
+    clusters = [
+        {"name": "primary", "validity": VALIDITY},
+        {"name": "backup", "validity": VALIDITY, "locations": {"data": "/raw/${YEAR}/${MONTH}/${DAY}/${HOUR}"}},
+    ]
     feeds = {
-        "raw-flights": make_feed(schema="n int"),
+        "raw-flights": make_feed(schema="n int", clusters=clusters),
         "names": make_feed(name="names", locations={"data": "/names/${YEAR}/${MONTH}/${DAY}/${HOUR}"}),
         "delays": make_feed(name="delays", locations={"data": "/delays/${YEAR}-${MONTH}-${DAY}-${HOUR}"}),
     }
     places = {"names": home / "data/primary/names/2013/01/01/05", "other": home / "other", "aside": home / "aside"}
+    if copied is not None:
+        places["copied"] = copied
     process = make_process(
         workflow={"engine": "pyspark", "path": "aside.py"},
         properties={name: place.as_uri() for name, place in places.items()},
         **declared,
     )
     store = ClusterStore(CLUSTER, home, {})
-    runner = InstanceRunner(process, CLUSTER, feeds, store, StoresOf(CLUSTER, home, {}), home, "etl", "run")
+    own, backup = StoresOf(CLUSTER, home, {}), StoresOf(make_cluster(name="backup", interfaces=BACKUP), home, {})
+    told = (home, "etl", "run")
+    runner = InstanceRunner(process, CLUSTER, feeds, store, own, *told, others=[backup])
     return runner.run(runner.prepare(NOMINAL), partial(session_for, CLUSTER, str(home / "working"), LISTENER_HOME))
 
 
@@ -82,6 +94,19 @@ def test_it_is_said_where_the_instance_is_recorded(tmp_path: Path) -> None:
         ),
         (),
     )
+
+
+def test_data_of_another_cluster_is_that_of_its_feed_there(tmp_path: Path) -> None:
+    result = ran(tmp_path, tmp_path / "data/backup/raw/2013/01/01/05")
+    assert result.usage.places == ()
+    assert result.usage.breaches == [
+        "reads names 2013-01-01T05:00Z, which is no input",
+        "reads raw-flights 2013-01-01T05:00Z on backup, which is no input",
+    ]
+    names, copied = result.undeclared
+    assert (names.cluster, copied.cluster, copied.feed, copied.instance) == (None, "backup", "raw-flights", NOMINAL)
+    assert copied.path == "/raw/2013/01/01/05"
+    assert len(copied.version or "") == 32
 
 
 def test_strict_lineage_publishes_nothing_that_is_not_declared(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from falcon_assets.planning.lineage.columns import OutputColumn, OutputColumns
 from falcon_assets.planning.lineage.usage import (
     DeclaredData,
     DeclaredInput,
-    FeedInstance,
+    FoundInstance,
     Usage,
     normal_place,
     usage,
@@ -30,8 +30,11 @@ DECLARED = DeclaredData(
 WROTE = DataWrite("file:/data/.falcon/staging/x/out", None, ())
 
 
-def find(place: str) -> FeedInstance | None:
-    return ("names", T) if place.startswith("/data/names/05") else None
+NAMES = FoundInstance("names", T)
+
+
+def find(place: str) -> FoundInstance | None:
+    return NAMES if place.startswith("/data/names/05") else None
 
 
 def read(*paths: str, root: str | None = None, is_complete: bool = True) -> DataRead:
@@ -50,8 +53,8 @@ RAW = read("file:/data/raw/05")
     [
         pytest.param((RAW,), (), (), id="its input"),
         pytest.param((read("file:/data/raw/05/carrier=aa", root="file:/data/raw/05"),), (), (), id="a part of it"),
-        pytest.param((RAW, read("file:/data/names/05/x")), (("names", T),), (), id="another feed"),
-        pytest.param((RAW, read("file:/data/names/05", is_complete=False)), (("names", T),), (), id="by its root"),
+        pytest.param((RAW, read("file:/data/names/05/x")), (NAMES,), (), id="another feed"),
+        pytest.param((RAW, read("file:/data/names/05", is_complete=False)), (NAMES,), (), id="by its root"),
         pytest.param((RAW, read("file:/data/raw/06")), (), ("/data/raw/06",), id="no feed"),
         pytest.param((RAW, read("file:/data/raw/051")), (), ("/data/raw/051",), id="begins alike"),
         pytest.param((RAW, read("s3a://b/x/"), read("s3://b/x")), (), ("s3://b/x",), id="one place in two spellings"),
@@ -63,7 +66,7 @@ RAW = read("file:/data/raw/05")
         pytest.param((RAW, DataRead(("/all",), (), True)), (), (), id="nothing was left after pruning"),
     ],
 )
-def test_reads(reads: tuple[DataRead, ...], undeclared: tuple[FeedInstance, ...], places: tuple[str, ...]) -> None:
+def test_reads(reads: tuple[DataRead, ...], undeclared: tuple[FoundInstance, ...], places: tuple[str, ...]) -> None:
     found = used(*reads)
     assert (found.undeclared, found.places, found.written, found.not_read) == (undeclared, places, (), ())
 

@@ -12,6 +12,7 @@ import pytest
 from falcon_assets.errors import StorageError
 from falcon_assets.model.feed import Feed
 from falcon_assets.planning.instances.instance_paths import InstancePaths
+from falcon_assets.planning.lineage.usage import normal_place
 from falcon_assets.storage.kinds.available_instances import AvailableInstances
 from falcon_assets.storage.kinds.kind_of import kind_of
 from falcon_assets.storage.landing import Collected, collect
@@ -90,6 +91,19 @@ def test_an_instance_is_all_of_its_partitions(tables: Tables) -> None:
     assert kind_of(tables.store).version(path, None) == both.version
     tables.land(("2013-01-01", "EU"), 3)
     assert kind_of(tables.store).version(path, None).version != both.version.version
+
+
+def test_a_partition_outside_of_the_folder_of_its_table_is_known(tables: Tables, calls: list[str]) -> None:
+    feed, kind = feed_of(tables, "US"), kind_of(tables.store)
+    assert kind.instance_at(feed, "/anywhere") is None
+    tables.make()
+    there = [normal_place(tables.land((f"2013-01-{day:02}", "US"), day).places[0]) for day in (1, 2, 3)]
+    assert not any(place.startswith(f"{tables.home}/{tables.name}/") for place in there)
+    kind = kind_of(tables.store)
+    calls.clear()
+    assert [kind.instance_at(feed, place) for place in there] == [START, START + DAY, START + 2 * DAY]
+    assert kind.instance_at(feed, "/anywhere/else") is None
+    assert calls.count("values") == 1
 
 
 def test_the_latest_instances_are_found(tables: Tables) -> None:

@@ -34,6 +34,7 @@ from falcon_assets.storage.kinds.tables.instance_version import version_of
 from falcon_assets.storage.kinds.tables.kept_versions import KeptPartitions, read_note
 from falcon_assets.storage.kinds.tables.old_versions import remove_old
 from falcon_assets.storage.kinds.tables.partition_folders import folder_of
+from falcon_assets.storage.kinds.tables.partition_places import MOST_ELSEWHERE, instance_there, is_below
 from falcon_assets.storage.kinds.tables.publication import TablePublication
 from falcon_assets.storage.kinds.tables.removal import TableRemoval
 from falcon_assets.storage.kinds.tables.restoring import restored
@@ -58,6 +59,8 @@ class TableStorage(StorageKind):
         self._tables = store
         self._listed: dict[str, list[Values]] = {}
         self._found: dict[str, tuple[Partition, ...]] = {}
+        self._names: dict[str, list[tuple[str, datetime]]] = {}
+        self._places: dict[str, dict[str, datetime]] = {}
 
     @property
     def _catalog(self) -> TableCatalog:
@@ -94,19 +97,21 @@ class TableStorage(StorageKind):
         return found
 
     def instance_at(self, feed: Feed, place: str) -> datetime | None:
-        """Asks for all partitions, if the place is in the table's folder: what lies elsewhere is not looked for."""
+        """Asks for all partitions, once; of a table with very many only if the place is in the table's folder."""
         paths = InstancePaths(feed, self.store.cluster)
         layout = self._layout(TableUri.parse(paths.template.text))
-        if layout is None or not f"{place}/".startswith(f"{normal_place(layout.location)}/"):
+        if layout is None:
             return None
-        instances = {path: instance for path in self._list(paths) if (instance := paths.instance(path))}
-        if instances:
-            self._look_at([*instances])
-        for path, instance in instances.items():
-            for there in (normal_place(one) for partition in self._found[path] for one in partition.places):
-                if f"{place}/".startswith(f"{there}/"):
-                    return instance
-        return None
+        if feed.name not in self._names:
+            self._names[feed.name] = [(path, one) for path in self._list(paths) if (one := paths.instance(path))]
+        instances = self._names[feed.name]
+        if not instances or (len(instances) > MOST_ELSEWHERE and not is_below(place, layout.location)):
+            return None
+        if feed.name not in self._places:
+            self._look_at([path for path, _ in instances])
+            there = ((one, at) for path, at in instances for part in self._found[path] for one in part.places)
+            self._places[feed.name] = {normal_place(one): at for one, at in there}
+        return instance_there(place, self._places[feed.name])
 
     def asked_together(self, found: Iterable[tuple[datetime, str]]) -> Iterator[tuple[datetime, str]]:
         rest = iter(found)
