@@ -11,7 +11,7 @@ from pathlib import Path
 
 from benchmarks.measure import Line
 
-BAR_SECONDS, BAR_FOLD = 1.0, 5.0
+BAR_SECONDS, BAR_PLAN, BAR_FOLD = 1.0, 5.0, 5.0
 LAYERS, FEEDS, HOURS, FOLDED = 10, 28, 1_000, 10_000
 _CLUSTER = """\
 kind: cluster
@@ -31,6 +31,8 @@ def measure() -> list[Line]:
     for what, ours, plain in ((up, "up", "networkx up"), (down, "down", "networkx down")):
         lines.append(Line(f"{what}: {found[f'{ours} versions']:,.0f} versions", (found[ours],), bar=BAR_SECONDS))
         lines.append(Line("  against networkx, loading included", (found[ours],), (found[plain],)))
+    lines.append(Line("  prune-plan", (found["prune"],), bar=BAR_PLAN))
+    lines.append(Line("  expire --dry-run, half of the versions gone", (found["expire"],), bar=BAR_PLAN))
     return [*lines, Line(f"{fold}: {FOLDED:,} instances made from two each", (found["fold"],), bar=BAR_FOLD)]
 
 
@@ -38,6 +40,7 @@ def _measured() -> dict[str, float]:
     with tempfile.TemporaryDirectory() as folder:
         environ = {key: value for key, value in os.environ.items() if not key.startswith(("FALCON_", "DAGSTER_"))}
         environ |= {"FALCON_HOME": f"{folder}/home", "FALCON_ENTITY_DEFS": f"{folder}/entities"}
+        environ["FALCON_LINEAGE_RETENTION"] = "days(30)"
         Path(folder, "entities").mkdir()
         Path(folder, "entities", "all.yaml").write_text(_CLUSTER)
         command = [sys.executable, "-m", "benchmarks.lineage_graph"]

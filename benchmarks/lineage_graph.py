@@ -18,8 +18,11 @@ from falcon_assets.events.process_instances import InstanceChanged
 from falcon_assets.ledger.fold import fold
 from falcon_assets.ledger.tables import DATA_VERSIONS, FOLD, VERSION_EDGES
 from falcon_assets.model.instant import parse_instant
+from falcon_assets.operations.auditing import PlainRequest
 from falcon_assets.operations.installation import Installation, open_installation
 from falcon_assets.operations.lineage.asking import Lineage, lineage_impact, show_lineage
+from falcon_assets.operations.lineage.expiring import expire_lineage
+from falcon_assets.operations.lineage.pruning import prune_plan
 from falcon_assets.operations.lineage.subject import VersionQuery
 from falcon_assets.planning.instances.instance_record import InstanceState
 
@@ -40,6 +43,7 @@ FROM generate_series(1, :layers - 1) layer, generate_series(0, :feeds - 1) feed,
      generate_series(0, 1) beside, generate_series(0, 1) before
 ON CONFLICT DO NOTHING
 """
+_GONE = "UPDATE falcon.data_versions SET status = 'EVICTED', ended_at = seen_at WHERE id % 2 = 0"
 
 
 def main() -> None:
@@ -50,7 +54,7 @@ def main() -> None:
             size = {"layers": LAYERS, "feeds": FEEDS, "hours": HOURS, "first": FIRST}
             for statement in (_VERSIONS, _EDGES):
                 connection.execute(text(statement), size)
-        found = {**_asked(installation), "fold": _fold(engine)}
+        found = {**_asked(installation), **_planned(installation), "fold": _fold(engine)}
     print(json.dumps(found))
 
 
@@ -74,6 +78,19 @@ def _asked(installation: Installation) -> dict[str, float]:
             found["edges"] = connection.execute(select(func.count()).select_from(VERSION_EDGES)).scalar_one()
         assert others | {answer.version.number} == answer.graph.versions.keys()
     return found
+
+
+def _planned(installation: Installation) -> dict[str, float]:
+    """Seconds for what can go, and for what the graph may forget where every other version went long ago."""
+    last = VersionQuery(f"feed-{LAYERS - 1}-0", FIRST + HOURS // 2 * HOUR)
+    started = time.perf_counter()
+    prune_plan(installation, [last])
+    found = {"prune": time.perf_counter() - started}
+    with installation.ledger.engine.begin() as connection:
+        connection.execute(text(_GONE))
+    started = time.perf_counter()
+    expire_lineage(installation, PlainRequest(dry_run=True))
+    return {**found, "expire": time.perf_counter() - started}
 
 
 def _by_networkx(connection: Connection, number: int, *, up: bool) -> set[int]:

@@ -7,15 +7,16 @@ from datetime import datetime
 
 from sqlalchemy import Connection, delete, exists, or_, select
 
-from falcon_assets.ledger.lineage import all_versions
+from falcon_assets.ledger.lineage import every_version, version_of_row
 from falcon_assets.ledger.locks import LEDGER_LOCK, lock_in_transaction
 from falcon_assets.ledger.protection import all_protected
 from falcon_assets.ledger.tables import DATA_VERSIONS, VERSION_COLUMNS, VERSION_EDGES, VERSION_LIFECYCLE
 from falcon_assets.ledger.upsert import parts
 from falcon_assets.planning.lineage.expiry import expired
 from falcon_assets.planning.lineage.graph import Version
+from falcon_assets.planning.lineage.version_status import VersionStatus
 
-_EDGE = VERSION_EDGES.c
+_EDGE, _VERSION = VERSION_EDGES.c, DATA_VERSIONS.c
 _KEY = ("cluster", "feed", "instance", "version")
 
 
@@ -30,9 +31,14 @@ def expired_versions(connection: Connection, critical: Collection[str], before: 
         before: The time.
     """
     lock_in_transaction(connection, LEDGER_LOCK)
-    edges = [(row.output, row.input) for row in connection.execute(select(_EDGE.output, _EDGE.input))]
     protected = all_protected(connection, critical)
-    return sorted(expired(all_versions(connection), edges, protected, before), key=lambda one: one.number)
+    is_read_only = _VERSION.status == VersionStatus.READ.value
+    read_only = select(_VERSION.id).where(is_read_only)
+    asked = select(_EDGE.output, _EDGE.input).where(_EDGE.input.in_(read_only))
+    edges = [(output, read) for output, read in connection.execute(asked)]
+    going = every_version().where(_VERSION.archived_to.is_(None), or_(is_read_only, _VERSION.ended_at < before))
+    versions = map(version_of_row, connection.execute(going))
+    return sorted(expired(versions, edges, protected, before), key=lambda one: one.number)
 
 
 def forget(connection: Connection, versions: Collection[Version]) -> None:

@@ -6,6 +6,7 @@ import json
 from collections.abc import Collection
 from dataclasses import fields
 from datetime import datetime
+from operator import itemgetter
 from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, FromClause, Select, and_, literal, or_, select, true
@@ -15,10 +16,14 @@ from falcon_assets.ledger.upsert import rows_of
 from falcon_assets.planning.lineage.graph import Edge, Graph, Version
 from falcon_assets.planning.lineage.version_status import VersionStatus
 
-_VERSION = [one.name for one in fields(Version) if one.name != "number"]
 _SAME = and_(*(KEPT_VERSIONS.c[name] == DATA_VERSIONS.c[name] for name in ("cluster", "feed", "instance", "version")))
 _COLUMNS = (*DATA_VERSIONS.c, KEPT_VERSIONS.c.path.label("kept_at"))
 _TABLE, _EDGE = DATA_VERSIONS.c, VERSION_EDGES.c
+_FIELDS = [one.name for one in fields(Version)]
+_NAMES = [{"id": "number"}.get(one.name, one.name) for one in _COLUMNS]
+_IN_ORDER = itemgetter(*map(_NAMES.index, _FIELDS))
+"""What a version is made of, in its order: by place, as a hundred thousand are made at once."""
+_STATUS, _ENVIRONMENT, _PLACES = map(_FIELDS.index, ("status", "environment", "places"))
 
 
 def versions_of_instance(connection: Connection, feed: str, instance: datetime) -> list[Version]:
@@ -85,11 +90,10 @@ def versions_of_numbers(connection: Connection, numbers: Collection[int], *only:
     return [version_of_row(row) for row in connection.execute(asked.outerjoin(KEPT_VERSIONS, _SAME).where(*only))]
 
 
-def all_versions(connection: Connection, *, existing: bool = False) -> list[Version]:
-    """All versions, in any order; ``existing``: those whose data is there, as the present version or a kept one."""
-    asked = select(*_COLUMNS).outerjoin_from(DATA_VERSIONS, KEPT_VERSIONS, _SAME)
+def existing_versions(connection: Connection) -> list[Version]:
+    """Those whose data is there, as the present version or a kept one; in any order."""
     there = or_(_TABLE.status == VersionStatus.AVAILABLE.value, KEPT_VERSIONS.c.path.is_not(None))
-    return [version_of_row(row) for row in connection.execute(asked.where(there) if existing else asked)]
+    return [version_of_row(row) for row in connection.execute(every_version().where(there))]
 
 
 def graph_of(connection: Connection, numbers: Collection[int]) -> Graph:
@@ -108,8 +112,9 @@ def graph_of(connection: Connection, numbers: Collection[int]) -> Graph:
 
 def version_of_row(row: Any) -> Version:
     """A row of :func:`every_version`."""
-    values = {name: row._mapping[name] for name in _VERSION}
-    values["status"] = VersionStatus(values["status"])
-    values["environment"] = json.loads(row.environment) if row.environment else None
-    values["places"] = tuple(json.loads(row.places)) if row.places else ()
-    return Version(row.id, **values)
+    values = list(_IN_ORDER(row))
+    values[_STATUS] = VersionStatus(values[_STATUS])
+    if values[_ENVIRONMENT]:
+        values[_ENVIRONMENT] = json.loads(values[_ENVIRONMENT])
+    values[_PLACES] = tuple(json.loads(values[_PLACES])) if values[_PLACES] else ()
+    return Version(*values)

@@ -9,7 +9,7 @@ from falcon_assets.events.feed_instances import FeedInstanceAvailable
 from falcon_assets.ledger.expiry import expired_versions, forget
 from falcon_assets.ledger.fold import fold, rebuild
 from falcon_assets.ledger.lifecycle import SetStatus, set_status, status_set
-from falcon_assets.ledger.lineage import all_versions, graph_of, versions_of_instance
+from falcon_assets.ledger.lineage import every_version, graph_of, version_of_row, versions_of_instance
 from falcon_assets.ledger.version_columns import columns_of_plans
 from falcon_assets.planning.lineage.columns import OutputColumn, OutputColumns
 from tests.ledger.histories import content, history_of, hour
@@ -43,7 +43,7 @@ def test_versions_that_have_been_gone_for_long_are_forgotten(engine: Engine) -> 
         assert [f"{one.feed} {one.version}" for one in found] == ["a v1", "b s1", "c x"]
         forget(connection, found)
     with engine.connect() as connection:
-        left = {one.number: one for one in all_versions(connection)}
+        left = {one.number: one for one in map(version_of_row, connection.execute(every_version()))}
         assert sorted(one.version for one in left.values()) == ["s2", "v2", "v3"]
         edges = [(left[one.output].version, left[one.input].version) for one in graph_of(connection, left).edges]
         assert edges == [("s2", "v2")]
@@ -63,7 +63,7 @@ def test_columns_of_no_version_are_forgotten_with_it(engine: Engine) -> None:
     ]
     fold(engine, history_of([Logged(number, fact, "run") for number, fact in enumerate(facts, 1)]))
     with engine.begin() as connection:
-        plans = {one.plan for one in all_versions(connection) if one.plan}
+        plans = {one.plan for one in map(version_of_row, connection.execute(every_version())) if one.plan}
         assert len(columns_of_plans(connection, plans)) == 2
         forget(connection, expired_versions(connection, (), hour(5)))
         assert [*columns_of_plans(connection, plans).values()] == [both]

@@ -8,7 +8,7 @@ from typing import Any
 
 from falcon_assets.errors import UsageError
 from falcon_assets.ledger.lifecycle import critical_versions
-from falcon_assets.ledger.lineage import all_versions, versions_of_numbers
+from falcon_assets.ledger.lineage import existing_versions, versions_of_numbers
 from falcon_assets.ledger.protection import all_protected, edges_above
 from falcon_assets.ledger.workflow_contents import without_files
 from falcon_assets.model.access import may_read
@@ -77,7 +77,7 @@ def prune_plan(installation: Installation, queries: Sequence[VersionQuery] = ())
         of_edges = {number for edge in edges for number in edge} | wanted
         known = {one.number: one for one in versions_of_numbers(connection, of_edges)}
         lost = without_files(connection)
-        there = {one.number: one for one in all_versions(connection, existing=True)}
+        there = {one.number: one for one in existing_versions(connection)}
         protected = all_protected(connection, entities.critical).keys() & there.keys()
     makeable = {one.number for one in known.values() if one.process and one.definition}
     makeable -= {one.number for one in known.values() if (one.process, one.definition) in lost}
