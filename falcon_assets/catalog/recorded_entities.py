@@ -22,11 +22,21 @@ _STARS = re.compile(r"(?<![^\s\[{,:])\*+(?![^\s\]},])")
 _OF_SQL = "spark.sql."
 
 
-def recorded_entity(model: type[EntityT], name: str, text: str) -> EntityT:
+def recorded_entity(model: type[EntityT], name: str, text: str, now: EntityT | None) -> EntityT:
     """What the text declares; where values of it are not recorded, without storage options.
 
+    The values of a feed's ``options`` are not recorded either: somebody may have meant storage options. Those of now
+    take their place.
+
+    Args:
+        model: What it is.
+        name: Its name.
+        text: As it was recorded.
+        now: What it is now; None: it is not declared any more.
+
     Raises:
-        OldDefinitionError: it is no definition that this version of the package understands.
+        OldDefinitionError: it is no definition that this version of the package understands, or nobody knows what
+            its options were.
     """
     hides = has_hidden_values(text)
     files = Files()
@@ -34,11 +44,22 @@ def recorded_entity(model: type[EntityT], name: str, text: str) -> EntityT:
     for document in files.documents:
         data = _without_hidden(document.data) if hides else document.data
         try:
-            return model.model_validate(data)
+            found = model.model_validate(data)
+            return _with_options(found, now) if isinstance(found, Feed) and hides and found.options else found
         except ValidationError as error:
             where = ", ".join(".".join(map(str, one["loc"])) for one in error.errors())
             raise OldDefinitionError(f"it is recorded with what is not understood any more: {where}") from error
     raise OldDefinitionError(f"what is recorded cannot be read: {'; '.join(map(str, files.problems))}")
+
+
+def _with_options(then: Feed, now: Feed | Cluster | None) -> Any:
+    if not isinstance(now, Feed):
+        raise OldDefinitionError("the values of its options are not recorded")
+    if now.format != then.format:
+        raise OldDefinitionError(
+            f"the values of its options are not recorded, and its format was {then.format}, and is {now.format}"
+        )
+    return then.model_copy(update={"options": now.options})
 
 
 def _without_hidden(data: Any) -> Any:

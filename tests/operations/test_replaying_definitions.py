@@ -64,7 +64,9 @@ def cluster(threshold: int) -> str:
 THEN = "".join(
     [
         cluster(1),
-        *map(feed, ("landed", "old", "named", "added", "summed")),
+        *map(feed, ("landed", "old", "added")),
+        feed("named", more="options: {multiLine: 'false'}"),
+        feed("summed", more="options: {dateFormat: yyyy}"),
         PROCESS.format(name="to-name", read="landed", written="named"),
         PROCESS.format(name="to-add", read="named", written="added"),
         PROCESS.format(name="to-sum", read="old", written="summed"),
@@ -74,9 +76,9 @@ NOW = "".join(
     [
         cluster(5),
         feed("landed", format="text"),
-        feed("named", "there"),
+        feed("named", "there", more="options: {multiLine: 'false'}"),
         feed("added", "elsewhere", "parquet", 'schema: "more long"'),
-        feed("summed"),
+        feed("summed", more="options: {dateFormat: yyyy}"),
         PROCESS.format(name="to-name", read="landed", written="named"),
         PROCESS.format(name="to-add", read="named", written="added"),
         PROCESS.format(name="to-sum", read="named", written="summed"),
@@ -157,6 +159,21 @@ def test_what_is_published_goes_where_readers_look_now(world: Installation) -> N
     published = world.settings.home / "data/primary/elsewhere/2013-01-01-03"
     assert (published / "_SUCCESS").is_file()
     assert list(published.glob("*.parquet"))
+
+
+def test_options_are_not_recorded_and_those_of_another_format_are_not_taken(world: Installation) -> None:
+    root = world.settings.home / "entity_defs"
+    summed = "format: {}\noptions: {{dateFormat: yyyy}}"
+    (root / "all.yaml").write_text(NOW.replace(summed.format("json"), summed.format("csv")))
+    world.forget_entities()
+    try:
+        assert replayed(world, "to-sum").impossible == (
+            "version 1 of feed 'summed': the values of its options are not recorded, "
+            "and its format was json, and is csv"
+        )
+    finally:
+        (root / "all.yaml").write_text(NOW)
+        world.forget_entities()
 
 
 def test_what_others_write_now_is_replayed_and_not_published(world: Installation) -> None:

@@ -86,7 +86,7 @@ def recorded_entities(
             old.append(OldEntity(kind, name, None))
             return now
         try:
-            found = recorded_entity(model, name, known[-1].text or "")
+            found = recorded_entity(model, name, known[-1].text or "", now)
         except OldDefinitionError as error:
             raise OldDefinitionError(f"version {known[-1].version} of {kind} {name!r}: {error}") from error
         found = found if now is None else reached(found, now)

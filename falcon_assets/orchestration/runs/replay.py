@@ -106,7 +106,8 @@ class Replay:
                 place = self._place(one.feed, instance, path, read[instance].version)
                 if place is None:
                     version = read[instance]
-                    gone.append(f"{one.name}: {version.id}, which was {version.status.value.lower()}")
+                    lay = f" at {version.kept_at or version.path}" if version.kept_at or version.path else ""
+                    gone.append(f"{one.name}: {version.id}, which was {version.status.value.lower()}{lay}")
                 else:
                     found.append((instance, place))
             available[one.name] = tuple(found)
