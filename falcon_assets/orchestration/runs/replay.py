@@ -117,7 +117,7 @@ class Replay:
                 other = format_instant(output.instance)
                 raise UnknownInstanceError(f"{made.id} would be the instance {other} by these definitions")
         if gone:
-            raise MissingInputsError(f"{runner.process.name} at {format_instant(self.nominal)}", gone, [])
+            raise MissingInputsError(f"{runner.process.name} at {format_instant(self.nominal)}", [], gone)
         late = () if any(one.late for one in self.recorded.outputs.values()) else None
         return ReadyInstance(plan, available, late)
 
