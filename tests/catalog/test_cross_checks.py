@@ -885,19 +885,24 @@ def test_table_feed_with_registry_is_legal(tmp_path: Path) -> None:
     load(tmp_path / "old", {**FILES, "clusters.yaml": clusters, "table.yaml": old})
     kept = old.replace("    type: source\n", "")
     kept = kept[: kept.index("  - name: backup")]
-    far = clusters.replace("data/primary", "s3://primary")
+    on_s3 = clusters.replace("data/primary", "s3://primary")
+    said = problems(tmp_path / "s3", {**FILES, "clusters.yaml": on_s3, "table.yaml": kept})
+    assert not [one for one in said if one.startswith("table.yaml")]
+    far = clusters.replace("data/primary", "hdfs://primary")
     assert problems(tmp_path / "kept", {**FILES, "clusters.yaml": far, "table.yaml": kept})[-1:] == [
         f"table.yaml:10: clusters[0].retention.action: {where} 'primary', and tables are archived where their cluster "
-        "is a file:// store only",
+        "is a file:// or an object store",
     ]
     csv = table.replace("frequency:", "format: csv\nfrequency:")
     assert problems(tmp_path / "csv", {**FILES, "clusters.yaml": clusters, "table.yaml": csv}) == [
         f"table.yaml:14: clusters[1].type: {where} 'backup', and tables are written in parquet and orc, not in csv"
     ]
+    said = problems(tmp_path / "source", {**FILES, "clusters.yaml": on_s3, "table.yaml": table})
+    assert not [one for one in said if one.startswith("table.yaml")]
     lake = clusters.replace("name: backup", "name: backup").replace("data/backup", "s3://backup")
     assert problems(tmp_path / "lake", {**FILES, "clusters.yaml": lake, "table.yaml": table})[-1:] == [
-        f"table.yaml:13: clusters[1].type: {where} 'backup', and tables are replicated where their cluster is a "
-        "file:// store only"
+        f"table.yaml:13: clusters[1].type: {where} 'backup', and tables are replicated to clusters with a file:// "
+        "store, from such and from object stores"
     ]
 
 

@@ -11,7 +11,6 @@ from falcon_assets.operations.doctor.context import CheckContext
 from falcon_assets.operations.doctor.judgement import Judgement, ok, problem, warning
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.feed_store import StoresOf
-from falcon_assets.storage.files.ability import Ability
 from falcon_assets.storage.kinds.kind_of import kind_of
 from falcon_assets.storage.local_staging import LocalStaging
 
@@ -45,8 +44,7 @@ def _used(entities: EntityStore, context: CheckContext) -> dict[str, tuple[Clust
         store_of = StoresOf(cluster, context.settings.home, context.environ)
         for feed in workload.feeds.values():
             try:
-                store = store_of(feed)
-                if Ability.WITHOUT_CONNECTOR in kind_of(store).cannot:
+                if store := kind_of(store_of(feed)).object_store:
                     found.setdefault(cluster.name, (cluster, {}))[1][store.endpoint] = store
             except FalconError:
                 continue  # another check says it

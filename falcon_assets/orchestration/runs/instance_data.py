@@ -130,10 +130,11 @@ class InstanceData:
             found |= connector_settings(store.fs.protocol, store.path(""), store.fs.storage_options)
         return found
 
-    @property
+    @cached_property
     def _object_stores(self) -> list[ClusterStore]:
         feeds = [*(one.feed for one in self.plan.inputs), *(one.feed for one in self.plan.outputs)]
-        return [store for store in map(self.store_of, feeds) if Ability.WITHOUT_CONNECTOR in kind_of(store).cannot]
+        found = (kind_of(self.store_of(feed)).object_store for feed in feeds)
+        return [store for store in found if store is not None]
 
     @property
     def _key(self) -> str:

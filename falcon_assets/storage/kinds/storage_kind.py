@@ -56,6 +56,15 @@ class StorageKind(ABC):
         """Hadoop's scheme of the store, where Spark needs a connector that may be used; None: it needs or has none."""
         return None
 
+    @property
+    def object_store(self) -> ClusterStore | None:
+        """The object store that its files lie on, for which Spark needs a connector or copies; None: it needs neither.
+
+        Raises:
+            StorageError: a catalog that has to be asked does not answer.
+        """
+        return self.store if Ability.WITHOUT_CONNECTOR in self.cannot else None
+
     @abstractmethod
     def require_there(self) -> None:
         """Does nothing where the store is there; asked where instances are known to have been in it.

@@ -81,11 +81,13 @@ class NewPartition:
         places: URLs of a folder with data files of the table's format, or of such files; they hold all but the keys.
         records: How many records they hold; None: that is not known.
         parameters: What was known of it, where it is to be what it was.
+        files: URLs of the files in the folder, where the catalog is not to look for them.
     """
 
     places: tuple[str, ...]
     records: int | None = None
     parameters: Mapping[str, str] = field(default_factory=dict)
+    files: tuple[str, ...] = ()
 
 
 class TableCatalog(ABC):
@@ -96,6 +98,8 @@ class TableCatalog(ABC):
 
     keeps_history = False
     """Whether older states of a table can be read as long as their files are there."""
+    says_urls_of_hadoop = False
+    """Whether its readers are told URLs as Hadoop has them (``s3a://``), and not those of the store itself."""
 
     def __init__(self, cluster: str, shown: str) -> None:
         self.cluster = cluster

@@ -62,6 +62,8 @@ class HiveCatalog(TableCatalog):
     Each operation has a connection of its own, so any thread may call.
     """
 
+    says_urls_of_hadoop = True
+
     def __init__(self, cluster: str, endpoint: str) -> None:
         super().__init__(cluster, endpoint)
         self._hosts = [one.strip().removeprefix("thrift://").rpartition(":") for one in endpoint.split(",")]

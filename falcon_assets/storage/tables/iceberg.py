@@ -158,7 +158,9 @@ class IcebergCatalog(TableCatalog):
         with self._explained(f"publish partitions of {database}.{table}"):
             for attempt in range(1, _ATTEMPTS + 1):
                 found = self._catalog.load_table((database, table))
-                files = {values: [*data_files_at(found, values, one.places)] for values, one in new.items()}
+                files = {
+                    values: [*data_files_at(found, values, one.files or one.places)] for values, one in new.items()
+                }
                 there = self._of(found, [*{**before, **new}])
                 if _versions(there) != _versions(files):  # else it is done, but nobody said so
                     was = {values: one.version for values, one in before.items()}

@@ -53,15 +53,15 @@ def data_files_at(table: Table, values: Values, places: Sequence[str]) -> Iterat
     """What the table is to know of Parquet files, which are at these URLs, or in folders there."""
     schema, record = table.schema(), _record(table, values)
     plan, paths = compute_statistics_plan(schema, table.metadata.properties), parquet_path_to_id_mapping(schema)
-    for url, path in _files_at(places):
-        metadata = pq.read_metadata(path)
+    for url in _files_at(places):
+        metadata, size = _ends(table, url)
         statistics = data_file_statistics_from_parquet_metadata(metadata, plan, paths)
         yield DataFile.from_args(
             content=DataFileContent.DATA,
             file_path=url,
             file_format=FileFormat.PARQUET,
             partition=record,
-            file_size_in_bytes=path.stat().st_size,
+            file_size_in_bytes=size,
             sort_order_id=None,
             spec_id=table.spec().spec_id,
             equality_ids=None,
@@ -70,13 +70,26 @@ def data_files_at(table: Table, values: Values, places: Sequence[str]) -> Iterat
         )
 
 
-def _files_at(places: Sequence[str]) -> Iterator[tuple[str, Path]]:
+def _files_at(places: Sequence[str]) -> Iterator[str]:
     for place in places:
-        path = Path("/" + place.removeprefix("file:").lstrip("/"))
-        if path.is_dir():
-            yield from ((f"file://{file}", file) for file in data_files(path))
+        path = _mounted(place)
+        if path and path.is_dir():
+            yield from (f"file://{file}" for file in data_files(path))
         else:
-            yield place, path
+            yield place
+
+
+def _mounted(place: str) -> Path | None:
+    return Path("/" + place.removeprefix("file:").lstrip("/")) if place.startswith("file:") else None
+
+
+def _ends(table: Table, url: str) -> tuple[pq.FileMetaData, int]:
+    """What a file says of itself at its end, and its size."""
+    if path := _mounted(url):
+        return pq.read_metadata(path), path.stat().st_size
+    given = table.io.new_input(url)
+    with given.open() as file:
+        return pq.read_metadata(file), len(given)
 
 
 def _record(table: Table, values: Values) -> Record:

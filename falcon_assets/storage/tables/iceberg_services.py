@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 from pyiceberg.catalog import Catalog
@@ -14,19 +15,48 @@ from sqlalchemy import make_url
 
 _CONNECT_SECONDS, _SECONDS = 5.0, 60.0
 """How long a connection may take, and an answer."""
+_OF_S3FS = {
+    "key": "s3.access-key-id",
+    "secret": "s3.secret-access-key",
+    "token": "s3.session-token",
+    "endpoint_url": "s3.endpoint",
+    "region_name": "s3.region",
+}
 
 
-def database(url: str, name: str, warehouse: str) -> Catalog:
+def file_options(options: Mapping[str, object]) -> dict[str, object]:
+    """Lets PyIceberg read and write files by s3fs, as we do, and told what we tell it.
+
+    Its other driver looks for a region in the network, where none is declared.
+
+    Args:
+        options: Those of a cluster, with their secrets.
+    """
+    client = options.get("client_kwargs")
+    told = {**options, **(client if isinstance(client, Mapping) else {})}
+    found = {name: told[option] for option, name in _OF_S3FS.items() if told.get(option)}
+    found["py-io-impl"] = "pyiceberg.io.fsspec.FsspecFileIO"
+    return {**found, "s3.anonymous": "true"} if told.get("anon") else found
+
+
+def database(url: str, name: str, warehouse: str, options: Mapping[str, object] = MappingProxyType({})) -> Catalog:
     """A catalog in a PostgreSQL database, which is connected to.
 
     Args:
         url: Of the database, with SQLAlchemy's ``postgresql`` as its scheme.
         name: The catalog's name in it; empty: ``default``.
         warehouse: URL of the folder for tables that are made.
+        options: For PyIceberg, with their secrets.
     """
     uri = make_url(url).set(drivername="postgresql+psycopg2")
     uri = uri.update_query_dict({"connect_timeout": str(int(_CONNECT_SECONDS))})
-    properties = {"uri": uri.render_as_string(hide_password=False), "warehouse": warehouse, "pool_pre_ping": "true"}
+    texts = {name: str(value) for name, value in options.items()}
+    properties = {
+        **texts,
+        "uri": uri.render_as_string(hide_password=False),
+        "warehouse": warehouse,
+        "pool_pre_ping": "true",
+    }
     return SqlCatalog(name or "default", **properties)
 
 

@@ -12,7 +12,11 @@ from falcon_assets.storage.tables.catalog import TableCatalog
 
 
 def open_catalog(
-    cluster: str, endpoint: str, warehouse: str, options: Mapping[str, object] = MappingProxyType({})
+    cluster: str,
+    endpoint: str,
+    warehouse: str,
+    options: Mapping[str, object] = MappingProxyType({}),
+    files: Mapping[str, object] | None = None,
 ) -> TableCatalog:
     """The catalog behind a legal endpoint; nothing is asked yet.
 
@@ -21,6 +25,7 @@ def open_catalog(
         endpoint: Its endpoint.
         warehouse: URL of the folder for tables that are made.
         options: Those of the registry, with their secrets.
+        files: Those of a cluster on S3, as s3fs has them, with which tables there are opened; None: it is elsewhere.
 
     Raises:
         StorageError: the packages for it are not installed.
@@ -33,11 +38,12 @@ def open_catalog(
 
             return HiveCatalog(cluster, endpoint)
         from falcon_assets.storage.tables.iceberg import IcebergCatalog  # noqa: PLC0415 - an optional dependency
-        from falcon_assets.storage.tables.iceberg_services import database, rest  # noqa: PLC0415 - the same
+        from falcon_assets.storage.tables.iceberg_services import database, file_options, rest  # noqa: PLC0415 - the same
     except ImportError as error:
         raise StorageError(
             f"cluster {cluster!r}: cannot use the registry: {error}; pip install 'falcon-assets[{extra}]'"
         ) from error
     url, _, name = endpoint.removeprefix(ICEBERG).partition("#")
-    opened = partial(rest, url, name, options) if is_rest(endpoint) else partial(database, url, name, warehouse)
+    told = options if files is None else {**file_options(files), **options}
+    opened = partial(rest, url, name, told) if is_rest(endpoint) else partial(database, url, name, warehouse, told)
     return IcebergCatalog(cluster, shown, opened)

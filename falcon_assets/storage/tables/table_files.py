@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import NamedTuple
+from typing import IO, NamedTuple
 
 import pyarrow as pa
 import pyarrow.orc
@@ -24,8 +25,8 @@ class TableFiles(NamedTuple):
 
     columns: pa.Schema
     """Their columns."""
-    records: Mapping[Path, int]
-    """How many records each of them holds."""
+    records: Mapping[str, int]
+    """How many records each of them holds, by its name."""
 
 
 def data_files(folder: Path) -> Iterator[Path]:
@@ -35,30 +36,42 @@ def data_files(folder: Path) -> Iterator[Path]:
             yield path
 
 
-def table_files(folder: Path, kind: str) -> TableFiles:
-    """Reads the ends of the files in ``folder``, which are of the format ``kind``.
+def table_files(
+    names: Iterable[str], opened: Callable[[str], AbstractContextManager[IO[bytes]]], kind: str
+) -> TableFiles:
+    """Reads the ends of files that were written together.
+
+    Args:
+        names: Theirs, relative to the folder; those that nobody takes for data are passed over.
+        opened: Opens one of them.
+        kind: The format that they are to have, ``parquet`` or ``orc``.
 
     Raises:
-        StorageError: there is none, or one is not of that format.
-        OSError: as the operating system says.
+        StorageError: there is none, one is not of that format, or has other columns than the rest.
+        OSError: as the store says.
     """
-    columns, records = None, dict[Path, int]()
-    for path in data_files(folder):
+    columns, records = None, dict[str, int]()
+    for name in (one for one in names if not any(map(is_hidden, one.split("/")))):
+        file_name = name.rpartition("/")[2]
         try:
-            if kind == "orc":
-                file = pyarrow.orc.ORCFile(path)
-                found, number = file.schema, file.nrows
-            else:
-                metadata = pyarrow.parquet.read_metadata(path)
-                found, number = metadata.schema.to_arrow_schema(), metadata.num_rows
+            with opened(name) as file:
+                found, records[name] = _read(file, kind)
         except pa.ArrowInvalid:
-            raise StorageError(f"{path.name} is no {kind} file: the table is in {kind}") from None
-        columns, records[path] = found if columns is None else columns, number
+            raise StorageError(f"{file_name} is no {kind} file: the table is in {kind}") from None
+        columns = found if columns is None else columns
         if not columns.equals(found):
-            raise StorageError(f"{path.name} has other columns than the files beside it")
+            raise StorageError(f"{file_name} has other columns than the files beside it")
     if columns is None:
-        raise StorageError(f"nothing was written to {folder}")
+        raise StorageError("nothing was written")
     return TableFiles(columns, records)
+
+
+def _read(file: IO[bytes], kind: str) -> tuple[pa.Schema, int]:
+    if kind == "orc":
+        whole = pyarrow.orc.ORCFile(file)
+        return whole.schema, whole.nrows
+    metadata = pyarrow.parquet.read_metadata(file)
+    return metadata.schema.to_arrow_schema(), metadata.num_rows
 
 
 def new_columns(columns: pa.Schema, layout: TableLayout) -> pa.Schema:

@@ -40,7 +40,8 @@ class TableStore(ClusterStore):
 
         def open_registry(registry: RegistryInterface) -> TableCatalog:
             options = resolved_options(cluster.name, registry.endpoint, registry.storage_options, environ)
-            return open_catalog(cluster.name, registry.endpoint, self.url("/tables"), options)
+            files = self.fs.storage_options if "s3" in self.fs.protocol else None
+            return open_catalog(cluster.name, registry.endpoint, self.url("/tables"), options, files)
 
         self._open = open_registry  # what a closure knows of the environment is shown nowhere
         self.table = table

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import pickle
 import signal
 import subprocess
@@ -33,15 +34,18 @@ from falcon_assets.storage.kinds.reading import ReadableInstance
 from falcon_assets.storage.kinds.storage_kind import StorageKind
 from falcon_assets.storage.local_staging import LocalStaging
 from falcon_assets.storage.output_target import KeptAs, OutputTarget
+from falcon_assets.storage.tables.catalog import NewPartition
 from falcon_assets.storage.tables.table_store import TableStore
 from tests import iceberg_rest
 from tests.builders import make_cluster, make_feed
 from tests.processes import CHECKOUT
-from tests.registries import CATALOGS, cluster_with, endpoint_of
+from tests.registries import CATALOGS, cluster_with, endpoint_of, registry_of
 from tests.s3_server import ENVIRON, lake
 
 FILES = ["renaming", "objects"]
-KINDS = [*FILES, *CATALOGS]
+ON_S3 = " on s3"
+"""Of the name of a catalog: the data of its tables is on an object store."""
+KINDS = [*FILES, *CATALOGS, f"iceberg{ON_S3}"]
 CLOUDS = ["gs", "abfs"]
 """Object stores that Spark does not reach itself."""
 FLAG = "_SUCCESS"
@@ -64,6 +68,8 @@ class Sample(ABC):
     """What the slower of two writers is told."""
     FORBIDDEN: ClassVar[Mapping[str, str]]
     """What may not be evicted, and why."""
+    NO_TARGET: ClassVar[str] = ""
+    """Why nothing is copied to it; empty: it is."""
 
     @property
     def store(self) -> ClusterStore:
@@ -227,12 +233,54 @@ class InTable(Sample):
         return Path(place).exists()
 
 
+@dataclass(frozen=True)
+class InTableOnS3(InTable):
+    """The same on an object store; Spark is not asked, and gets copies."""
+
+    NO_TARGET = "is a table, which cannot be copied to where"
+
+    def make(self) -> InTable:
+        self.tables.without_tables.fs.mkdir(self._bucket)
+        self.tables.catalog.create(*self._name, self.ROWS, ("ds", "region"), "parquet", f"{self._place}/table")
+        return self
+
+    @property
+    def _bucket(self) -> str:
+        return self.cluster.interfaces.write.endpoint.split("/")[2]
+
+    @property
+    def _place(self) -> str:
+        return f"s3://{self._bucket}/{self._name[1]}"
+
+    def land(self, *numbers: int, day: int = 1) -> None:
+        catalog, values = self.tables.catalog, (f"{self.day(day):%Y-%m-%d}", ODD)
+        folder, fs = uuid.uuid4().hex, self.tables.without_tables.fs
+        self.write(f"{self.home}/landed/{folder}", *numbers)
+        file = f"{self._place}/landed/{folder}/part-0.parquet"
+        fs.put_file(f"{self.home}/landed/{folder}/part-0.parquet", file)
+        before = catalog.partitions(*self._name, [values]).get(values)
+        was = {values: before} if before else {}
+        new = NewPartition((file.rpartition("/")[0],), files=(file,))
+        catalog.switch_all(*self._name, {values: new}, {}, was)
+
+    def archived(self, path: str) -> list[int]:
+        fs = self.store.fs
+        files = (pq.ParquetFile(io.BytesIO(fs.cat_file(file))) for file in sorted(fs.find(self.store.path(path))))
+        return [number for file in files for number in file.read()["number"].to_pylist()]
+
+
 def sample(request: pytest.FixtureRequest, kind: str, home: Path) -> Sample:
     """A store of that kind of its own; only the server that it needs is started."""
-    if kind in CATALOGS:
+    if kind.removesuffix(ON_S3) in CATALOGS:
         uri = f"catalog:default:numbers_{uuid.uuid4().hex}#ds=${{YEAR}}-${{MONTH}}-${{DAY}};region={ODD}"
         said = {"format": "parquet", "availability_flag": None, "locations": None, "table": {"uri": uri}}
-        return InTable(cluster_with(endpoint_of(request, kind)), home, iceberg_rest.ENVIRON, _feed(**said)).make()
+        endpoint = endpoint_of(request, kind.removesuffix(ON_S3))
+        if not kind.endswith(ON_S3):
+            return InTable(cluster_with(endpoint), home, iceberg_rest.ENVIRON, _feed(**said)).make()
+        there = lake(request.getfixturevalue("s3"), name="primary", bucket=f"tables-{uuid.uuid4()}")
+        there["interfaces"]["registry"] = registry_of(endpoint)
+        environ = {**ENVIRON, **iceberg_rest.ENVIRON}
+        return InTableOnS3(make_cluster(**there), home, environ, _feed(**said), LocalStaging(home / "staged")).make()
     feed = _feed(availability_flag=FLAG, locations={"data": "/raw/${YEAR}/${MONTH}/${DAY}"})
     if kind == "renaming":
         return InFiles(make_cluster(), home, {}, feed)

@@ -59,6 +59,14 @@ def test_the_instance_of_what_was_read_is_known(stored: Sample) -> None:
     """As Spark names it: by the folder, and by a file in it."""
     for day in (1, 2):
         stored.publish(day, day=day)
+    if Ability.WITHOUT_CONNECTOR in stored.kind.cannot and stored.kind.connector is None:
+        flag = stored.feed.availability_flag
+        with (
+            pytest.raises(StorageError, match="is read and written through folders"),
+            stored.kind.reading(stored.path(1), flag),
+        ):
+            pass
+        return
     for day in (1, 2):
         with stored.kind.reading(stored.path(day), stored.feed.availability_flag) as found:
             folders = [one.url for one in found.folders]
@@ -300,6 +308,10 @@ def test_an_instance_is_copied(stored: Sample) -> None:
     assert stored.kind.source_files(stored.path(3), flag, is_hidden) is None
     there = stored.kind.source_files(stored.path(), flag, is_hidden)
     assert there is not None and all(size > 0 for size, _ in there.files.values())
+    if why := stored.NO_TARGET:
+        with pytest.raises(StorageError, match=why):
+            stored.kind.copy_target(stored.target(2), "east")
+        return
     part = stored.kind.copy_target(stored.target(2), "east")
     with InstanceCopy(stored.kind, stored.path(), part, lambda _: True, ReplicationOptions()) as copy:
         copied = copy.finish(copy.run_here())

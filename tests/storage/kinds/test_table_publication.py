@@ -306,17 +306,19 @@ def test_all_partitions_of_an_instance_are_one_version(by_region: Tables) -> Non
     assert TableStorage(store).kept_versions("counts") == []
 
 
-def test_a_table_on_an_object_store_has_no_versions(tables: Tables, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_table_that_lies_elsewhere_has_no_versions(tables: Tables, monkeypatch: pytest.MonkeyPatch) -> None:
     tables.make()
     catalog, uri = tables.catalog, TableUri.parse(path_of(tables))
     layout = catalog.layout("default", tables.name)
     assert layout is not None
-    monkeypatch.setattr(catalog, "layout", lambda *_: replace(layout, location="s3://lake/counts"))
+    monkeypatch.setattr(catalog, "layout", lambda *_: replace(layout, location="hdfs://lake/counts"))
     store = TableStore(tables.cluster, tables.home, tables.environ, table=uri)
     store.__dict__["catalog"] = catalog
     assert TableStorage(store).kept_versions("counts") == []
     with (
-        pytest.raises(StorageError, match=r"lies at s3://lake/counts, and partitions are written, kept and evicted on"),
+        pytest.raises(
+            StorageError, match=r"lies at hdfs://lake/counts, and partitions are written, kept and evicted on"
+        ),
         TablePublication(store, "daily", {"out": OutputTarget(str(uri), None, format="parquet")}),
     ):
         pass

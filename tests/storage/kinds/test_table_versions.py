@@ -114,7 +114,7 @@ def test_versions_of_an_instance_that_went_can_be_restored_until_they_follow_it(
 def test_files_that_somebody_removed_are_told_and_the_partition_stays(stored: InTable) -> None:
     """As Spark's ``expire_snapshots`` does of those that no snapshot names."""
     first, second = stored.publish(1, keeps=True), stored.publish(2, keeps=True)
-    note = KeptPartitions(VersionFolders(_layout(stored))).get(KeptAs("numbers", stored.day(1)), first)
+    note = KeptPartitions(VersionFolders.of(stored.store, _layout(stored))).get(KeptAs("numbers", stored.day(1)), first)
     assert note is not None
     places = note.partitions[0].places
     for place in places:

@@ -55,7 +55,7 @@ def _open_keys(feed: Feed, cluster: str) -> set[str]:
 
 
 def _replicated(feed: Declared[Feed], index: int, cluster: Cluster, where: str) -> Iterator[Problem]:
-    """What is copied is written as processes write: into Parquet or ORC, on a file system."""
+    """What is copied is written as processes write: into Parquet or ORC; on a file system."""
     is_target = feed.entity.clusters[index].type == "target"
     opened = _open_keys(feed.entity, cluster.name)
     others = (one.name for one in feed.entity.clusters if is_target and one.type == "source")
@@ -66,16 +66,18 @@ def _replicated(feed: Declared[Feed], index: int, cluster: Cluster, where: str) 
     if is_target and feed.entity.format not in TABLE_FORMATS:
         rule = f"tables are written in {' and '.join(TABLE_FORMATS)}, not in {feed.entity.format}"
         yield feed.problem(("clusters", index, "type"), f"{where}, and {rule}")
-    if not lies_mounted(feed.entity, cluster, readonly=not is_target):
-        rule = "tables are replicated where their cluster is a file:// store only"
+    is_on_objects = lies_on_object_store(feed.entity, cluster)
+    if not lies_mounted(feed.entity, cluster, readonly=not is_target) and (is_target or not is_on_objects):
+        rule = "tables are replicated to clusters with a file:// store, from such and from object stores"
         yield feed.problem(("clusters", index, "type"), f"{where}, and {rule}")
 
 
 def _archived(feed: Declared[Feed], index: int, cluster: Cluster, where: str) -> Iterator[Problem]:
-    """What is archived is copied from a file system."""
+    """What is archived is copied from where the other files of the cluster lie."""
     action = ("clusters", index, "retention", "action")
-    if not lies_mounted(feed.entity, cluster):
-        yield feed.problem(action, f"{where}, and tables are archived where their cluster is a file:// store only")
+    if not (lies_mounted(feed.entity, cluster) or lies_on_object_store(feed.entity, cluster)):
+        rule = "tables are archived where their cluster is a file:// or an object store"
+        yield feed.problem(action, f"{where}, and {rule}")
 
 
 def _not_mounted(definitions: Definitions, process: Declared[Process], path: KeyPath, feed: Feed) -> Iterator[Problem]:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
 from pathlib import Path
+from typing import IO
 
 from fsspec.implementations.local import LocalFileSystem
 
@@ -30,6 +32,10 @@ class Written(ABC):
     @abstractmethod
     def files(self, name: str) -> list[str]:
         """What was written for output ``name``, each relative to its place."""
+
+    @abstractmethod
+    def open(self, name: str, file: str) -> AbstractContextManager[IO[bytes]]:
+        """One of those files, to be read."""
 
     @abstractmethod
     def bring(self, name: str, files: Iterable[str], final: str, check: Callable[[], None]) -> None:
@@ -59,6 +65,10 @@ class StoreWritten(Written):
     def files(self, name: str) -> list[str]:
         place = self.place(name)
         return [str(entry["name"])[len(place) + 1 :] for entry in self._store.files.all_below(place) or ()]
+
+    def open(self, name: str, file: str) -> AbstractContextManager[IO[bytes]]:
+        opened: AbstractContextManager[IO[bytes]] = self._fs.open(f"{self.place(name)}/{file}", "rb")
+        return opened
 
     def bring(self, name: str, files: Iterable[str], final: str, check: Callable[[], None]) -> None:
         if final == self.place(name):
@@ -93,6 +103,9 @@ class LocalWritten(Written):
     def files(self, name: str) -> list[str]:
         place = Path(self.place(name))
         return [str(path.relative_to(place)) for path in place.rglob("*") if path.is_file()]
+
+    def open(self, name: str, file: str) -> AbstractContextManager[IO[bytes]]:
+        return Path(self.place(name), file).open("rb")
 
     def bring(self, name: str, files: Iterable[str], final: str, check: Callable[[], None]) -> None:
         place = self.place(name)

@@ -9,43 +9,49 @@ from falcon_assets.errors import StorageError
 from falcon_assets.planning.replication.copy_plan import ListedFile
 from falcon_assets.storage.copying.listed_files import SourceFiles, list_folder
 from falcon_assets.storage.errors import explained
-from falcon_assets.storage.kinds.tables.version_folders import path_of
+from falcon_assets.storage.files.ability import Ability
+from falcon_assets.storage.kinds.tables.table_folder import TableFolder
 from falcon_assets.storage.tables.catalog import Partition
 from falcon_assets.storage.tables.table_store import TableStore
 
 
 def files_of_partitions(
-    store: TableStore, partitions: Mapping[str, Partition], left_out: Callable[[str], bool]
+    store: TableStore, folder: TableFolder | None, partitions: Mapping[str, Partition], left_out: Callable[[str], bool]
 ) -> SourceFiles:
     """The files of an instance.
 
     Args:
         store: The tables.
+        folder: The folder of their table; None: it is on neither a file system nor an object store.
         partitions: What the instance is, by the folder that each has in a copy; "" for one that is all of it.
         left_out: Names of files and folders that do not count.
 
     Raises:
-        StorageError: a partition lies on no file system of this machine, or cannot be read.
+        StorageError: a partition lies on another kind of store than the cluster's files, or cannot be read.
     """
     if "" in partitions:
-        return _files_of(store, partitions[""], left_out)
+        return _files_of(store, folder, partitions[""], left_out)
     files: dict[str, ListedFile] = {}
     elsewhere: dict[str, str] = {}
-    for folder, one in partitions.items():
-        found = _files_of(store, one, left_out)
-        files |= {f"{folder}/{name}": file for name, file in found.files.items()}
-        elsewhere |= {f"{folder}/{name}": found.path(name) for name in found.files}
+    for own, one in partitions.items():
+        found = _files_of(store, folder, one, left_out)
+        files |= {f"{own}/{name}": file for name, file in found.files.items()}
+        elsewhere |= {f"{own}/{name}": found.path(name) for name in found.files}
     return SourceFiles("", files, elsewhere)
 
 
-def _files_of(store: TableStore, partition: Partition, left_out: Callable[[str], bool]) -> SourceFiles:
+def _files_of(
+    store: TableStore, folder: TableFolder | None, partition: Partition, left_out: Callable[[str], bool]
+) -> SourceFiles:
     """Those of a partition, which is a folder, or some files of one."""
-    for place in partition.places:
-        if not place.startswith("file:"):
-            raise StorageError(
-                f"cluster {store.cluster.name!r}: the partition lies at {place}, and tables are copied on file:// only"
-            )
-    places = [str(path_of(place)) for place in partition.places]
+    is_mounted = Ability.RENAME not in store.files.cannot
+    places = []
+    for url in partition.places:
+        place = folder.path(url) if folder and (folder.store is None) == is_mounted else None
+        if place is None:
+            where = f"cluster {store.cluster.name!r}: the partition lies at {url}"
+            raise StorageError(f"{where}, and tables are copied from where the other files of the cluster lie")
+        places.append(place)
     if not places:
         return SourceFiles("", {})
     with explained(store.cluster.name, f"list {places[0]}"):

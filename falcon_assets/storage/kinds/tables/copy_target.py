@@ -16,7 +16,7 @@ from falcon_assets.storage.instances.data_version import DataVersion
 from falcon_assets.storage.kinds.renaming.copy_target import RenamingCopyTarget
 from falcon_assets.storage.kinds.tables.instance_version import version_of
 from falcon_assets.storage.kinds.tables.publication import TablePublication
-from falcon_assets.storage.kinds.tables.version_folders import path_of
+from falcon_assets.storage.kinds.tables.table_folder import mounted_path
 from falcon_assets.storage.output_target import OutputTarget
 from falcon_assets.storage.tables.catalog import Partition
 from falcon_assets.storage.tables.table_store import TableStore
@@ -98,8 +98,8 @@ def _common_folder(partitions: Mapping[str, Partition]) -> str | None:
     """Where the files of an instance lie together, as in a copy; None: they do not, and come again as a whole."""
     found = set()
     for name, one in partitions.items():
-        folder = path_of(one.places[0]) if len(one.places) == 1 else Path()
-        if not folder.is_dir() or not folder.is_absolute() or (name and not str(folder).endswith(f"/{name}")):
+        folder = mounted_path(one.places[0]) if len(one.places) == 1 else None
+        if folder is None or not Path(folder).is_dir() or (name and not folder.endswith(f"/{name}")):
             return None
-        found.add(str(folder).removesuffix(f"/{name}"))
+        found.add(folder.removesuffix(f"/{name}"))
     return found.pop() if len(found) == 1 else None

@@ -11,19 +11,17 @@ It is written before the partitions are switched, and goes before the files. Whi
 from __future__ import annotations
 
 import json
-import os
+import posixpath
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from dataclasses import asdict
 from datetime import datetime
-from pathlib import Path
 from typing import NamedTuple
 
-from falcon_assets.durable import make_folders, sync
 from falcon_assets.errors import UnreachableError
 from falcon_assets.planning.retention.versions import StoredVersion
 from falcon_assets.storage.kinds.tables.instance_version import version_of
-from falcon_assets.storage.kinds.tables.version_folders import VersionFolders, path_of
+from falcon_assets.storage.kinds.tables.table_folder import TableFolder
+from falcon_assets.storage.kinds.tables.version_folders import VersionFolders
 from falcon_assets.storage.output_target import KeptAs
 from falcon_assets.storage.tables.catalog import Partition
 
@@ -36,28 +34,27 @@ class Replaced(NamedTuple):
     partitions: tuple[Partition, ...]
     """One at least."""
 
-    @property
-    def lost(self) -> list[str]:
-        """Those of its files and folders that are not there any more."""
-        return [place for one in self.partitions for place in one.places if not path_of(place).exists()]
+    def lost(self, folder: TableFolder) -> list[str]:
+        """Those of its files and folders that are not there any more; what is on other stores is not looked for."""
+        places = ((place, folder.path(place)) for one in self.partitions for place in one.places)
+        return [place for place, path in places if path is not None and not folder.is_there(path)]
 
-    @property
-    def place(self) -> str:
+    def place(self, folder: TableFolder) -> str:
         """Where it is: its folder or file, or the folder that they have in common."""
-        places = [str(path_of(place)) for one in self.partitions for place in one.places]
-        return places[0] if len(places) == 1 else os.path.commonpath(places)
+        places = [folder.path(place) or place for one in self.partitions for place in one.places]
+        return places[0] if len(places) == 1 else posixpath.commonpath(places)
 
 
 class KeptPartitions:
-    """Those of one table; methods raise OSError as the system says.
+    """Those of one table; methods raise OSError as the store says.
 
     Args:
         versions: The versions of the table.
     """
 
     def __init__(self, versions: VersionFolders) -> None:
-        self._versions = versions
-        self._root = versions.root / "_kept"
+        self._versions, self._folder = versions, versions.folder
+        self._root = f"{versions.root}/_kept"
 
     def keep(self, of: KeptAs, path: str, partitions: Sequence[Partition]) -> None:
         """Writes down what an instance is that is about to be replaced.
@@ -67,21 +64,16 @@ class KeptPartitions:
             path: Its URI.
             partitions: All of it, one at least.
         """
-        folder, version = self._root / of.name, version_of(partitions).version
-        make_folders(folder)
-        new = folder / f".{version}"
-        new.write_text(json.dumps([path, [asdict(one) for one in partitions]]), encoding="utf-8")
-        sync(new)
-        new.replace(folder / version)
-        sync(folder)
+        note = f"{self._root}/{of.name}/{version_of(partitions).version}"
+        self._folder.write(note, json.dumps([path, [asdict(one) for one in partitions]]))
 
     def get(self, of: KeptAs, version: str) -> Replaced | None:
         """What the instance was in that version; None: it is not kept."""
-        return read_note(self._root / of.name / version)
+        return self.read(f"{self._root}/{of.name}/{version}")
 
     def forget(self, of: KeptAs, version: str) -> None:
         """Takes the note away of a version that is the instance now."""
-        (self._root / of.name / version).unlink(missing_ok=True)
+        self._folder.remove(f"{self._root}/{of.name}/{version}")
 
     def of_feed(self, feed: str, instance: datetime | None = None) -> list[tuple[StoredVersion, str]]:
         """Those of a feed, or of one of its instances, whose files are all there, each with the URI of its instance.
@@ -92,48 +84,43 @@ class KeptPartitions:
         Raises:
             UnreachableError: the folder of the table is not there, so that nobody knows whether they went.
         """
-        table = self._versions.root.parent
-        if not table.is_dir():
-            raise UnreachableError(f"the folder of the table is not there: {table}")
-        own = self._root / feed
+        if not self._folder.is_mounted():
+            raise UnreachableError(f"the folder of the table is not there: {self._folder.root}")
+        own = f"{self._root}/{KeptAs(feed, instance).name if instance else feed}"
         return [
-            (StoredVersion(of.instance, note.name, one.place, str(note)), one.path)
-            for folder in ([self._root / KeptAs(feed, instance).name] if instance else _entries(own))
-            if (of := KeptAs.named(f"{feed}/{folder.name}"))
-            for note in _entries(folder)
-            if (one := read_note(note)) and not one.lost
+            (StoredVersion(of.instance, posixpath.basename(note), one.place(self._folder), note), one.path)
+            for note in self._notes(own)
+            if (of := KeptAs.named(posixpath.dirname(note).removeprefix(f"{self._root}/")))
+            if (one := self.read(note)) and not one.lost(self._folder)
         ]
 
-    def places(self) -> Iterator[Path]:
-        """Where the files of all of them are."""
-        for note in sorted(self._root.glob("*/*/*")):
-            if one := read_note(note):
-                yield from (path_of(place) for partition in one.partitions for place in partition.places)
+    def places(self) -> Iterator[str]:
+        """The paths of the files and folders of all of them that are on the store of the table."""
+        for note in self._notes(self._root):
+            if one := self.read(note):
+                for place in (place for partition in one.partitions for place in partition.places):
+                    if path := self._folder.path(place):
+                        yield path
 
-    def drop(self, note: Path) -> None:
+    def drop(self, note: str) -> None:
         """Lets the version with that note go: its files are removed as those of dropped partitions are."""
-        if old := read_note(note):
+        if old := self.read(note):
             for one in old.partitions:
                 for file in one.places:
-                    self._versions.note_dropped(one.values, path_of(file))
-            note.unlink(missing_ok=True)
-        for empty in (note.parent, note.parent.parent):
-            with suppress(OSError):
-                empty.rmdir()
+                    self._versions.note_dropped(one.values, file)
+        self._folder.remove(note)
+        for empty in (posixpath.dirname(note), posixpath.dirname(posixpath.dirname(note))):
+            self._folder.prune(empty)
 
+    def _notes(self, folder: str) -> list[str]:
+        found = sorted(self._folder.below(folder))
+        return [one for one in found if not posixpath.basename(one).startswith(".")]
 
-def read_note(note: Path) -> Replaced | None:
-    """What the note says; None: it is not there, or none of ours."""
-    try:
-        path, partitions = json.loads(note.read_text(encoding="utf-8"))
-        tuples = ({**one, "values": tuple(one["values"]), "places": tuple(one["places"])} for one in partitions)
-        return Replaced(path, tuple(Partition(**one) for one in tuples))
-    except (OSError, ValueError, TypeError, KeyError):
-        return None  # it has just gone, or somebody else wrote it
-
-
-def _entries(folder: Path) -> list[Path]:
-    try:
-        return sorted(one for one in folder.iterdir() if not one.name.startswith("."))
-    except FileNotFoundError:
-        return []
+    def read(self, note: str) -> Replaced | None:
+        """What the note says; None: it is not there, or none of ours."""
+        try:
+            path, partitions = json.loads(self._folder.read(note))
+            tuples = ({**one, "values": tuple(one["values"]), "places": tuple(one["places"])} for one in partitions)
+            return Replaced(path, tuple(Partition(**one) for one in tuples))
+        except (OSError, ValueError, TypeError, KeyError):
+            return None  # it has just gone, or somebody else wrote it

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from falcon_assets.storage.kinds.tables.kept_versions import KeptPartitions
-from falcon_assets.storage.kinds.tables.version_folders import GRACE_SECONDS, VersionFolders, path_of
+from falcon_assets.storage.kinds.tables.version_folders import GRACE_SECONDS, VersionFolders
 from falcon_assets.storage.tables.catalog import TableCatalog
 
 
@@ -27,11 +29,19 @@ def remove_old(
     if not old:
         return
     there = catalog.partitions(database, table, catalog.values(database, table, {}))  # several may share a folder
-    places = {path_of(place) for one in there.values() for place in one.places}
+    every = (versions.folder.path(place) for one in there.values() for place in one.places)
+    places = {place for place in every if place}
     places.update(KeptPartitions(versions).places())  # after the catalog: what is replaced has its note before
-    used = {folder for path in places for folder in (path, *path.parents)}
+    used = {folder for path in places for folder in _with_parents(path)}
     for one in old:
-        if one.folder in used or not places.isdisjoint(one.folder.parents):
-            one.note.unlink(missing_ok=True)  # published, or not dropped, before a crash; in use elsewhere; or kept
+        if one.place in used or not places.isdisjoint(_with_parents(one.place)):
+            versions.folder.remove(one.note)  # published, or not dropped, before a crash; in use elsewhere; or kept
         else:
-            versions.drop(one.folder)
+            versions.drop(one.place)
+
+
+def _with_parents(path: str) -> Iterator[str]:
+    """The path, and the folders above it."""
+    while path.strip("/"):
+        yield path
+        path = path.rpartition("/")[0]

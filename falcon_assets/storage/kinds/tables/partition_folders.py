@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 from urllib.parse import unquote
 
 from falcon_assets.errors import StorageError
@@ -18,14 +17,11 @@ def folder_of(uri: TableUri, keys: Sequence[str], values: Values) -> str:
     return partition_name(uri.open_keys, tuple(known[key.lower()] for key in uri.open_keys))
 
 
-def partition_folders(
-    folder: Path, files: Iterable[Path], uri: TableUri, keys: Sequence[str]
-) -> dict[Values, tuple[Path, list[Path]]]:
+def partition_folders(files: Iterable[str], uri: TableUri, keys: Sequence[str]) -> dict[Values, tuple[str, list[str]]]:
     """The partitions that were written for an instance: the folder of each, and its files.
 
     Args:
-        folder: What was written.
-        files: The data files below it.
+        files: The data files that were written, relative to a folder, as the folders are that are given.
         uri: The instance. Of keys that are ``*`` the folders say the values, in any order of the keys.
         keys: The partition keys of the table.
 
@@ -34,16 +30,16 @@ def partition_folders(
     """
     opened = sorted(key.lower() for key in uri.open_keys)
     named = "/".join(f"{key}=..." for key in uri.open_keys)
-    found: dict[Values, tuple[Path, list[Path]]] = {}
-    astray: list[Path] = []
+    found: dict[Values, tuple[str, list[str]]] = {}
+    astray: list[str] = []
     for file in files:
-        steps = file.relative_to(folder).parts[:-1][: len(opened)]
+        steps = file.split("/")[:-1][: len(opened)]
         said = {key.lower(): unquote(value) for key, _, value in (step.partition("=") for step in steps)}
         if sorted(said) == opened:
             values = {**uri.fixed, **said}
-            found.setdefault(tuple(values[key.lower()] for key in keys), (folder.joinpath(*steps), []))[1].append(file)
+            found.setdefault(tuple(values[key.lower()] for key in keys), ("/".join(steps), []))[1].append(file)
         else:
-            astray.append(file.relative_to(folder))
+            astray.append(file)
     if not found:
         raise StorageError(f"it has no rows, or no folders {named}: an instance is one partition at least")
     if astray:

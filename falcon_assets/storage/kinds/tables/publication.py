@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+import posixpath
 from collections.abc import Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass
-from pathlib import Path
+from functools import partial
 from types import TracebackType
 
-from falcon_assets.durable import sync_tree
 from falcon_assets.errors import StorageError, UnreachableError
 from falcon_assets.model.table_uri import ANY, TableUri
-from falcon_assets.storage.errors import explained
-from falcon_assets.storage.files.permissions import apply_permission
-from falcon_assets.storage.instances.data_files import remove_side_files
+from falcon_assets.storage.errors import driver_explained
+from falcon_assets.storage.files.ability import Ability
 from falcon_assets.storage.instances.data_version import DataVersion
+from falcon_assets.storage.kinds.objects.spark_urls import spark_url
+from falcon_assets.storage.kinds.objects.written import Written
 from falcon_assets.storage.kinds.tables.instance_version import version_of
 from falcon_assets.storage.kinds.tables.kept_versions import KeptPartitions
 from falcon_assets.storage.kinds.tables.old_versions import remove_old
-from falcon_assets.storage.kinds.tables.version_folders import GRACE_SECONDS, VersionFolders, path_of
+from falcon_assets.storage.kinds.tables.version_folders import GRACE_SECONDS, VersionFolders
+from falcon_assets.storage.kinds.tables.written_version import written_version
+from falcon_assets.storage.local_staging import LocalStaging
 from falcon_assets.storage.output_target import OutputTarget
 from falcon_assets.storage.tables.catalog import Column, NewPartition, Partition, TableLayout, Values
 from falcon_assets.storage.tables.table_store import TableStore
@@ -34,7 +38,8 @@ class _Output:
         is_new: Whether the table has to be made.
         before: The partitions of the instance as they were.
         versions: Where it is written.
-        folder: Where in there.
+        place: Where in there.
+        written: What Spark writes.
     """
 
     target: OutputTarget
@@ -43,7 +48,8 @@ class _Output:
     is_new: bool
     before: Mapping[Values, Partition]
     versions: VersionFolders
-    folder: Path
+    place: str
+    written: Written
 
 
 class TablePublication:
@@ -56,20 +62,27 @@ class TablePublication:
         key: The process instance, for messages and in the catalog.
         outputs: By name.
         grace: Versions that are a partition no more go after so many seconds.
+        staging: Where Spark writes, if it cannot reach the object store that a table lies on.
     """
 
     def __init__(
-        self, store: TableStore, key: str, outputs: Mapping[str, OutputTarget], grace: float = GRACE_SECONDS
+        self,
+        store: TableStore,
+        key: str,
+        outputs: Mapping[str, OutputTarget],
+        grace: float = GRACE_SECONDS,
+        staging: LocalStaging | None = None,
     ) -> None:
         self._store, self._key, self._targets, self._grace = store, key, outputs, grace
+        self._staging, self._held = staging, ExitStack()
         self._outputs: dict[str, _Output] = {}
         self._published: set[str] = set()
 
     def __enter__(self) -> TablePublication:
         try:
             for name, target in self._targets.items():
-                with explained(self._store.cluster.name, f"prepare {target.path}"):
-                    self._outputs[name] = output = self._prepared(target)
+                with driver_explained(self._store.cluster.name, f"prepare {target.path}"):
+                    self._outputs[name] = output = self._prepared(name, target)
                     if not output.is_new:
                         table = (output.uri.database, output.uri.table)
                         remove_old(self._store.catalog, *table, output.versions, self._grace)
@@ -81,16 +94,17 @@ class TablePublication:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        for name, output in self._outputs.items():
-            if name not in self._published:
-                with explained(self._store.cluster.name, f"clean up after {output.target.path}"):
-                    output.versions.drop(output.folder)
+        with self._held:
+            for name, output in self._outputs.items():
+                if name not in self._published:
+                    with driver_explained(self._store.cluster.name, f"clean up after {output.target.path}"):
+                        output.versions.drop(output.place)
 
     def staging(self, name: str) -> str:
-        return str(self._outputs[name].folder)
+        return self._outputs[name].written.place(name)
 
     def staging_url(self, name: str) -> str:
-        return f"file://{self.staging(name)}"
+        return self._outputs[name].written.url(name)
 
     def commit(self, name: str) -> DataVersion:
         """Makes what was written for output ``name`` the partitions of its instance: see :meth:`.switch_all`.
@@ -106,14 +120,14 @@ class TablePublication:
         from falcon_assets.storage.tables.table_files import new_columns, require_fit, table_files  # noqa: PLC0415
 
         output = self._outputs[name]
-        uri, catalog, folder = output.uri, self._store.catalog, output.folder
-        with explained(self._store.cluster.name, f"publish {output.target.path}"):
-            if not folder.is_dir():
-                raise self._error(output, f"nothing was written to {folder}")
-            remove_side_files(folder, keep=None)
+        uri, catalog, written, folder = output.uri, self._store.catalog, output.written, output.versions.folder
+        with driver_explained(self._store.cluster.name, f"publish {output.target.path}"):
+            found = written.files(name)
+            if not found:
+                raise self._error(output, f"nothing was written to {self.staging(name)}")
             try:
-                files = table_files(folder, output.layout.format)
-                folders = partition_folders(folder, list(files.records), uri, output.layout.key_names)
+                files = table_files(found, partial(written.open, name), output.layout.format)
+                folders = partition_folders(files.records, uri, output.layout.key_names)
                 if output.is_new:
                     keys = output.layout.key_names
                     catalog.create(
@@ -128,17 +142,22 @@ class TablePublication:
                     require_fit(files.columns, self._layout(output.target, uri) or layout)
             except StorageError as error:
                 raise self._error(output, str(error)) from error
-            apply_permission(folder, output.target.permission)
-            sync_tree(folder)
+            written.bring(name, files.records, output.place, lambda: None)
+            folder.settle(output.place, output.target.permission)
             new = {
-                values: NewPartition((f"file://{each}",), sum(files.records[file] for file in own))
+                values: NewPartition(
+                    (folder.url(f"{output.place}/{each}".rstrip("/")),),
+                    sum(files.records[file] for file in own),
+                    files=tuple(folder.url(f"{output.place}/{file}") for file in own),
+                )
                 for values, (each, own) in folders.items()
             }
-            said = {"falcon.instance": self._key, "falcon.version": folder.name}
+            said = {"falcon.instance": self._key, "falcon.version": posixpath.basename(output.place)}
             if output.before and output.target.keeps:
                 KeptPartitions(output.versions).keep(output.target.keeps, output.target.path, [*output.before.values()])
             elif not catalog.keeps_history:
-                old = {output.versions.folder_of(path_of(one.places[0])): one for one in output.before.values()}
+                places = ((folder.path(one.places[0]), one) for one in output.before.values())
+                old = {output.versions.folder_of(place): one for place, one in places if place}
                 for place, one in old.items():  # partitions that were written together share a folder
                     output.versions.note(one.values, place)
             try:
@@ -147,10 +166,10 @@ class TablePublication:
                 self._published.add(name)  # perhaps: what is no partition after all goes a day later
                 raise
             self._published.add(name)
-            output.versions.is_published(folder)
+            output.versions.is_published(output.place)
         return version_of(list(now.values()))
 
-    def _prepared(self, target: OutputTarget) -> _Output:
+    def _prepared(self, name: str, target: OutputTarget) -> _Output:
         uri, catalog = TableUri.parse(target.path), self._store.catalog
         layout = self._layout(target, uri)
         is_new = layout is None
@@ -161,7 +180,7 @@ class TablePublication:
                     "`create: true` in the feed's table"
                 )
             keys = tuple(Column(key, "string") for key, _ in uri.keys)
-            location = self._store.url(f"/tables/{uri.database}/{uri.table}")
+            location = self._new_location(uri)
             layout = TableLayout(uri.name, (), keys, location, target.format)
         if not layout.format:
             raise StorageError(f"{self._key}: table {uri.name} is neither in Parquet nor in ORC, which processes write")
@@ -170,8 +189,16 @@ class TablePublication:
         if uri.open_keys:
             there = [] if is_new else catalog.values(uri.database, uri.table, uri.fixed)
         before = {} if is_new else catalog.partitions(uri.database, uri.table, there)
-        versions = VersionFolders(layout)
-        return _Output(target, uri, layout, is_new, before, versions, versions.new(values))
+        versions = VersionFolders.of(self._store, layout)
+        place = versions.new(values)
+        written = written_version(self._held, name, versions.folder, place, self._staging)
+        return _Output(target, uri, layout, is_new, before, versions, place, written)
+
+    def _new_location(self, uri: TableUri) -> str:
+        """Where a table is made: below the cluster's own store, as its catalog says URLs."""
+        files, path = self._store.without_tables, f"/tables/{uri.database}/{uri.table}"
+        is_hadoop = self._store.catalog.says_urls_of_hadoop and Ability.WITHOUT_CONNECTOR in files.files.cannot
+        return spark_url(files, files.path(path)) if is_hadoop else files.url(path)
 
     def _layout(self, target: OutputTarget, uri: TableUri) -> TableLayout | None:
         layout = self._store.catalog.layout(uri.database, uri.table)

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 from falcon_assets.errors import StorageError
 from falcon_assets.model.table_uri import TableUri
 from falcon_assets.planning.retention.eviction import StoredLocation
 from falcon_assets.storage.kinds.tables.kept_versions import KeptPartitions
-from falcon_assets.storage.kinds.tables.version_folders import VersionFolders, path_of
+from falcon_assets.storage.kinds.tables.version_folders import VersionFolders
 from falcon_assets.storage.tables.catalog import Partition
 from falcon_assets.storage.tables.table_store import TableStore
 
@@ -47,24 +46,23 @@ class TableRemoval:
 
     def remove(self, location: StoredLocation, place: str) -> None:
         if location.kind == "version":
-            self._drop_version(Path(location.prefix))
+            self._drop_version(location.prefix)
         else:
             self.set_aside(place)
 
-    def _drop_version(self, note: Path) -> None:
+    def _drop_version(self, note: str) -> None:
         uri = self._store.table
         layout = self._store.catalog.layout(uri.database, uri.table) if uri else None
         if layout is not None:  # else its files went with it
-            KeptPartitions(VersionFolders(layout)).drop(note)
+            KeptPartitions(VersionFolders.of(self._store, layout)).drop(note)
 
     def set_aside(self, place: str) -> None:
         uri, found = TableUri.parse(place), self._partitions(place)
         layout = self._store.catalog.layout(uri.database, uri.table) if found else None
         if layout is None:
             return
-        versions = VersionFolders(layout)
+        versions = VersionFolders.of(self._store, layout)
         for one in found:
             for file in one.places:
-                if file.startswith("file:"):
-                    versions.note_dropped(one.values, path_of(file))
+                versions.note_dropped(one.values, file)
         self._store.catalog.drop(uri.database, uri.table, found)

@@ -30,14 +30,15 @@ def restored(
     if layout is None:
         raise StorageError(f"{key}: there is no table {uri.name} at {catalog.endpoint}")
     with explained(store.cluster.name, f"restore {output.path}"):
-        kept = KeptPartitions(VersionFolders(layout))
+        versions = VersionFolders.of(store, layout)
+        kept = KeptPartitions(versions)
         old = kept.get(of, version)
         if old is None:
             raise StorageError(f"{key}: there is no version {version}: it was not kept, or went already")
         cannot = f"{key}: version {version} cannot be restored"
-        if old.lost:
+        if lost := old.lost(versions.folder):
             raise StorageError(
-                f"{cannot}: {old.lost[0]} is not there any more: somebody removed it, by expiring snapshots of the "
+                f"{cannot}: {lost[0]} is not there any more: somebody removed it, by expiring snapshots of the "
                 "table or otherwise"
             )
         if other := {one.format for one in old.partitions} - {layout.format}:

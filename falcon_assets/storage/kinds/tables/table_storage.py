@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from datetime import datetime
 from itertools import islice
-from pathlib import Path
 from typing import NoReturn
 
 from falcon_assets.errors import StorageError
 from falcon_assets.model.feed import Feed
+from falcon_assets.model.store_url import is_object_store
 from falcon_assets.model.table_uri import ANY, TableUri
 from falcon_assets.planning.instances.instance_paths import InstancePaths
 from falcon_assets.planning.landing.old_folders import FolderPass
 from falcon_assets.planning.lineage.usage import normal_place
 from falcon_assets.planning.retention.eviction import StoredInstance, StoredLocation
 from falcon_assets.planning.retention.versions import StoredVersion
+from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.copying.copy_target import REPLICATING, CopyRules, CopyTarget
 from falcon_assets.storage.copying.listed_files import SourceFiles
-from falcon_assets.storage.errors import explained
+from falcon_assets.storage.errors import driver_explained, explained
 from falcon_assets.storage.files.ability import Ability
 from falcon_assets.storage.instances.data_version import DataVersion
 from falcon_assets.storage.instances.instance_files import Listing
@@ -31,13 +32,15 @@ from falcon_assets.storage.kinds.storage_kind import READERS_SECONDS, StorageKin
 from falcon_assets.storage.kinds.tables.copied_files import files_of_partitions
 from falcon_assets.storage.kinds.tables.copy_target import TableCopyTarget
 from falcon_assets.storage.kinds.tables.instance_version import version_of
-from falcon_assets.storage.kinds.tables.kept_versions import KeptPartitions, read_note
+from falcon_assets.storage.kinds.tables.kept_versions import KeptPartitions
 from falcon_assets.storage.kinds.tables.old_versions import remove_old
 from falcon_assets.storage.kinds.tables.partition_folders import folder_of
 from falcon_assets.storage.kinds.tables.partition_places import MOST_ELSEWHERE, instance_there, is_below
 from falcon_assets.storage.kinds.tables.publication import TablePublication
+from falcon_assets.storage.kinds.tables.reachable import within_reach
 from falcon_assets.storage.kinds.tables.removal import TableRemoval
 from falcon_assets.storage.kinds.tables.restoring import restored
+from falcon_assets.storage.kinds.tables.table_folder import TableFolder, table_folder
 from falcon_assets.storage.kinds.tables.version_folders import VersionFolders
 from falcon_assets.storage.local_staging import LocalStaging
 from falcon_assets.storage.output_target import OutputTarget
@@ -69,6 +72,16 @@ class TableStorage(StorageKind):
     @property
     def cannot(self) -> frozenset[Ability]:
         return frozenset(Ability) - {Ability.SPARK_OUTPUT, Ability.WITHOUT_CONNECTOR, Ability.VERSIONS}
+
+    @property
+    def object_store(self) -> ClusterStore | None:
+        uri = self._tables.table
+        layout = self._layout(uri) if uri else None
+        if layout is None:
+            # It is made below the cluster's own place, if at all.
+            return self._tables.without_tables if Ability.WITHOUT_CONNECTOR in self.store.files.cannot else None
+        folder = self._folder_of(layout)
+        return folder.store if folder else None
 
     def require_there(self) -> None:
         pass  # a catalog that is not there answers nothing
@@ -168,30 +181,36 @@ class TableStorage(StorageKind):
 
     @contextmanager
     def reading(self, path: str, flag: str | None, staging: LocalStaging | None = None) -> Iterator[ReadableInstance]:
-        if path.startswith("/"):  # no URI does
+        if not TableUri.is_one(path):
             uri, found = self._noted(path)
         else:
             uri, found = path, self._required(path)
         layout = self._layout(TableUri.parse(uri))
         assert layout is not None
-        yield ReadableInstance(version_of(found), partitions=tuple(ReadablePartition(layout, one) for one in found))
+        with ExitStack() as held:
+            with driver_explained(self.store.cluster.name, f"read {path}"):
+                places = within_reach(held, self._folder_of(layout), found, staging)
+            partitions = tuple(ReadablePartition(layout, one) for one in places)
+            yield ReadableInstance(version_of(found), partitions=partitions)
 
     def publish(
         self, key: str, outputs: Mapping[str, OutputTarget], staging: LocalStaging | None = None
     ) -> AbstractContextManager[InstancePublication]:
-        return TablePublication(self._tables, key, outputs)
+        return TablePublication(self._tables, key, outputs, staging=staging)
 
     def source_files(self, path: str, flag: str | None, left_out: Callable[[str], bool]) -> SourceFiles | None:
         """Asks the catalog anew: who copies compares what was there before and after."""
-        found = self._copied(path)
-        return files_of_partitions(self._tables, found, left_out) if found else None
+        found, layout = self._copied(path), self._layout(TableUri.parse(path))
+        folder = self._folder_of(layout) if layout else None
+        return files_of_partitions(self._tables, folder, found, left_out) if found else None
 
     def copy_target(self, output: OutputTarget, source: str, rules: CopyRules = REPLICATING) -> CopyTarget:
         if not rules.replaces:
             self._refuse(output.path, "be an archive")
         if Ability.RENAME in self.store.files.cannot:
             self._refuse(output.path, "be copied to where the cluster is an object store")
-
+        if (versions := self._versions) and versions[2].folder.store is not None:
+            self._refuse(output.path, "be copied to where it lies on an object store")
         return TableCopyTarget(self._tables, output, source, rules, lambda: self._copied(output.path))
 
     def _copied(self, path: str) -> dict[str, Partition]:
@@ -216,8 +235,9 @@ class TableStorage(StorageKind):
 
     def _noted(self, note: str) -> tuple[str, tuple[Partition, ...]]:
         """The URI and the partitions of a version that is kept."""
-        kept = read_note(Path(note))
-        if kept is None or kept.lost:
+        versions = self._versions
+        kept = KeptPartitions(versions[2]).read(note) if versions else None
+        if versions is None or kept is None or kept.lost(versions[2].folder):
             raise StorageError(f"cluster {self.store.cluster.name!r}: the version is not kept any more: {note}")
         return kept.path, kept.partitions
 
@@ -254,8 +274,13 @@ class TableStorage(StorageKind):
         """The table that the store was opened for, and its versions; None: there is none, or none that has versions."""
         uri = self._tables.table
         layout = self._layout(uri) if uri else None
-        has_versions = layout is not None and layout.location.startswith("file:")
-        return (uri.database, uri.table, VersionFolders(layout)) if uri and layout and has_versions else None
+        folder = self._folder_of(layout) if layout else None
+        return (uri.database, uri.table, VersionFolders(layout, folder)) if uri and layout and folder else None
+
+    def _folder_of(self, layout: TableLayout) -> TableFolder | None:
+        """None: it lies where only a Spark that is told by others finds it."""
+        is_known = layout.location.startswith("file:") or is_object_store(layout.location)
+        return table_folder(self._tables, layout.name, layout.location) if is_known else None
 
     def _refuse(self, what: str, how: str) -> NoReturn:
         raise StorageError(f"cluster {self.store.cluster.name!r}: {what} is a table, which cannot {how} yet")

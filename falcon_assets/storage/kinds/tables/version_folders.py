@@ -14,18 +14,16 @@ folder of the table, and have notes too once they were dropped.
 from __future__ import annotations
 
 import json
-import os
-import shutil
+import posixpath
 import time
 import uuid
 from collections.abc import Iterator
-from pathlib import Path
 from typing import NamedTuple
 
-from falcon_assets.durable import make_folders, sync
-from falcon_assets.errors import StorageError
+from falcon_assets.storage.kinds.tables.table_folder import TableFolder, table_folder
 from falcon_assets.storage.staging import place_key
 from falcon_assets.storage.tables.catalog import TableLayout, Values
+from falcon_assets.storage.tables.table_store import TableStore
 
 GRACE_SECONDS = 24 * 3600.0
 """How long a version stays that is a partition no more."""
@@ -35,94 +33,92 @@ _VERSIONS, _NOTES = "_versions", "_notes"
 class OldVersion(NamedTuple):
     """A version that may go, if it is not the partition."""
 
-    note: Path
+    note: str
     values: Values
-    folder: Path
-
-
-def path_of(place: str) -> Path:
-    """The path of a place on a file system."""
-    return Path("/" + place.removeprefix("file:").lstrip("/"))
+    place: str
 
 
 class VersionFolders:
-    """The versions of the partitions of one table; its methods raise OSError as the system says.
+    """The versions of the partitions of one table; paths are absolute; methods raise OSError as the store says.
 
     Args:
         layout: The table.
-
-    Raises:
-        StorageError: it lies on no file system of this machine.
+        folder: Its folder.
     """
 
-    def __init__(self, layout: TableLayout) -> None:
-        if not layout.location.startswith("file:"):
-            raise StorageError(
-                f"table {layout.name} lies at {layout.location}, and partitions are written, kept and evicted on "
-                "file:// only"
-            )
-        self._keys = layout.key_names
-        self.root = path_of(layout.location) / _VERSIONS
+    def __init__(self, layout: TableLayout, folder: TableFolder) -> None:
+        self._keys, self.folder = layout.key_names, folder
+        self.root = f"{folder.root}/{_VERSIONS}"
         """Where they lie."""
-        self._notes = self.root / _NOTES
+        self._notes = f"{self.root}/{_NOTES}"
 
-    def new(self, values: Values) -> Path:
+    @classmethod
+    def of(cls, tables: TableStore, layout: TableLayout) -> VersionFolders:
+        """Those of a table.
+
+        Raises:
+            StorageError: it lies where nothing of the kind can be.
+        """
+        return cls(layout, table_folder(tables, layout.name, layout.location))
+
+    def new(self, values: Values) -> str:
         """The place of a new version, which is not there yet; the folders above it and its note are."""
         pairs = zip(self._keys, values, strict=True)
-        folder = self.root / place_key("/".join(f"{key}={value}" for key, value in pairs)) / uuid.uuid4().hex
-        make_folders(self._notes)
-        self.note(values, folder)
-        make_folders(folder.parent)
-        return folder
+        place = f"{self.root}/{place_key('/'.join(f'{key}={value}' for key, value in pairs))}/{uuid.uuid4().hex}"
+        self.note(values, place)
+        self.folder.prepare(place)
+        return place
 
-    def folder_of(self, place: Path) -> Path:
+    def folder_of(self, place: str) -> str:
         """The folder of the version that a place is in; the place itself, where it is in none of ours."""
-        return self.root.joinpath(*place.relative_to(self.root).parts[:2]) if self.root in place.parents else place
+        if not self._has(place):
+            return place
+        return "/".join([self.root, *place.removeprefix(f"{self.root}/").split("/")[:2]])
 
-    def note(self, values: Values, folder: Path) -> None:
+    def note(self, values: Values, place: str) -> None:
         """Writes down that a version may go; nothing for a folder that is none of ours."""
-        if self.root in folder.parents:
-            self._write_note(values, folder)
-
-    def note_dropped(self, values: Values, place: Path) -> None:
-        """Writes down that a folder or file of a partition may go; nothing for what lies outside of the table."""
-        if self.root in place.parents:
-            self._write_note(values, self.folder_of(place))
-        elif self.root.parent in place.parents:
-            make_folders(self._notes)
+        if self._has(place):
             self._write_note(values, place)
 
-    def is_published(self, folder: Path) -> None:
+    def note_dropped(self, values: Values, url: str) -> None:
+        """Writes down that a folder or file of a partition may go; nothing for what lies outside of the table."""
+        place = self.folder.path(url)
+        if place is None:
+            return
+        if self._has(place):
+            self._write_note(values, self.folder_of(place))
+        elif place.startswith(f"{self.folder.root}/"):
+            self._write_note(values, place)
+
+    def is_published(self, place: str) -> None:
         """Takes the note of a version away."""
-        self._note_of(folder).unlink(missing_ok=True)
+        self.folder.remove(self._note_of(place))
 
-    def _write_note(self, values: Values, folder: Path) -> None:
-        note = self._note_of(folder)
-        note.write_text(json.dumps([values, os.path.relpath(folder, self.root)]), encoding="utf-8")
-        sync(note)
-        sync(self._notes)
-
-    def _note_of(self, folder: Path) -> Path:
-        is_ours = self.root in folder.parents
-        return self._notes / (folder.name if is_ours else place_key(os.path.relpath(folder, self.root)))
-
-    def drop(self, folder: Path) -> None:
+    def drop(self, place: str) -> None:
         """Removes a version that nobody has seen."""
-        if folder.is_dir():
-            shutil.rmtree(folder, ignore_errors=True)
-        else:
-            folder.unlink(missing_ok=True)
-        if not folder.exists():
-            self.is_published(folder)
+        self.folder.remove(place)
+        if not self.folder.is_there(place):
+            self.is_published(place)
 
     def old(self, grace: float = GRACE_SECONDS) -> Iterator[OldVersion]:
         """The versions whose notes are older than so many seconds."""
-        for note in sorted(self._notes.iterdir()) if self._notes.is_dir() else ():
+        for note, written in sorted(self.folder.below(self._notes).items()):
+            if posixpath.basename(note).startswith(".") or time.time() - written < grace:
+                continue
             try:
-                if time.time() - note.stat().st_mtime >= grace:
-                    values, relative = json.loads(note.read_text(encoding="utf-8"))
-                    place = Path(os.path.normpath(self.root / relative))
-                    if self.root.parent in place.parents:
-                        yield OldVersion(note, tuple(values), place)
+                values, relative = json.loads(self.folder.read(note))
+                place = posixpath.normpath(f"{self.root}/{relative}")
+                if place.startswith(f"{self.folder.root}/"):
+                    yield OldVersion(note, tuple(values), place)
             except (FileNotFoundError, ValueError):
-                continue  # another run removed it, or a crash came while it was written
+                continue  # another run removed it, or somebody else wrote it
+
+    def _has(self, place: str) -> bool:
+        return place.startswith(f"{self.root}/")
+
+    def _write_note(self, values: Values, place: str) -> None:
+        self.folder.write(self._note_of(place), json.dumps([values, posixpath.relpath(place, self.root)]))
+
+    def _note_of(self, place: str) -> str:
+        own = posixpath.basename(place) if self._has(place) else place_key(posixpath.relpath(place, self.root))
+        return f"{self._notes}/{own}"

@@ -1,0 +1,87 @@
+"""Partitions on object stores, where Spark reads them: by its connector, or copied to a folder of this machine."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from fsspec.implementations.local import LocalFileSystem
+
+from falcon_assets.cancellation import current_cancellation
+from falcon_assets.errors import StorageError
+from falcon_assets.storage.cluster_store import ClusterStore
+from falcon_assets.storage.copying.file_copy import Attributes
+from falcon_assets.storage.copying.throttle import Throttle
+from falcon_assets.storage.files.remote_files import entry_version
+from falcon_assets.storage.instances.data_files import is_hidden
+from falcon_assets.storage.kinds.objects.spark_urls import spark_url
+from falcon_assets.storage.kinds.renaming.file_copy import MountedFileCopy
+from falcon_assets.storage.kinds.tables.table_folder import TableFolder
+from falcon_assets.storage.local_staging import LocalStaging
+from falcon_assets.storage.tables.catalog import Partition
+
+
+def within_reach(
+    held: ExitStack, folder: TableFolder | None, partitions: Sequence[Partition], staging: LocalStaging | None
+) -> list[Partition]:
+    """The partitions with places that Spark can read.
+
+    Args:
+        held: Keeps the copies.
+        folder: The folder of their table; None: it is on neither kind of store, and they stay as they are.
+        partitions: They, as the catalog says them.
+        staging: Where they are copied to, if Spark cannot reach the store; None: it can.
+
+    Raises:
+        StorageError: Spark has no connector that is known to work, or a partition changes while it is copied.
+        OSError: as the store says.
+    """
+    if folder is None or folder.store is None:
+        return [*partitions]
+    store = folder.store
+    if staging is None:
+        told = {place: folder.path(place) for one in partitions for place in one.places}
+        urls = {place: spark_url(store, path) if path else place for place, path in told.items()}
+        return [replace(one, places=tuple(urls[place] for place in one.places)) for one in partitions]
+    area = held.enter_context(staging.folder())
+    return [_copied(store, folder, one, area / str(number)) for number, one in enumerate(partitions)]
+
+
+def _copied(store: ClusterStore, folder: TableFolder, one: Partition, area: Path) -> Partition:
+    cancellation, listed = current_cancellation(), _listed(store, folder, one)
+    copy = MountedFileCopy(store.fs, LocalFileSystem(), Throttle(None), Attributes(), False)
+    area.mkdir()
+
+    def bring(number: int, path: str) -> None:
+        cancellation.check()
+        # Their folders mean nothing: all is said by the catalog.
+        copy.copy(path, str(area / f"{number}-{path.rpartition('/')[2]}"), int(listed[path]["size"]))
+
+    with ThreadPoolExecutor(store.files.requests) as pool:
+        list(pool.map(bring, range(len(listed)), listed))
+    if _versions(_listed(store, folder, one)) != _versions(listed):
+        where = f"cluster {store.cluster.name!r}: cannot read partition {'/'.join(one.values)}"
+        raise StorageError(f"{where}: its files change while they are read")
+    return replace(one, places=(f"file://{area}",))
+
+
+def _listed(store: ClusterStore, folder: TableFolder, one: Partition) -> dict[str, Mapping[str, Any]]:
+    """The data files of a partition, each as fsspec tells it."""
+    found: dict[str, Mapping[str, Any]] = {}
+    for place in one.places:
+        path = folder.path(place)
+        if path is None:
+            raise StorageError(f"cluster {store.cluster.name!r}: {place} is on another store than its table")
+        for entry in store.files.all_below(path) or ():
+            name = str(entry["name"])
+            if not any(map(is_hidden, name.removeprefix(path).strip("/").split("/"))):
+                found[name] = entry
+    return found
+
+
+def _versions(listed: Mapping[str, Mapping[str, Any]]) -> dict[str, tuple[int, str]]:
+    return {name: (int(entry["size"]), entry_version(entry)) for name, entry in listed.items()}

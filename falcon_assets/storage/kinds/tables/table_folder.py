@@ -1,0 +1,220 @@
+"""The folder of a table, where its partitions are written: on a file system of this machine, or on an object store."""
+
+from __future__ import annotations
+
+import os
+import posixpath
+import shutil
+from abc import ABC, abstractmethod
+from contextlib import suppress
+from pathlib import Path
+
+from falcon_assets.durable import make_folders, sync, sync_tree
+from falcon_assets.errors import StorageError
+from falcon_assets.model.store_url import canonical_url, is_object_store
+from falcon_assets.storage.cluster_store import ClusterStore
+from falcon_assets.storage.files.entry import modified_at
+from falcon_assets.storage.files.permissions import apply_permission
+from falcon_assets.storage.tables.table_store import TableStore
+
+
+class TableFolder(ABC):
+    """Its methods raise OSError as the store says; paths are absolute, as fsspec takes them.
+
+    Attributes:
+        root: The path of the folder.
+        store: The object store that it is on; None: it is on a file system, which any Spark shares.
+    """
+
+    root: str
+    store: ClusterStore | None = None
+
+    @abstractmethod
+    def path(self, place: str) -> str | None:
+        """The path of a URL that the catalog says; None: it lies on another store."""
+
+    @abstractmethod
+    def url(self, path: str) -> str:
+        """The URL of a path in the folder, as the catalog is to say it."""
+
+    @abstractmethod
+    def is_mounted(self) -> bool:
+        """Whether the folder can be looked into; where that needs no mounting, it can."""
+
+    @abstractmethod
+    def is_there(self, path: str) -> bool:
+        """Whether there is a file or a folder."""
+
+    @abstractmethod
+    def below(self, path: str) -> dict[str, float]:
+        """The files below a folder, each with the seconds since 1970 at which it was written; none: it is not there."""
+
+    @abstractmethod
+    def read(self, path: str) -> str:
+        """A small file."""
+
+    @abstractmethod
+    def write(self, path: str, text: str) -> None:
+        """Writes a small file, as a whole, so that it survives a crash."""
+
+    @abstractmethod
+    def prepare(self, path: str) -> None:
+        """Makes the folders above a path."""
+
+    @abstractmethod
+    def remove(self, path: str) -> None:
+        """Removes what is at a path and below, if anything is."""
+
+    @abstractmethod
+    def prune(self, path: str) -> None:
+        """Removes a folder, if it is empty."""
+
+    @abstractmethod
+    def settle(self, path: str, permission: str | None) -> None:
+        """What was written to a folder gets the octal mode, where that means anything, and survives a crash."""
+
+
+def mounted_path(place: str) -> str | None:
+    """The path of a URL on a file system of this machine; None: it is on another store."""
+    if not place.startswith("file:"):
+        return None
+    return posixpath.normpath("/" + place.removeprefix("file:").lstrip("/"))
+
+
+class MountedFolder(TableFolder):
+    """On a file system of this machine.
+
+    Args:
+        location: Its URL.
+    """
+
+    def __init__(self, location: str) -> None:
+        self.root = str(self.path(location))
+
+    def path(self, place: str) -> str | None:
+        return mounted_path(place)
+
+    def url(self, path: str) -> str:
+        return f"file://{path}"
+
+    def is_mounted(self) -> bool:
+        return Path(self.root).is_dir()
+
+    def is_there(self, path: str) -> bool:
+        return Path(path).exists()
+
+    def below(self, path: str) -> dict[str, float]:
+        found = {}
+        for parent, _, names in os.walk(path):
+            for name in names:
+                with suppress(FileNotFoundError):
+                    found[f"{parent}/{name}"] = Path(parent, name).stat().st_mtime
+        return found
+
+    def read(self, path: str) -> str:
+        return Path(path).read_text(encoding="utf-8")
+
+    def write(self, path: str, text: str) -> None:
+        make_folders(Path(path).parent)
+        new = Path(path).with_name(f".{Path(path).name}")
+        new.write_text(text, encoding="utf-8")
+        sync(new)
+        new.replace(path)
+        sync(new.parent)
+
+    def prepare(self, path: str) -> None:
+        make_folders(Path(path).parent)
+
+    def remove(self, path: str) -> None:
+        if Path(path).is_dir():
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            Path(path).unlink(missing_ok=True)
+
+    def prune(self, path: str) -> None:
+        with suppress(OSError):
+            Path(path).rmdir()
+
+    def settle(self, path: str, permission: str | None) -> None:
+        apply_permission(Path(path), permission)
+        sync_tree(Path(path))
+
+
+class ObjectFolder(TableFolder):
+    """On an object store.
+
+    Args:
+        store: It.
+        location: URL of the folder, whose scheme is that of all URLs in it: ``s3``, ``s3a``.
+    """
+
+    def __init__(self, store: ClusterStore, location: str) -> None:
+        self.store, self._location = store, location.rstrip("/")
+        self._fs, self._scheme = store.fs, canonical_url(location).partition("://")[0]
+        self.root = str(self._fs._strip_protocol(self._location))
+
+    def path(self, place: str) -> str | None:
+        if canonical_url(place).partition("://")[0] != self._scheme:
+            return None
+        return str(self._fs._strip_protocol(place)).rstrip("/")
+
+    def url(self, path: str) -> str:
+        return f"{self._location}{path.removeprefix(self.root)}"
+
+    def is_mounted(self) -> bool:
+        return True
+
+    def is_there(self, path: str) -> bool:
+        self._fs.invalidate_cache()
+        return bool(self._fs.exists(path))
+
+    def below(self, path: str) -> dict[str, float]:
+        assert self.store is not None
+        entries = self.store.files.all_below(path) or ()
+        return {
+            str(entry["name"]): at.timestamp()
+            for entry in entries
+            if str(entry["name"]).startswith(f"{path}/") and (at := modified_at(entry))
+        }
+
+    def read(self, path: str) -> str:
+        return bytes(self._fs.cat_file(path)).decode()
+
+    def write(self, path: str, text: str) -> None:
+        self._fs.pipe_file(path, text.encode())
+
+    def prepare(self, path: str) -> None:
+        pass  # there are no folders
+
+    def remove(self, path: str) -> None:
+        assert self.store is not None
+        found = [str(entry["name"]) for entry in self.store.files.all_below(path) or ()]
+        if found:
+            self.store.files.remove(found)
+
+    def prune(self, path: str) -> None:
+        pass
+
+    def settle(self, path: str, permission: str | None) -> None:
+        pass
+
+
+def table_folder(tables: TableStore, name: str, location: str) -> TableFolder:
+    """The folder of a table, on the store of its URL.
+
+    Args:
+        tables: The tables of the cluster, whose ``storage_options`` open object stores.
+        name: The table's, for messages.
+        location: URL of its folder.
+
+    Raises:
+        StorageError: it lies on neither kind of store, or the store cannot be opened.
+    """
+    if location.startswith("file:"):
+        return MountedFolder(location)
+    if is_object_store(location):
+        return ObjectFolder(tables.without_tables.at(canonical_url(location)), location)
+    raise StorageError(
+        f"table {name} lies at {location}, and partitions are written, kept and evicted on file:// and on object "
+        "stores only"
+    )
