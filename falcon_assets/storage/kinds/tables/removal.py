@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from falcon_assets.errors import StorageError
 from falcon_assets.model.table_uri import TableUri
 from falcon_assets.planning.retention.eviction import StoredLocation
+from falcon_assets.storage.errors import driver_explained
 from falcon_assets.storage.kinds.tables.kept_versions import KeptPartitions
 from falcon_assets.storage.kinds.tables.version_folders import VersionFolders
 from falcon_assets.storage.tables.catalog import Partition
@@ -45,10 +46,11 @@ class TableRemoval:
         return sum(one.files for one in found), sum(one.bytes for one in found)
 
     def remove(self, location: StoredLocation, place: str) -> None:
-        if location.kind == "version":
-            self._drop_version(location.prefix)
-        else:
+        if location.kind != "version":
             self.set_aside(place)
+            return
+        with driver_explained(self._store.cluster.name, f"evict {place}"):
+            self._drop_version(location.prefix)
 
     def _drop_version(self, note: str) -> None:
         uri = self._store.table
@@ -62,7 +64,8 @@ class TableRemoval:
         if layout is None:
             return
         versions = VersionFolders.of(self._store, layout)
-        for one in found:
-            for file in one.places:
-                versions.note_dropped(one.values, file)
+        with driver_explained(self._store.cluster.name, f"evict {place}"):
+            for one in found:
+                for file in one.places:
+                    versions.note_dropped(one.values, file)
         self._store.catalog.drop(uri.database, uri.table, found)

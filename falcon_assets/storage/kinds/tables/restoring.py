@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from falcon_assets.errors import StorageError
 from falcon_assets.model.table_uri import TableUri
-from falcon_assets.storage.errors import explained
+from falcon_assets.storage.errors import driver_explained
 from falcon_assets.storage.instances.data_version import DataVersion
 from falcon_assets.storage.kinds.storage_kind import KEEPS_NONE
 from falcon_assets.storage.kinds.tables.instance_version import version_of
@@ -29,7 +29,7 @@ def restored(
     layout = catalog.layout(uri.database, uri.table)
     if layout is None:
         raise StorageError(f"{key}: there is no table {uri.name} at {catalog.endpoint}")
-    with explained(store.cluster.name, f"restore {output.path}"):
+    with driver_explained(store.cluster.name, f"restore {output.path}"):
         versions = VersionFolders.of(store, layout)
         kept = KeptPartitions(versions)
         old = kept.get(of, version)

@@ -11,7 +11,7 @@ from typing import NoReturn
 from falcon_assets.errors import StorageError
 from falcon_assets.model.feed import Feed
 from falcon_assets.model.store_url import is_object_store
-from falcon_assets.model.table_uri import ANY, TableUri
+from falcon_assets.model.table_uri import TableUri
 from falcon_assets.planning.instances.instance_paths import InstancePaths
 from falcon_assets.planning.landing.old_folders import FolderPass
 from falcon_assets.planning.lineage.usage import normal_place
@@ -20,7 +20,7 @@ from falcon_assets.planning.retention.versions import StoredVersion
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.copying.copy_target import REPLICATING, CopyRules, CopyTarget
 from falcon_assets.storage.copying.listed_files import SourceFiles
-from falcon_assets.storage.errors import driver_explained, explained
+from falcon_assets.storage.errors import driver_explained
 from falcon_assets.storage.files.ability import Ability
 from falcon_assets.storage.instances.data_version import DataVersion
 from falcon_assets.storage.instances.instance_files import Listing
@@ -33,6 +33,7 @@ from falcon_assets.storage.kinds.tables.copied_files import files_of_partitions
 from falcon_assets.storage.kinds.tables.copy_target import TableCopyTarget
 from falcon_assets.storage.kinds.tables.instance_version import version_of
 from falcon_assets.storage.kinds.tables.kept_versions import KeptPartitions
+from falcon_assets.storage.kinds.tables.look import TableLook
 from falcon_assets.storage.kinds.tables.old_versions import remove_old
 from falcon_assets.storage.kinds.tables.partition_folders import folder_of
 from falcon_assets.storage.kinds.tables.partition_places import MOST_ELSEWHERE, instance_there, is_below
@@ -44,7 +45,7 @@ from falcon_assets.storage.kinds.tables.table_folder import TableFolder, table_f
 from falcon_assets.storage.kinds.tables.version_folders import VersionFolders
 from falcon_assets.storage.local_staging import LocalStaging
 from falcon_assets.storage.output_target import OutputTarget
-from falcon_assets.storage.tables.catalog import Partition, TableCatalog, TableLayout, Values
+from falcon_assets.storage.tables.catalog import Partition, TableCatalog, TableLayout
 from falcon_assets.storage.tables.table_store import TableStore
 
 _AT_ONCE = 1000
@@ -60,8 +61,7 @@ class TableStorage(StorageKind):
     def __init__(self, store: TableStore) -> None:
         super().__init__(store)
         self._tables = store
-        self._listed: dict[str, list[Values]] = {}
-        self._found: dict[str, tuple[Partition, ...]] = {}
+        self._look = TableLook(store)
         self._names: dict[str, list[tuple[str, datetime]]] = {}
         self._places: dict[str, dict[str, datetime]] = {}
 
@@ -76,7 +76,7 @@ class TableStorage(StorageKind):
     @property
     def object_store(self) -> ClusterStore | None:
         uri = self._tables.table
-        layout = self._layout(uri) if uri else None
+        layout = self._look.layout(uri) if uri else None
         if layout is None:
             # It is made below the cluster's own place, if at all.
             return self._tables.without_tables if Ability.WITHOUT_CONNECTOR in self.store.files.cannot else None
@@ -91,45 +91,32 @@ class TableStorage(StorageKind):
         if not spans:
             return
         paths = InstancePaths(feed, self.store.cluster)
-        for path in sorted(self._list(paths)):
+        for path in sorted(self._look.list(paths)):
             instance = paths.instance(path)
             if instance and any(first <= instance <= last for first, last in spans):
                 yield instance, path
 
-    def _list(self, paths: InstancePaths) -> dict[str, list[Values]]:
-        """The partitions of each path that is there, whether it is one of an instance or not."""
-        uri = TableUri.parse(paths.template.text)
-        layout = self._layout(uri)
-        if layout is None:
-            return {}
-        fixed = {key: value for key, value in uri.fixed.items() if "${" not in value}
-        found: dict[str, list[Values]] = {}
-        for values in self._catalog.values(uri.database, uri.table, fixed):
-            found.setdefault(str(uri.of(layout.key_names, values)), []).append(values)
-        self._listed |= found
-        return found
-
     def instance_at(self, feed: Feed, place: str) -> datetime | None:
         """Asks for all partitions, once; of a table with very many only if the place is in the table's folder."""
         paths = InstancePaths(feed, self.store.cluster)
-        layout = self._layout(TableUri.parse(paths.template.text))
+        layout = self._look.layout(TableUri.parse(paths.template.text))
         if layout is None:
             return None
         if feed.name not in self._names:
-            self._names[feed.name] = [(path, one) for path in self._list(paths) if (one := paths.instance(path))]
+            self._names[feed.name] = [(path, one) for path in self._look.list(paths) if (one := paths.instance(path))]
         instances = self._names[feed.name]
         if not instances or (len(instances) > MOST_ELSEWHERE and not is_below(place, layout.location)):
             return None
         if feed.name not in self._places:
-            self._look_at([path for path, _ in instances])
-            there = ((one, at) for path, at in instances for part in self._found[path] for one in part.places)
+            self._look.ask([path for path, _ in instances])
+            there = ((one, at) for path, at in instances for part in self._look.partitions(path) for one in part.places)
             self._places[feed.name] = {normal_place(one): at for one, at in there}
         return instance_there(place, self._places[feed.name])
 
     def asked_together(self, found: Iterable[tuple[datetime, str]]) -> Iterator[tuple[datetime, str]]:
         rest = iter(found)
         while part := list(islice(rest, _AT_ONCE)):
-            self._look_at([path for _, path in part])
+            self._look.ask([path for _, path in part])
             yield from part
 
     def stored(self, feed: Feed) -> list[StoredInstance]:
@@ -137,7 +124,7 @@ class TableStorage(StorageKind):
         paths = InstancePaths(feed, self.store.cluster)
         if paths.template.missing_for(feed.frequency):
             raise StorageError(f"{paths.template.text!r} is coarser than the frequency {feed.frequency}")
-        found = sorted((instance, path) for path in self._list(paths) if (instance := paths.instance(path)))
+        found = sorted((instance, path) for path in self._look.list(paths) if (instance := paths.instance(path)))
         return [StoredInstance(instance, (StoredLocation("data", path, paths.prefix),)) for instance, path in found]
 
     @property
@@ -151,16 +138,16 @@ class TableStorage(StorageKind):
             yield Visit(paths.prefix, tuple(self.instances(feed, [(paths.timeline.start, now)])))
 
     def has(self, path: str) -> bool:
-        return bool(self._partitions(path))
+        return bool(self._look.partitions(path))
 
     def is_available(self, feed: Feed, path: str) -> bool:
-        return bool(self._partitions(path))
+        return bool(self._look.partitions(path))
 
     def why_unavailable(self, feed: Feed, path: str) -> tuple[bool, str]:
         uri = TableUri.parse(path)
-        if self._layout(uri) is None:
+        if self._look.layout(uri) is None:
             return False, f"there is no table {uri.name} at {self._catalog.endpoint}"
-        if self._partitions(path):
+        if self._look.partitions(path):
             return True, f"{path} changes while it is read"
         lacks = f"there is no partition {path.partition('#')[2]} of" if uri.fixed else "there are no rows in"
         return False, f"{lacks} {uri.name} at {self._catalog.endpoint}"
@@ -177,15 +164,15 @@ class TableStorage(StorageKind):
 
     def version(self, path: str, flag: str | None) -> DataVersion:
         """That of its partitions: their location and parameters, or the names of their files."""
-        return version_of(self._required(path))
+        return version_of(self._look.required(path))
 
     @contextmanager
     def reading(self, path: str, flag: str | None, staging: LocalStaging | None = None) -> Iterator[ReadableInstance]:
         if not TableUri.is_one(path):
             uri, found = self._noted(path)
         else:
-            uri, found = path, self._required(path)
-        layout = self._layout(TableUri.parse(uri))
+            uri, found = path, self._look.required(path)
+        layout = self._look.layout(TableUri.parse(uri))
         assert layout is not None
         with ExitStack() as held:
             with driver_explained(self.store.cluster.name, f"read {path}"):
@@ -200,7 +187,7 @@ class TableStorage(StorageKind):
 
     def source_files(self, path: str, flag: str | None, left_out: Callable[[str], bool]) -> SourceFiles | None:
         """Asks the catalog anew: who copies compares what was there before and after."""
-        found, layout = self._copied(path), self._layout(TableUri.parse(path))
+        found, layout = self._copied(path), self._look.layout(TableUri.parse(path))
         folder = self._folder_of(layout) if layout else None
         return files_of_partitions(self._tables, folder, found, left_out) if found else None
 
@@ -215,19 +202,20 @@ class TableStorage(StorageKind):
 
     def _copied(self, path: str) -> dict[str, Partition]:
         """The partitions of an instance as they are now, by the folder that each has in a copy."""
-        uri, found = TableUri.parse(path), TableStorage(self._tables)._partitions(path)
-        layout = self._layout(uri) if found else None
+        uri, found = TableUri.parse(path), TableLook(self._tables).partitions(path)
+        layout = self._look.layout(uri) if found else None
         return {folder_of(uri, layout.key_names, one.values): one for one in found} if layout else {}
 
     def kept_versions(self, feed: str, instance: datetime | None = None) -> list[StoredVersion]:
         if not (known := self._versions):
             return []
-        with explained(self.store.cluster.name, f"list the versions of {feed}"):
+        with driver_explained(self.store.cluster.name, f"list the versions of {feed}"):
             found = KeptPartitions(known[2]).of_feed(feed, instance)
-        now = TableStorage(self._tables)
-        if found:
-            now._look_at([path for _, path in found])
-        present = {path: version_of(each).version for path, each in now._found.items() if each}
+        if not found:
+            return []
+        now, paths = TableLook(self._tables), [path for _, path in found]
+        now.ask(paths)
+        present = {path: version_of(each).version for path in paths if (each := now.partitions(path))}
         return [one for one, path in found if present.get(path) != one.version]
 
     def _kept_path(self, kept: StoredVersion) -> str:
@@ -244,27 +232,27 @@ class TableStorage(StorageKind):
     def restore(
         self, key: str, output: OutputTarget, version: str, *, dry_run: bool = False
     ) -> tuple[DataVersion, bool]:
-        present = TableStorage(self._tables)._partitions(output.path)
+        present = TableLook(self._tables).partitions(output.path)
         return restored(self._tables, key, output, version, present, dry_run=dry_run)
 
     def move(self, path: str, target: StorageKind, target_path: str) -> bool:
         return False
 
     def removal(self, flag: str | None) -> Removal:
-        return TableRemoval(self._tables, self._partitions)
+        return TableRemoval(self._tables, self._look.partitions)
 
     def is_untouched(self, location: StoredLocation, flag: str | None) -> bool:
         """All partitions of an instance go in one call; what a kill leaves of more than Hive takes is decided anew."""
-        return bool(self._partitions(location.path))
+        return bool(self._look.partitions(location.path))
 
     def purge(self, patience: float = READERS_SECONDS) -> None:
         """Removes what was replaced or dropped a day ago; waits for nothing."""
-        with suppress(StorageError, OSError):
+        with suppress(StorageError), driver_explained(self.store.cluster.name, "remove what was replaced"):
             if versions := self._versions:
                 remove_old(self._catalog, *versions)
 
     def is_purged(self) -> bool:
-        with suppress(StorageError, OSError):
+        with suppress(StorageError), driver_explained(self.store.cluster.name, "look for what was replaced"):
             if versions := self._versions:
                 return not any(versions[2].old())
         return True
@@ -273,7 +261,7 @@ class TableStorage(StorageKind):
     def _versions(self) -> tuple[str, str, VersionFolders] | None:
         """The table that the store was opened for, and its versions; None: there is none, or none that has versions."""
         uri = self._tables.table
-        layout = self._layout(uri) if uri else None
+        layout = self._look.layout(uri) if uri else None
         folder = self._folder_of(layout) if layout else None
         return (uri.database, uri.table, VersionFolders(layout, folder)) if uri and layout and folder else None
 
@@ -284,41 +272,3 @@ class TableStorage(StorageKind):
 
     def _refuse(self, what: str, how: str) -> NoReturn:
         raise StorageError(f"cluster {self.store.cluster.name!r}: {what} is a table, which cannot {how} yet")
-
-    def _required(self, path: str) -> tuple[Partition, ...]:
-        found = self._partitions(path)
-        if not found:
-            raise StorageError(f"cluster {self.store.cluster.name!r}: there is nothing at {path}")
-        return found
-
-    def _partitions(self, path: str) -> tuple[Partition, ...]:
-        if path not in self._found:
-            self._look_at([path])
-        return self._found[path]
-
-    def _look_at(self, paths: Sequence[str]) -> None:
-        """Asks for the partitions of instances of one feed."""
-        uris = {path: TableUri.parse(path) for path in paths}
-        first = next(iter(uris.values()))
-        layout = self._layout(first)
-        keys = [key.lower() for key in layout.key_names] if layout else []
-        wanted: dict[str, list[Values]] = {}
-        for path, uri in uris.items():
-            if layout is None:
-                wanted[path] = []
-            elif path in self._listed:
-                wanted[path] = self._listed[path]
-            elif ANY in (value for _, value in uri.keys):
-                wanted[path] = self._catalog.values(uri.database, uri.table, uri.fixed)
-            else:
-                wanted[path] = [tuple(uri.fixed[key] for key in keys)]
-        every = [values for each in wanted.values() for values in each]
-        there = self._catalog.partitions(first.database, first.table, every)
-        for path, each in wanted.items():
-            self._found[path] = tuple(there[values] for values in sorted(each) if values in there)
-
-    def _layout(self, uri: TableUri) -> TableLayout | None:
-        layout = self._catalog.layout(uri.database, uri.table)
-        if layout is not None and (differs := uri.differs_from(layout.key_names)):
-            raise StorageError(f"cluster {self.store.cluster.name!r}: {uri}: the table is there, but {differs}")
-        return layout
