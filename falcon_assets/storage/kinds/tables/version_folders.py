@@ -103,7 +103,10 @@ class VersionFolders:
     def old(self, grace: float = GRACE_SECONDS) -> Iterator[OldVersion]:
         """The versions whose notes are older than so many seconds."""
         for note, written in sorted(self.folder.below(self._notes).items()):
-            if posixpath.basename(note).startswith(".") or time.time() - written < grace:
+            if time.time() - written < grace:
+                continue
+            if posixpath.basename(note).startswith("."):
+                self.folder.remove(note)  # half of one, of a run that was killed before it did anything
                 continue
             try:
                 values, relative = json.loads(self.folder.read(note))
