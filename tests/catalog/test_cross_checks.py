@@ -900,9 +900,12 @@ def test_table_feed_with_registry_is_legal(tmp_path: Path) -> None:
     said = problems(tmp_path / "source", {**FILES, "clusters.yaml": on_s3, "table.yaml": table})
     assert not [one for one in said if one.startswith("table.yaml")]
     lake = clusters.replace("name: backup", "name: backup").replace("data/backup", "s3://backup")
+    said = problems(tmp_path / "target", {**FILES, "clusters.yaml": lake, "table.yaml": table})
+    assert not [one for one in said if one.startswith("table.yaml")]
+    lake = lake.replace("s3://backup", "hdfs://backup")
     assert problems(tmp_path / "lake", {**FILES, "clusters.yaml": lake, "table.yaml": table})[-1:] == [
-        f"table.yaml:13: clusters[1].type: {where} 'backup', and tables are replicated to clusters with a file:// "
-        "store, from such and from object stores"
+        f"table.yaml:13: clusters[1].type: {where} 'backup', and tables are replicated where their cluster is a "
+        "file:// or an object store"
     ]
 
 

@@ -68,8 +68,6 @@ class Sample(ABC):
     """What the slower of two writers is told."""
     FORBIDDEN: ClassVar[Mapping[str, str]]
     """What may not be evicted, and why."""
-    NO_TARGET: ClassVar[str] = ""
-    """Why nothing is copied to it; empty: it is."""
 
     @property
     def store(self) -> ClusterStore:
@@ -236,8 +234,6 @@ class InTable(Sample):
 @dataclass(frozen=True)
 class InTableOnS3(InTable):
     """The same on an object store; Spark is not asked, and gets copies."""
-
-    NO_TARGET = "is a table, which cannot be copied to where"
 
     def make(self) -> InTable:
         self.tables.without_tables.fs.mkdir(self._bucket)

@@ -308,10 +308,6 @@ def test_an_instance_is_copied(stored: Sample) -> None:
     assert stored.kind.source_files(stored.path(3), flag, is_hidden) is None
     there = stored.kind.source_files(stored.path(), flag, is_hidden)
     assert there is not None and all(size > 0 for size, _ in there.files.values())
-    if why := stored.NO_TARGET:
-        with pytest.raises(StorageError, match=why):
-            stored.kind.copy_target(stored.target(2), "east")
-        return
     part = stored.kind.copy_target(stored.target(2), "east")
     with InstanceCopy(stored.kind, stored.path(), part, lambda _: True, ReplicationOptions()) as copy:
         copied = copy.finish(copy.run_here())

@@ -55,7 +55,7 @@ def _open_keys(feed: Feed, cluster: str) -> set[str]:
 
 
 def _replicated(feed: Declared[Feed], index: int, cluster: Cluster, where: str) -> Iterator[Problem]:
-    """What is copied is written as processes write: into Parquet or ORC; on a file system."""
+    """What is copied is written as processes write: into Parquet or ORC; on a file system, or on an object store."""
     is_target = feed.entity.clusters[index].type == "target"
     opened = _open_keys(feed.entity, cluster.name)
     others = (one.name for one in feed.entity.clusters if is_target and one.type == "source")
@@ -67,8 +67,8 @@ def _replicated(feed: Declared[Feed], index: int, cluster: Cluster, where: str) 
         rule = f"tables are written in {' and '.join(TABLE_FORMATS)}, not in {feed.entity.format}"
         yield feed.problem(("clusters", index, "type"), f"{where}, and {rule}")
     is_on_objects = lies_on_object_store(feed.entity, cluster)
-    if not lies_mounted(feed.entity, cluster, readonly=not is_target) and (is_target or not is_on_objects):
-        rule = "tables are replicated to clusters with a file:// store, from such and from object stores"
+    if not (is_on_objects or lies_mounted(feed.entity, cluster, readonly=not is_target)):
+        rule = "tables are replicated where their cluster is a file:// or an object store"
         yield feed.problem(("clusters", index, "type"), f"{where}, and {rule}")
 
 

@@ -10,9 +10,10 @@ from typing import Any
 
 from falcon_assets.errors import StorageError, UnreachableError
 from falcon_assets.planning.replication.copy_plan import ListedFile
-from falcon_assets.storage.copying.copy_target import CopiedPart, CopyRules
+from falcon_assets.storage.copying.copy_target import CopiedPart, CopyRules, CopyTarget
 from falcon_assets.storage.copying.listed_files import list_folder
 from falcon_assets.storage.instances.data_version import DataVersion
+from falcon_assets.storage.kinds.objects.copy_target import ObjectCopyTarget
 from falcon_assets.storage.kinds.renaming.copy_target import RenamingCopyTarget
 from falcon_assets.storage.kinds.tables.instance_version import version_of
 from falcon_assets.storage.kinds.tables.publication import TablePublication
@@ -24,7 +25,7 @@ from falcon_assets.storage.tables.table_store import TableStore
 _OUTPUT = "copy"
 
 
-class TableCopyTarget(RenamingCopyTarget):
+class _IntoTable(CopyTarget):
     """The staged files become a version of the instance as those of a publication do: see :class:`TablePublication`.
 
     Args:
@@ -43,10 +44,10 @@ class TableCopyTarget(RenamingCopyTarget):
     ) -> None:
         super().__init__(store, output, source, rules)
         self._tables, self._look, self._partitions = store, look, look()
-        self.place = _common_folder(self._partitions) or f"{self.folder}/nothing"
+        self.place = self._present()
 
-    def fresh(self) -> TableCopyTarget:
-        return TableCopyTarget(self._tables, self.output, self.source, self.rules, self._look)
+    def fresh(self) -> CopyTarget:
+        return type(self)(self._tables, self.output, self.source, self.rules, self._look)
 
     def version(self) -> DataVersion:
         found = self._look()
@@ -57,18 +58,50 @@ class TableCopyTarget(RenamingCopyTarget):
     def recover(self, where: str) -> None:
         """A publication leaves nothing that has to be put right: see :mod:`.version_folders`."""
 
-    def published_files(self) -> dict[str, ListedFile]:
-        return list_folder(self.store, self.place, None, self.rules.left_out)
+    def _present(self) -> str:
+        """Where the files of the instance lie together, that need not be copied again; a folder that is not there."""
+        return f"{self.folder}/nothing"
 
     @property
     def is_published(self) -> bool:
         return bool(self._partitions)
 
+    def _require_one(self, key: str, parts: Sequence[CopiedPart]) -> CopiedPart:
+        if len(parts) > 1:
+            raise StorageError(f"{key}: {self.output.path} is in a table, and several sources bring it")
+        return parts[0]
+
+
+class ObjectTableCopyTarget(_IntoTable, ObjectCopyTarget):
+    """Into a table on an object store: all of an instance is staged there, and copied to its place by the store."""
+
+    in_place = False
+
+    def published_files(self) -> dict[str, ListedFile]:
+        return {}  # they have another folder each time
+
     def publish(
         self, key: str, parts: Sequence[CopiedPart], published: Mapping[str, ListedFile], flag: bytes
     ) -> DataVersion | None:
-        if len(parts) > 1:
-            raise StorageError(f"{key}: {self.output.path} is in a table, and several sources bring it")
+        part = self._require_one(key, parts)
+        self.store.files.remove(f"{self.written}/{name}" for name in self.staged_files().keys() - part.copied.keys())
+        with TablePublication(self._tables, key, {_OUTPUT: self.output}, there=self.written) as publication:
+            return publication.commit(_OUTPUT)
+
+
+class TableCopyTarget(_IntoTable, RenamingCopyTarget):
+    """Into a table on a file system: what is staged is given its name there."""
+
+    def _present(self) -> str:
+        return _common_folder(self._partitions) or super()._present()
+
+    def published_files(self) -> dict[str, ListedFile]:
+        return list_folder(self.store, self.place, None, self.rules.left_out)
+
+    def publish(
+        self, key: str, parts: Sequence[CopiedPart], published: Mapping[str, ListedFile], flag: bytes
+    ) -> DataVersion | None:
+        self._require_one(key, parts)
         self.assemble(parts, published)
         with TablePublication(self._tables, key, {_OUTPUT: self.output}) as publication:
             folder = publication.staging(_OUTPUT)

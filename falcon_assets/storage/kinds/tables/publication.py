@@ -63,6 +63,7 @@ class TablePublication:
         outputs: By name.
         grace: Versions that are a partition no more go after so many seconds.
         staging: Where Spark writes, if it cannot reach the object store that a table lies on.
+        there: Where the only output was written already, on the object store that its table lies on.
     """
 
     def __init__(
@@ -72,9 +73,10 @@ class TablePublication:
         outputs: Mapping[str, OutputTarget],
         grace: float = GRACE_SECONDS,
         staging: LocalStaging | None = None,
+        there: str | None = None,
     ) -> None:
         self._store, self._key, self._targets, self._grace = store, key, outputs, grace
-        self._staging, self._held = staging, ExitStack()
+        self._staging, self._there, self._held = staging, there, ExitStack()
         self._outputs: dict[str, _Output] = {}
         self._published: set[str] = set()
 
@@ -191,7 +193,7 @@ class TablePublication:
         before = {} if is_new else catalog.partitions(uri.database, uri.table, there)
         versions = VersionFolders.of(self._store, layout)
         place = versions.new(values)
-        written = written_version(self._held, name, versions.folder, place, self._staging)
+        written = written_version(self._held, name, versions.folder, self._there or place, self._staging)
         return _Output(target, uri, layout, is_new, before, versions, place, written)
 
     def _new_location(self, uri: TableUri) -> str:

@@ -30,7 +30,7 @@ from falcon_assets.storage.kinds.reading import ReadableInstance, ReadablePartit
 from falcon_assets.storage.kinds.removing import Removal
 from falcon_assets.storage.kinds.storage_kind import READERS_SECONDS, StorageKind
 from falcon_assets.storage.kinds.tables.copied_files import files_of_partitions
-from falcon_assets.storage.kinds.tables.copy_target import TableCopyTarget
+from falcon_assets.storage.kinds.tables.copy_target import ObjectTableCopyTarget, TableCopyTarget
 from falcon_assets.storage.kinds.tables.instance_version import version_of
 from falcon_assets.storage.kinds.tables.kept_versions import KeptPartitions
 from falcon_assets.storage.kinds.tables.look import TableLook
@@ -194,11 +194,11 @@ class TableStorage(StorageKind):
     def copy_target(self, output: OutputTarget, source: str, rules: CopyRules = REPLICATING) -> CopyTarget:
         if not rules.replaces:
             self._refuse(output.path, "be an archive")
-        if Ability.RENAME in self.store.files.cannot:
-            self._refuse(output.path, "be copied to where the cluster is an object store")
-        if (versions := self._versions) and versions[2].folder.store is not None:
-            self._refuse(output.path, "be copied to where it lies on an object store")
-        return TableCopyTarget(self._tables, output, source, rules, lambda: self._copied(output.path))
+        is_on_objects = self.object_store is not None
+        if is_on_objects != (Ability.RENAME in self.store.files.cannot):
+            self._refuse(output.path, "be copied to another kind of store than that of its cluster")
+        kind = ObjectTableCopyTarget if is_on_objects else TableCopyTarget
+        return kind(self._tables, output, source, rules, lambda: self._copied(output.path))
 
     def _copied(self, path: str) -> dict[str, Partition]:
         """The partitions of an instance as they are now, by the folder that each has in a copy."""

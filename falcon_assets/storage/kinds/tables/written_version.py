@@ -49,7 +49,7 @@ def written_version(
         held: Keeps that folder.
         name: Of the output.
         folder: The folder of its table.
-        place: In there.
+        place: In there, or elsewhere on an object store, which copies it then.
         staging: Where Spark writes, if it cannot reach the object store that the table lies on.
 
     Raises:
