@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from falcon_assets.errors import StorageError
 from falcon_assets.storage.cluster_store import ClusterStore
@@ -56,7 +57,7 @@ def count_files(store: ClusterStore, path: str, flag: str | None) -> tuple[DataV
         for _ in range(_ATTEMPTS):
             before = _identity(store, path, base)
             try:
-                contents = list(_contents(store, base, flag))
+                contents = list(_contents(store, files_of(store, base, flag)))
             except FileNotFoundError:
                 if before is None:
                     raise _nothing(store, path) from None
@@ -78,15 +79,30 @@ def _nothing(store: ClusterStore, path: str) -> StorageError:
     return StorageError(f"cluster {store.cluster.name!r}: there is nothing at {path}")
 
 
-def _contents(store: ClusterStore, base: str, flag: str | None) -> Iterator[tuple[bytes, int, bytes]]:
-    """(relative name, size, checksum) of each file of the instance, in no particular order."""
-    for relative, entry in files_of(store, base, flag):
+def _contents(
+    store: ClusterStore, entries: Iterable[tuple[str, Mapping[str, Any]]]
+) -> Iterator[tuple[bytes, int, bytes]]:
+    """(relative name, size, checksum) of each of those files."""
+    for relative, entry in entries:
         etag = entry.get("ETag")  # S3's: the same one means the same content, so nothing needs to be read
         if etag:
             yield os.fsencode(relative), entry["size"], str(etag).encode()
         else:
             size, checksum = store.files.content(entry["name"], entry["size"])
             yield os.fsencode(relative), size, bytes.fromhex(checksum)
+
+
+def version_of_entries(store: ClusterStore, entries: Iterable[tuple[str, Mapping[str, Any]]]) -> DataVersion:
+    """The version of an instance with those files, which nobody changes meanwhile.
+
+    Args:
+        store: Where they lie.
+        entries: Relative name and fsspec's entry of each one.
+
+    Raises:
+        OSError: as the store says.
+    """
+    return version_of(_contents(store, entries))
 
 
 def version_of(contents: Iterable[tuple[bytes, int, bytes]]) -> DataVersion:

@@ -7,7 +7,7 @@ import re
 import signal
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta
 from functools import partial
@@ -25,6 +25,7 @@ from falcon_assets.storage.instances.data_version import fingerprint
 from falcon_assets.storage.kinds.kind_of import kind_of
 from falcon_assets.storage.kinds.objects import ownership
 from falcon_assets.storage.kinds.objects.ownership import Ownership
+from falcon_assets.storage.kinds.objects.written import LocalWritten
 from falcon_assets.storage.landing import collect
 from falcon_assets.storage.local_staging import LocalStaging
 from falcon_assets.storage.output_target import OutputTarget
@@ -260,6 +261,21 @@ def test_who_reads_while_it_is_replaced_reads_a_whole_one(store: ClusterStore, s
             reader.result()
 
 
+def test_what_somebody_removes_meanwhile_is_not_published(
+    store: ClusterStore, staging: LocalStaging, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bring = LocalWritten.bring
+
+    def brought_and_gone(self: LocalWritten, name: str, files: Iterable[str], final: str, check: Any) -> None:
+        bring(self, name, files, final, check)
+        store.fs.rm_file(f"{final}/{min(DATA)}")
+
+    monkeypatch.setattr(LocalWritten, "bring", brought_and_gone)
+    with pytest.raises(StorageError, match=f"{min(DATA)} is not there any more: somebody removed it$"):
+        publish(store, staging, DATA)
+    assert FLAG not in found(store)
+
+
 @pytest.mark.parametrize("conditions", [True, False], ids=["conditional writes", "without"])
 def test_a_run_that_was_overtaken_stops(
     store: ClusterStore, staging: LocalStaging, monkeypatch: pytest.MonkeyPatch, conditions: bool
@@ -331,12 +347,12 @@ def test_how_often_the_store_is_asked(
             pass
 
     assert counted(read) == {"list_objects_v2": 2, "head_object": 1, "get_object": len(DATA)}
-    # The flag and the run's name go and come, each file is written and verified; listed are old files and the version.
+    # The flag and the run's name go and come, each file is written and verified; listed is once: old files and new.
     assert counted(lambda: publish(store, staging, DATA)) == {
         "put_object": len(DATA) + 3,
-        "head_object": len(DATA) + 2,
+        "head_object": len(DATA) + 1,
         "delete_object": 2,
-        "list_objects_v2": 2,
+        "list_objects_v2": 1,
     }
 
 

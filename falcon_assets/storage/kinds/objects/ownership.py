@@ -31,7 +31,7 @@ class Ownership:
     """
 
     def __init__(self, store: ClusterStore, path: str, where: str) -> None:
-        self._fs, self._store, self._path, self._where = store.fs, store, path, where
+        self._fs, self._store, self.path, self._where = store.fs, store, path, where
         self._name = uuid.uuid4().hex.encode()
         self._etag: str | None = None
         self._checked = time.monotonic()
@@ -44,12 +44,12 @@ class Ownership:
             OSError: as the store says.
         """
         if not has_conditional_writes(self._store):
-            self._fs.pipe_file(self._path, self._name)
+            self._fs.pipe_file(self.path, self._name)
             return True
         if self._wrote(IfNoneMatch="*"):
             return False
         try:
-            before = str(self._fs.info(self._path)["ETag"])
+            before = str(self._fs.info(self.path)["ETag"])
         except FileNotFoundError:
             raise self._overtaken() from None
         if not self._wrote(IfMatch=before):
@@ -95,20 +95,20 @@ class Ownership:
         """Whether the object has this run's name."""
         try:
             if self._etag is not None:
-                return bool(self._fs.info(self._path)["ETag"] == self._etag)
-            return bool(self._fs.cat_file(self._path) == self._name)
+                return bool(self._fs.info(self.path)["ETag"] == self._etag)
+            return bool(self._fs.cat_file(self.path) == self._name)
         except FileNotFoundError:
             return False
 
-    def give_back(self) -> None:
-        """Removes the object, where it has this run's name."""
-        if self.is_ours():
+    def give_back(self, *, is_ours: bool = False) -> None:
+        """Removes the object, where it has this run's name, or is known to have had it a moment ago."""
+        if is_ours or self.is_ours():
             with suppress(FileNotFoundError):
-                self._fs.rm_file(self._path)
+                self._fs.rm_file(self.path)
 
     def _wrote(self, **condition: str) -> bool:
         try:
-            self._etag = self._fs.pipe_file(self._path, self._name, **condition)["ETag"]
+            self._etag = self._fs.pipe_file(self.path, self._name, **condition)["ETag"]
         except OSError as error:
             if not is_refusal(error):
                 raise
@@ -116,7 +116,7 @@ class Ownership:
             self._etag = None
             if not self.is_ours():
                 return False
-            self._etag = str(self._fs.info(self._path)["ETag"])
+            self._etag = str(self._fs.info(self.path)["ETag"])
         self._checked = time.monotonic()
         return True
 

@@ -15,8 +15,8 @@ from types import TracebackType
 from falcon_assets.errors import StorageError
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.errors import driver_explained
-from falcon_assets.storage.instances.data_files import is_side_file
-from falcon_assets.storage.instances.data_version import DataVersion, fingerprint
+from falcon_assets.storage.instances.data_files import is_data, is_side_file, shown
+from falcon_assets.storage.instances.data_version import DataVersion, version_of_entries
 from falcon_assets.storage.kinds.objects.ownership import Ownership
 from falcon_assets.storage.kinds.objects.version_switch import VersionSwitch
 from falcon_assets.storage.kinds.objects.written import LocalWritten, StoreWritten, Written
@@ -56,9 +56,12 @@ class ObjectPublication:
         keys = {name: place_key(target.path.strip("/")) for name, target in outputs.items()}
         self._folders = {name: f"{store.staging}/{key}" for name, key in keys.items()}
         self._owned = {
-            name: Ownership(store, f"{store.staging}/{key}.run", f"{process_key}: {outputs[name].path}")
-            for name, key in keys.items()
+            # In the folder of the output: a connector looks for its folders upwards until it meets one.
+            name: Ownership(store, f"{folder}/run", f"{process_key}: {outputs[name].path}")
+            for name, folder in self._folders.items()
         }
+        self._staged: dict[str, list[str]] = {}
+        """What was written for outputs that are published: nothing has to be looked for."""
         self._switches = {
             name: VersionSwitch(store, one.path, one.flag, one.keeps, f"{process_key}: {one.path}")
             for name, one in outputs.items()
@@ -72,7 +75,8 @@ class ObjectPublication:
                     is_first = not owned.take()
                     held.callback(self._give_back, name)
                     if not is_first:
-                        self._remove(self._fs.find(self._folders[name]))  # what a killed run left
+                        left = set(map(str, self._fs.find(self._folders[name])))  # by a killed run
+                        self._remove(left - {owned.path})
                     if switch := self._switches.get(name):
                         switch.prepare(owned.check)
                         held.callback(self._drop_version, name)
@@ -114,10 +118,11 @@ class ObjectPublication:
             with suppress(FileNotFoundError):
                 self._fs.rm_file(flag)
             self._written.bring(name, written, final, owned.check_now_and_then)
-            self._remove(set(map(str, self._fs.find(final))) - {f"{final}/{one}" for one in written})
+            version = self._only(written, target)
             owned.check()
             self._fs.pipe_file(flag, b"")
-            return fingerprint(self._store, target.path, target.flag)
+            self._staged[name] = [f"{self.staging(name)}/{one}" for one in found]
+            return version
 
     def restore(self, name: str, version: str, *, dry_run: bool) -> tuple[DataVersion, bool]:
         """Makes a version that output ``name`` keeps the instance; gives it, and whether it was not yet.
@@ -141,9 +146,21 @@ class ObjectPublication:
             held.callback(self._drop, name)
         return StoreWritten(self._store, places | {name: one.place for name, one in self._switches.items()})
 
+    def _only(self, written: Iterable[str], target: OutputTarget) -> DataVersion:
+        """Removes what else lies where the output is to be; gives the version of what is there then."""
+        final = self._store.path(target.path)
+        self._store.files.refresh()
+        found = self._fs.find(final, detail=True)
+        there = {str(name)[len(final) + 1 :]: entry for name, entry in found.items()}
+        self._remove(f"{final}/{one}" for one in there.keys() - {*written})
+        if lost := sorted({*written} - there.keys()):
+            where = f"cluster {self._store.cluster.name!r}: cannot publish {target.path}"
+            raise StorageError(f"{where}: {shown(lost[0])} is not there any more: somebody removed it")
+        return version_of_entries(self._store, ((one, there[one]) for one in written if is_data(one, target.flag)))
+
     def _drop(self, name: str) -> None:
         with driver_explained(self._store.cluster.name, f"clean up after {self._outputs[name].path}"):
-            self._remove(self._fs.find(f"{self._folders[name]}/{self._run}"))
+            self._remove(self._staged.get(name) or self._fs.find(f"{self._folders[name]}/{self._run}"))
 
     def _drop_version(self, name: str) -> None:
         with driver_explained(self._store.cluster.name, f"clean up after {self._outputs[name].path}"):
@@ -151,7 +168,7 @@ class ObjectPublication:
 
     def _give_back(self, name: str) -> None:
         with driver_explained(self._store.cluster.name, f"clean up after {self._outputs[name].path}"):
-            self._owned[name].give_back()
+            self._owned[name].give_back(is_ours=name in self._staged)
 
     def _remove(self, paths: Iterable[str]) -> None:
         self._store.files.remove(paths)
