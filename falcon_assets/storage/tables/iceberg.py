@@ -25,12 +25,10 @@ from pyiceberg.exceptions import (
 )
 from pyiceberg.expressions import AlwaysTrue, BooleanExpression, Or
 from pyiceberg.io.pyarrow import schema_to_pyarrow
-from pyiceberg.manifest import DataFile, ManifestContent
+from pyiceberg.manifest import DataFile
 from pyiceberg.table import Table, TableProperties
-from pyiceberg.transforms import IdentityTransform
-from pyiceberg.types import DateType, IntegerType, LongType, StringType
 from requests import RequestException
-from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 from falcon_assets.errors import StorageError, UnreachableError
 from falcon_assets.storage.tables.catalog import NewPartition, Partition, TableCatalog, TableLayout, Values
@@ -39,10 +37,10 @@ from falcon_assets.storage.tables.iceberg_files import (
     data_files_at,
     equal,
     key_fields,
-    table_name,
     text_of,
     version_of_files,
 )
+from falcon_assets.storage.tables.iceberg_limits import has_deletes, has_older_partitions, require_plain
 
 _NO_RETRIES = {"commit.retry.num-retries": "0"}
 _ATTEMPTS = 10
@@ -73,7 +71,7 @@ class IcebergCatalog(TableCatalog):
                 found = self._catalog.load_table((database, table))
             except NoSuchTableError:
                 return None
-            self._require_plain(found)
+            require_plain(self.cluster, found)
             columns = {column.name: column for column in columns_of(schema_to_pyarrow(found.schema()))}
             keys = tuple(columns.pop(field.name) for field in key_fields(found))
             return TableLayout(f"{database}.{table}", tuple(columns.values()), keys, found.location(), "parquet")
@@ -223,61 +221,24 @@ class IcebergCatalog(TableCatalog):
 
     def _files(self, table: Table, filters: BooleanExpression) -> dict[Values, list[DataFile]]:
         """The data files of each partition that the filter lets through."""
-        self._require_plain(table)
+        require_plain(self.cluster, table)
         found: dict[Values, list[DataFile]] = {}
         keys = key_fields(table)
         for task in table.scan(row_filter=filters).plan_files():
             if task.delete_files:
-                raise self._has_deletes(table)
+                raise has_deletes(self.cluster, table)
             if task.file.spec_id != table.spec().spec_id:
-                raise StorageError(
-                    f"cluster {self.cluster!r}: {table_name(table)} has files that are partitioned in an older way: "
-                    "rewrite its data files first"
-                )
+                raise has_older_partitions(self.cluster, table)
             values = tuple(text_of(field, task.file.partition[at]) for at, field in enumerate(keys))
             found.setdefault(values, []).append(task.file)
         return found
-
-    def _require_plain(self, table: Table) -> None:
-        name = table_name(table)
-        for field in key_fields(table):
-            if not isinstance(field.field_type, StringType | IntegerType | LongType | DateType):
-                raise StorageError(
-                    f"cluster {self.cluster!r}: {name} is partitioned by {field.name}, a {field.field_type}: "
-                    "only texts, whole numbers and dates can be used"
-                )
-        if other := [
-            str(one.transform) for one in table.spec().fields if not isinstance(one.transform, IdentityTransform)
-        ]:
-            raise StorageError(
-                f"cluster {self.cluster!r}: {name} is partitioned by {other[0]} of a column: only tables that are "
-                "partitioned by columns as they are can be used"
-            )
-        snapshot = table.current_snapshot()
-        if snapshot and any(one.content == ManifestContent.DELETES for one in snapshot.manifests(table.io)):
-            raise self._has_deletes(table)
-        names: dict[int, set[str]] = {}
-        for schema in table.schemas().values():
-            for number in schema.field_ids:
-                names.setdefault(number, set()).add(schema.find_column_name(number) or "")
-        if renamed := sorted(" and ".join(sorted(each)) for each in names.values() if len(each) > 1):
-            raise StorageError(
-                f"cluster {self.cluster!r}: columns of {name} were renamed ({', '.join(renamed)}), and Spark would "
-                "look for their new names in old files: rewrite the table"
-            )
-
-    def _has_deletes(self, table: Table) -> StorageError:
-        return StorageError(
-            f"cluster {self.cluster!r}: {table_name(table)} has delete files, which Spark does not apply when "
-            "it reads data files by path: rewrite its data files first"
-        )
 
     @contextmanager
     def _explained(self, doing: str) -> Iterator[None]:
         try:
             yield
         except (SQLAlchemyError, RequestException) as error:
-            raise self._silent(doing, type(error).__name__) from None
+            raise self._silent(doing, _of_driver(error)) from None
         except (ServerError, ServiceUnavailableError, CommitStateUnknownException) as error:
             raise self._silent(doing, _said(error)) from None
         except CommitFailedException:
@@ -310,6 +271,14 @@ def _partition(values: Values, files: Sequence[DataFile]) -> Partition:
         len(files),
         sum(file.file_size_in_bytes for file in files),
         "parquet",
+    )
+
+
+def _of_driver(error: Exception) -> str:
+    """What a database says has no secret in it; what is said of a request may have."""
+    name = type(error).__name__
+    return (
+        f"{name}: {_said(error.orig)}" if isinstance(error, DBAPIError) and isinstance(error.orig, Exception) else name
     )
 
 

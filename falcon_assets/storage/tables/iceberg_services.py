@@ -11,7 +11,7 @@ from pyiceberg.catalog.rest import RestCatalog
 from pyiceberg.catalog.sql import SqlCatalog
 from requests import PreparedRequest, Response, Session
 from requests.adapters import HTTPAdapter
-from sqlalchemy import make_url
+from sqlalchemy import NullPool, create_engine, make_url
 
 _CONNECT_SECONDS, _SECONDS = 5.0, 60.0
 """How long a connection may take, and an answer."""
@@ -40,7 +40,7 @@ def file_options(options: Mapping[str, object]) -> dict[str, object]:
 
 
 def database(url: str, name: str, warehouse: str, options: Mapping[str, object] = MappingProxyType({})) -> Catalog:
-    """A catalog in a PostgreSQL database, which is connected to.
+    """A catalog in a PostgreSQL database, which is connected to, now and for each question.
 
     Args:
         url: Of the database, with SQLAlchemy's ``postgresql`` as its scheme.
@@ -51,13 +51,12 @@ def database(url: str, name: str, warehouse: str, options: Mapping[str, object] 
     uri = make_url(url).set(drivername="postgresql+psycopg2")
     uri = uri.update_query_dict({"connect_timeout": str(int(_CONNECT_SECONDS))})
     texts = {name: str(value) for name, value in options.items()}
-    properties = {
-        **texts,
-        "uri": uri.render_as_string(hide_password=False),
-        "warehouse": warehouse,
-        "pool_pre_ping": "true",
-    }
-    return SqlCatalog(name or "default", **properties)
+    properties = {**texts, "uri": uri.render_as_string(hide_password=False), "warehouse": warehouse}
+    catalog = SqlCatalog(name or "default", **properties)
+    catalog.close()
+    # Each feed has a catalog of its own: a pool for each would keep as many connections as there are feeds.
+    catalog.engine = create_engine(uri, poolclass=NullPool)
+    return catalog
 
 
 def rest(url: str, warehouse: str, options: Mapping[str, object]) -> Catalog:

@@ -79,6 +79,7 @@ def test_a_registry_that_does_not_answer_is_told(
     world = LedgerWorld(store, settings, instance, open_ledger(settings, instance))
     collection = Collector(store, store.cluster("primary"), world.at("03:00")).collect(world.ledger, 60)
     gone = "iceberg+postgresql://127.0.0.1:1/none"
-    why = f"cluster 'primary': {gone} does not answer, asked to look at table default.flights: OperationalError"
+    why = f"cluster 'primary': {gone} does not answer, asked to look at table default.flights"
+    why += ": OperationalError: Connection refused"
     assert why in collection.problems.values()
     assert collection.recorded == 0

@@ -11,13 +11,15 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+import sqlalchemy
 from pyiceberg.catalog import load_catalog
 from thrift.protocol.TBinaryProtocol import TBinaryProtocolAccelerated
 
 from falcon_assets.errors import StorageError, UnreachableError
 from falcon_assets.storage.tables.catalog import Column, NewPartition, Partition, Values
 from falcon_assets.storage.tables.open_catalog import open_catalog
-from tests.registries import CATALOGS, Tables, endpoint_of
+from tests.registries import CATALOGS, Tables, endpoint_of, iceberg
+from tests.waiting import wait_until
 
 ODD = "E/ U=%ü+'"
 NAMES = [("2024-01-01", "US"), ("2024-01-01", ODD), ("2024-01-02", "US")]
@@ -52,6 +54,18 @@ def test_partitions_are_listed_and_found_by_their_values(tables: Tables) -> None
     assert [found[values].files for values in NAMES] == [1, 1, 1]
     assert all(found[values].bytes > 0 and found[values].format == "parquet" for values in NAMES)
     assert tables.catalog.partitions("default", tables.name, []) == {}
+
+
+def test_catalogs_keep_no_connection(database: str, tmp_path: Path) -> None:
+    endpoint = iceberg(database)
+    asked = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()"
+    engine = sqlalchemy.create_engine(database, poolclass=sqlalchemy.NullPool, isolation_level="AUTOCOMMIT")
+    with engine.connect() as connection:
+        before = connection.scalar(sqlalchemy.text(asked))
+        feeds = [Tables(endpoint, tmp_path) for _ in range(20)]
+        assert [one.catalog.layout("default", one.name) for one in feeds] == [None] * 20
+        # A server ends a moment after its client.
+        wait_until(lambda: connection.scalar(sqlalchemy.text(asked)) == before, what="the connections")
 
 
 def test_a_partition_has_another_version_once_it_is_another(tables: Tables) -> None:
