@@ -8,7 +8,7 @@ import pytest
 
 from tests.faults.test_kills import *  # noqa: F403
 from tests.faults.test_kills import pytestmark
-from tests.simulation.test_two_weeks_on_hive import declare_in_tables
+from tests.simulation.declared import entities_in_tables
 
 __all__ = ["pytestmark"]
 
@@ -16,4 +16,4 @@ __all__ = ["pytestmark"]
 @pytest.fixture(scope="module")
 def declare(hive: str) -> Callable[..., str]:
     """Says what is declared: both clusters have the same registry."""
-    return declare_in_tables(hive)
+    return entities_in_tables(hive)

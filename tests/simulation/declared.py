@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -88,6 +90,24 @@ def entities(
     documents += [_feed(world, feed) | stored(feed) | kept.get(feed.name, {}) for feed in used]
     documents += [_process(process, failures, work.module) for process in world.processes]
     return yaml.safe_dump_all(documents, sort_keys=False)
+
+
+def entities_in_tables(registry: str) -> Callable[..., str]:
+    """As :func:`entities`, with all data in tables: both clusters have one registry, each feed has a table for each.
+
+    Its producer makes it. Other tests that have the registry, too, get tables of other names.
+    """
+    run = uuid.uuid4().hex[:8]
+
+    def in_table(feed: Feed) -> dict[str, Any]:
+        uri = f"catalog:default:{feed.name}_{run}_${{cluster.name}}#ds={nominal(feed)}"
+        return {"format": "parquet", "schema": "value string", "table": {"uri": uri, "create": True}}
+
+    def place(cluster: str) -> dict[str, Any]:
+        files = on_files(cluster)
+        return {**files, "interfaces": {**files["interfaces"], "registry": {"endpoint": registry}}}
+
+    return partial(entities, place=place, stored=in_table)
 
 
 def nominal(feed: Feed) -> str:

@@ -90,9 +90,10 @@ class Ground:
 
 
 def line_in(url: str) -> str:
-    """The one line in a folder of texts or Parquet files."""
-    folder = Path(urlsplit(url).path)
-    lines = [line for path in folder.glob("*.txt") for line in path.read_text().splitlines()]
-    lines += [line for path in folder.glob("*.parquet") for line in pq.read_table(path)["value"].to_pylist()]
+    """The one line in a folder of texts or Parquet files, or in such a file."""
+    place = Path(urlsplit(url).path)
+    files = [*place.iterdir()] if place.is_dir() else [place]
+    lines = [line for path in files if path.suffix == ".txt" for line in path.read_text().splitlines()]
+    lines += [line for path in files if path.suffix == ".parquet" for line in pq.read_table(path)["value"].to_pylist()]
     (line,) = lines
     return str(line)
