@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property
 from pathlib import Path
-from typing import TypeAlias
 
 from pyspark.sql import SparkSession
 
 from falcon_assets.cancellation import current_cancellation
 from falcon_assets.engines.computing.run import run_workflow
 from falcon_assets.engines.computing.task import WorkflowResult, WorkflowTask
-from falcon_assets.errors import MissingInputsError, StorageError
 from falcon_assets.events.feed_instances import KeptVersion
 from falcon_assets.events.inputs import Consumption
 from falcon_assets.model.cluster import Cluster
@@ -27,13 +25,9 @@ from falcon_assets.model.table_uri import TableUri
 from falcon_assets.orchestration.runs.data_usage import FeedPlaces, require_declared
 from falcon_assets.orchestration.runs.instance_data import InstanceData, Readings
 from falcon_assets.orchestration.runs.kept_versions import kept_versions
+from falcon_assets.orchestration.runs.planned_inputs import Available, Evicted, PlannedInputs, nothing_evicted
 from falcon_assets.planning.instances.instance_record import LateChange
-from falcon_assets.planning.instances.process_instance import (
-    InputPlan,
-    OutputPlan,
-    ProcessInstance,
-    plan_process_instance,
-)
+from falcon_assets.planning.instances.process_instance import OutputPlan, ProcessInstance, plan_process_instance
 from falcon_assets.planning.lineage.usage import DeclaredData, DeclaredInput, Usage, usage
 from falcon_assets.planning.rules.lateness import late_workflow
 from falcon_assets.planning.time.clock import Clock
@@ -41,23 +35,11 @@ from falcon_assets.spark.data.dataset import InputData, OutputData
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.feed_store import StoresOf
 from falcon_assets.storage.instances.data_version import DataVersion
-from falcon_assets.storage.kinds.available_instances import AvailableInstances
-from falcon_assets.storage.kinds.kind_of import kind_of
 from falcon_assets.storage.kinds.reading import ReadableInstance
-from falcon_assets.storage.kinds.snapshots import is_there, snapshot_listing, why_not_there
-
-Evicted: TypeAlias = Callable[[str, Sequence[datetime]], Mapping[datetime, datetime]]
-"""Says which of the instances of a feed were evicted, and when."""
-Available: TypeAlias = tuple[tuple[datetime, str], ...]
-"""Instances that are there, and their paths."""
 
 
 def _real_clock(feed: Feed) -> Clock | None:
     return Clock()
-
-
-def _nothing_evicted(feed: str, instances: Sequence[datetime]) -> Mapping[datetime, datetime]:
-    return {}
 
 
 @dataclass(frozen=True)
@@ -101,7 +83,7 @@ class ReadyInstance:
     """A planned instance whose required inputs are there; ``late`` as in :meth:`InstanceRunner.prepare`."""
 
     plan: ProcessInstance
-    available: Mapping[str, tuple[tuple[datetime, str], ...]]
+    available: Mapping[str, Available]
     late: tuple[LateChange, ...] | None = None
 
 
@@ -136,7 +118,7 @@ class InstanceRunner:
     others: Sequence[StoresOf] = ()
 
     def prepare(
-        self, nominal: datetime, late: tuple[LateChange, ...] | None = None, evicted: Evicted = _nothing_evicted
+        self, nominal: datetime, late: tuple[LateChange, ...] | None = None, evicted: Evicted = nothing_evicted
     ) -> ReadyInstance:
         """Plans the instance and checks whether its inputs are there; touches no Spark.
 
@@ -150,17 +132,9 @@ class InstanceRunner:
             MissingInputsError: required input instances are not available.
         """
         plan = plan_process_instance(
-            self.process, self.cluster, self.feeds, nominal, user=self.user, available=self._found
+            self.process, self.cluster, self.feeds, nominal, user=self.user, available=self._inputs.instances
         )
-        available = {one.name: tuple(self._available(one)) for one in plan.inputs}
-        missing, gone = list[str](), list[str]()
-        for one in plan.inputs:
-            lacking = {} if one.optional else self._missing(one, available[one.name])
-            went = evicted(one.feed.name, list(lacking)) if lacking else {}
-            missing += (line for instance, line in lacking.items() if instance not in went)
-            gone += (f"{lacking[instance]}, evicted on {format_instant(at)}" for instance, at in sorted(went.items()))
-        if missing or gone:
-            raise MissingInputsError(self._subject(nominal), missing, gone)
+        available = self._inputs.require(plan, self._subject(nominal), evicted)
         return ReadyInstance(plan, available, late)
 
     def run(self, ready: ReadyInstance, session: Callable[[], SparkSession]) -> InstanceResult:
@@ -174,17 +148,18 @@ class InstanceRunner:
         started = time.monotonic()
         plan = ready.plan
         data = self.data(ready, session)
-        snapshots = self._snapshots(plan)
+        snapshots = self._inputs.snapshots(plan)
         with data.within_reach(ready.available) as (read, publications):
             inputs = {
-                one.name: tuple(self._consumed(one, ready.available[one.name], read[one.name])) for one in plan.inputs
+                one.name: tuple(self._inputs.consumed(one, ready.available[one.name], read[one.name]))
+                for one in plan.inputs
             }
             urls = {name: publication.staging_url(name) for name, publication in publications.items()}
             result = self.compute(ready, data.settings, read, urls, session)
             used, undeclared = self.used(plan, read, urls, result)
             if self.process.strict_lineage:
                 require_declared(used, self.process.name, late_workflow(self.process, ready.late).program)
-            self._require_unchanged(plan, snapshots)
+            self._inputs.require_unchanged(plan, self._subject(plan.nominal), snapshots)
             current_cancellation().make_final()  # what is half published is published
             outputs = tuple(
                 PublishedOutput(
@@ -211,6 +186,10 @@ class InstanceRunner:
         """What the workflow really read and wrote, and which instances of feeds are among what it does not declare."""
         found = usage(result.captured, self._declared(plan, read, urls), self._places.find)
         return found, tuple(self._places.read(found))
+
+    @cached_property
+    def _inputs(self) -> PlannedInputs:
+        return PlannedInputs(self.store_of, self.clock)
 
     @cached_property
     def _places(self) -> FeedPlaces:
@@ -275,47 +254,6 @@ class InstanceRunner:
 
     def _subject(self, nominal: datetime) -> str:
         return f"{self.process.name} on {self.cluster.name} at {format_instant(nominal)}"
-
-    def _snapshots(self, plan: ProcessInstance) -> dict[str, str]:
-        """What the listings of the snapshot feeds among the inputs say: others may replace such data at any time."""
-        read = [(one.feed, path) for one in plan.inputs if one.feed.snapshot for path in one.paths]
-        found = {feed.name: snapshot_listing(kind_of(self.store_of(feed)), feed, path) for feed, path in read}
-        return {name: listing.signature for name, listing in found.items() if listing}
-
-    def _require_unchanged(self, plan: ProcessInstance, snapshots: Mapping[str, str]) -> None:
-        now = self._snapshots(plan)
-        if changed := sorted(name for name in {**snapshots, **now} if snapshots.get(name) != now.get(name)):
-            rule = f"feed {', '.join(changed)} was refreshed while it was read: nothing is published, try it again"
-            raise StorageError(f"{self._subject(plan.nominal)}: {rule}")
-
-    def _found(self, feed: Feed) -> AvailableInstances:
-        return AvailableInstances(kind_of(self.store_of(feed)), feed, self.clock(feed))
-
-    def _available(self, one: InputPlan) -> list[tuple[datetime, str]]:
-        kind, clock = kind_of(self.store_of(one.feed)), self.clock(one.feed)
-        asked = kind.asked_together(zip(one.instances, one.paths, strict=True))
-        return [(instance, path) for instance, path in asked if is_there(kind, one.feed, instance, path, clock)]
-
-    def _missing(self, one: InputPlan, available: tuple[tuple[datetime, str], ...]) -> dict[datetime, str]:
-        there, store = {instance for instance, _ in available}, self.store_of(one.feed)
-        lacking = {at: path for at, path in zip(one.instances, one.paths, strict=True) if at not in there}
-        said = {
-            instance: f"{one.name}: {one.feed.name} {format_instant(instance)} at {store.shown(path)}"
-            for instance, path in lacking.items()
-        }
-        if one.feed.snapshot:
-            kind, clock = kind_of(store), self.clock(one.feed)
-            for instance, path in lacking.items():
-                said[instance] += f" ({why_not_there(kind, one.feed, instance, path, clock)[1]})"
-        return said
-
-    def _consumed(
-        self, one: InputPlan, available: Available, read: Sequence[ReadableInstance]
-    ) -> Iterator[Consumption]:
-        versions = {instance: was.version.version for (instance, _), was in zip(available, read, strict=True)}
-        root = self.store_of(one.feed).root or ""
-        for instance, path in zip(one.instances, one.paths, strict=True):
-            yield Consumption(one.feed.name, instance, versions.get(instance), path=f"{root}{path}")
 
 
 def read_as_data(name: str, feed: Feed, read: Sequence[ReadableInstance], partition: str | None = None) -> InputData:

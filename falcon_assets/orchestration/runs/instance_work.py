@@ -16,8 +16,9 @@ from falcon_assets.ledger.newest_instances import newest_written, unrecorded_bef
 from falcon_assets.model.instant import format_instant
 from falcon_assets.orchestration.mapping.partitions import key_of
 from falcon_assets.orchestration.platform.open_ledger import Ledger
-from falcon_assets.orchestration.runs.instance_run import Evicted, InstanceResult, InstanceRunner, ReadyInstance
+from falcon_assets.orchestration.runs.instance_run import InstanceResult, InstanceRunner, ReadyInstance
 from falcon_assets.orchestration.runs.materializations import materializations
+from falcon_assets.orchestration.runs.planned_inputs import Evicted
 from falcon_assets.orchestration.runs.run_definitions import RunDefinitions
 from falcon_assets.planning.instances.instance_record import LateChange
 from falcon_assets.planning.lineage.usage import FeedInstance

@@ -10,8 +10,8 @@ from typing import TypeAlias
 
 from falcon_assets.errors import FalconError, MissingInputsError
 from falcon_assets.model.instant import format_instant
-from falcon_assets.orchestration.runs.instance_run import Evicted
 from falcon_assets.orchestration.runs.instance_work import Done, InstanceWork, Prepared, Session
+from falcon_assets.orchestration.runs.planned_inputs import Evicted
 from falcon_assets.planning.instances.instance_record import LateChange
 
 Asked: TypeAlias = "Mapping[datetime, tuple[LateChange, ...] | None]"

@@ -22,9 +22,9 @@ from falcon_assets.model.instant import format_instant
 from falcon_assets.orchestration.mapping import asset_keys as names
 from falcon_assets.orchestration.runs.environment import run_environment
 from falcon_assets.orchestration.runs.instance_claims import InstanceClaims
-from falcon_assets.orchestration.runs.instance_run import Evicted
 from falcon_assets.orchestration.runs.instance_work import Done, Event, Prepared, Session
 from falcon_assets.orchestration.runs.kept_versions import kept_versions
+from falcon_assets.orchestration.runs.planned_inputs import Evicted
 from falcon_assets.planning.instances.instance_paths import InstancePaths
 from falcon_assets.planning.instances.instance_record import InstanceState, LateChange
 from falcon_assets.planning.replication.options import replication_options

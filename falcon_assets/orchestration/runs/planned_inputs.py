@@ -1,0 +1,112 @@
+"""The inputs of a process instance: which of them are there, and what is said of the others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TypeAlias
+
+from falcon_assets.errors import MissingInputsError, StorageError
+from falcon_assets.events.inputs import Consumption
+from falcon_assets.model.feed import Feed
+from falcon_assets.model.instant import format_instant
+from falcon_assets.planning.instances.process_instance import InputPlan, ProcessInstance
+from falcon_assets.planning.time.clock import Clock
+from falcon_assets.storage.feed_store import StoresOf
+from falcon_assets.storage.kinds.available_instances import AvailableInstances
+from falcon_assets.storage.kinds.kind_of import kind_of
+from falcon_assets.storage.kinds.reading import ReadableInstance
+from falcon_assets.storage.kinds.snapshots import is_there, snapshot_listing, why_not_there
+
+Evicted: TypeAlias = Callable[[str, Sequence[datetime]], Mapping[datetime, datetime]]
+"""Says which of the instances of a feed were evicted, and when."""
+Available: TypeAlias = tuple[tuple[datetime, str], ...]
+"""Instances that are there, and their paths."""
+
+
+def nothing_evicted(feed: str, instances: Sequence[datetime]) -> Mapping[datetime, datetime]:
+    """What is said where nobody knows of evictions."""
+    return {}
+
+
+@dataclass(frozen=True)
+class PlannedInputs:
+    """What is there of the inputs of planned instances on a cluster.
+
+    Attributes:
+        store_of: The stores that feeds lie on there.
+        clock: Of a feed: see :meth:`falcon_assets.catalog.store.EntityStore.landing_clock`.
+    """
+
+    store_of: StoresOf
+    clock: Callable[[Feed], Clock | None]
+
+    def instances(self, feed: Feed) -> AvailableInstances:
+        """All instances of the feed that are there."""
+        return AvailableInstances(kind_of(self.store_of(feed)), feed, self.clock(feed))
+
+    def require(self, plan: ProcessInstance, subject: str, evicted: Evicted) -> dict[str, Available]:
+        """The instances in the window of each input that are there.
+
+        Args:
+            plan: The process instance.
+            subject: Names it in errors.
+            evicted: Is asked about what is missing.
+
+        Raises:
+            MissingInputsError: required ones are not there.
+            StorageError: a store cannot be asked.
+        """
+        available = {one.name: tuple(self._available(one)) for one in plan.inputs}
+        missing, gone = list[str](), list[str]()
+        for one in plan.inputs:
+            lacking = {} if one.optional else self._missing(one, available[one.name])
+            went = evicted(one.feed.name, list(lacking)) if lacking else {}
+            missing += (line for instance, line in lacking.items() if instance not in went)
+            gone += (f"{lacking[instance]}, evicted on {format_instant(at)}" for instance, at in sorted(went.items()))
+        if missing or gone:
+            raise MissingInputsError(subject, missing, gone)
+        return available
+
+    def consumed(self, one: InputPlan, available: Available, read: Sequence[ReadableInstance]) -> Iterator[Consumption]:
+        """The instances in the window of an input, those that are there with the version that is read."""
+        versions = {instance: was.version.version for (instance, _), was in zip(available, read, strict=True)}
+        root = self.store_of(one.feed).root or ""
+        for instance, path in zip(one.instances, one.paths, strict=True):
+            yield Consumption(one.feed.name, instance, versions.get(instance), path=f"{root}{path}")
+
+    def snapshots(self, plan: ProcessInstance) -> dict[str, str]:
+        """What the listings of the snapshot feeds among them say: others may replace such data at any time."""
+        read = [(one.feed, path) for one in plan.inputs if one.feed.snapshot for path in one.paths]
+        found = {feed.name: snapshot_listing(kind_of(self.store_of(feed)), feed, path) for feed, path in read}
+        return {name: listing.signature for name, listing in found.items() if listing}
+
+    def require_unchanged(self, plan: ProcessInstance, subject: str, snapshots: Mapping[str, str]) -> None:
+        """Goes on, where :meth:`snapshots` says what it said before.
+
+        Raises:
+            StorageError: a snapshot feed was refreshed since.
+        """
+        now = self.snapshots(plan)
+        if changed := sorted(name for name in {**snapshots, **now} if snapshots.get(name) != now.get(name)):
+            rule = f"feed {', '.join(changed)} was refreshed while it was read: nothing is published, try it again"
+            raise StorageError(f"{subject}: {rule}")
+
+    def _available(self, one: InputPlan) -> list[tuple[datetime, str]]:
+        kind, clock = kind_of(self.store_of(one.feed)), self.clock(one.feed)
+        asked = kind.asked_together(zip(one.instances, one.paths, strict=True))
+        return [(instance, path) for instance, path in asked if is_there(kind, one.feed, instance, path, clock)]
+
+    def _missing(self, one: InputPlan, available: Available) -> dict[datetime, str]:
+        there, store = {instance for instance, _ in available}, self.store_of(one.feed)
+        lacking = {at: path for at, path in zip(one.instances, one.paths, strict=True) if at not in there}
+        said = {
+            instance: f"{one.name}: {one.feed.name} {format_instant(instance)} at {store.shown(path)}"
+            for instance, path in lacking.items()
+        }
+        if one.feed.snapshot:
+            kind, clock = kind_of(store), self.clock(one.feed)
+            for instance, path in lacking.items():
+                said[instance] += f" ({why_not_there(kind, one.feed, instance, path, clock)[1]})"
+        return said
