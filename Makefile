@@ -3,7 +3,6 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-PORT ?= 3000
 INSTALLED := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
@@ -31,7 +30,7 @@ demo: $(INSTALLED) ## Land real flights, run the demo pipeline headless, show wh
 	@$(BIN)/python -m examples.flights demo
 
 up: $(INSTALLED) ## Show 2013 in time lapse: Dagster, flights that land, Spark (PORT=3000, CLOCK=2013-03-01T00:00Z@60x)
-	@$(if $(CLOCK),FALCON_CLOCK=$(CLOCK)) $(BIN)/python -m examples.flights up --port $(PORT)
+	@$(if $(CLOCK),FALCON_CLOCK=$(CLOCK)) $(BIN)/python -m examples.flights up --port $(or $(PORT),3000)
 
 metastore: $(INSTALLED) ## Serve a Hive Metastore to try tables with, on this machine, until Ctrl-C (PORT=9083)
 	@$(BIN)/python -m examples.tables.metastore .falcon/metastore $(or $(PORT),9083)

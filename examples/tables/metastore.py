@@ -8,6 +8,7 @@ server is put together here.
 from __future__ import annotations
 
 import argparse
+import os
 import signal
 import socket
 import sys
@@ -16,6 +17,8 @@ from typing import Any
 
 from py4j.java_gateway import GatewayParameters, JavaGateway, launch_gateway
 from pyspark.find_spark_home import _find_spark_home
+
+from falcon_assets.spark.jvm.environ import utf8_locale
 
 _METASTORE = "org.apache.hadoop.hive.metastore"
 _DERBY, _POSTGRES = "org.apache.derby.iapi.jdbc.AutoloadedDriver", "org.postgresql.Driver"
@@ -36,7 +39,9 @@ def serve(folder: Path, port: int, database: str | None = None, driver: str = ""
             other.bind(("127.0.0.1", port))
         except OSError:
             sys.exit(f"port {port} is taken: choose another one, `make metastore PORT=19083`")
+    folder = folder.absolute()  # it becomes the path of a URL
     folder.mkdir(parents=True, exist_ok=True)
+    os.environ.update(utf8_locale())  # the JVM inherits it: else it can make no folder named "hömé"
     jars = f"{_find_spark_home()}/jars/*:{driver}"
     options = ["-Xmx512m", f"-Dderby.stream.error.file={folder}/derby.log", "-XX:TieredStopAtLevel=1"]
     chosen, secret = launch_gateway(

@@ -27,7 +27,7 @@ def registry_problem(endpoint: str) -> str | None:
         return None
     try:
         parts = urlsplit(endpoint)
-        password = parts.password
+        password, _ = parts.password, parts.port
     except ValueError:
         return f"that is no URL: write {_LEGAL}"
     if parts.scheme in _REST:

@@ -84,6 +84,17 @@ def test_a_version_is_listed_restored_and_recorded(installation: Installation) -
     assert content(installation.ledger.engine) == folded
 
 
+def test_the_beginning_of_a_version_is_enough(installation: Installation) -> None:
+    one, two, three = (publish(installation, text) for text in ("one", "two", "three"))
+    length = next(length for length in range(1, 33) if len({v[:length] for v in (one, two, three)}) == 3)
+    assert restored(installation, one[:length]).version == one
+    assert present(installation) == "one"
+    assert not restored(installation, one[:length]).changed
+    with pytest.raises(QueryError) as raised:
+        restored(installation, "")
+    assert str(raised.value).endswith(f" begin with : {', '.join(sorted([one, two, three]))}")
+
+
 def test_what_was_killed_before_it_was_recorded_is_recorded_by_the_same_again(
     installation: Installation, monkeypatch: pytest.MonkeyPatch
 ) -> None:

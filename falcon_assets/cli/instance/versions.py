@@ -53,7 +53,9 @@ def versions(feed: str, instance: datetime, cluster: str | None, as_json: bool) 
 @click.argument("feed")
 @one_instance
 @click.option(
-    "--version", required=True, help="The version that is to be there again, as `falcon instance versions` lists it."
+    "--version",
+    required=True,
+    help="The version that is to be there again, as `falcon instance versions` lists it, or its beginning.",
 )
 @_CLUSTER
 @click.option("--reason", default="", help="Why; it is recorded.")

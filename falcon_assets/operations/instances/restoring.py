@@ -73,11 +73,11 @@ def restore_instance(installation: Installation, version: str, request: Instance
 
     Args:
         installation: Where.
-        version: The data version.
+        version: The data version, or the beginning of one that is there or kept.
         request: Whose query names the feed, the instance (``start``) and, where there are several, the cluster.
 
     Raises:
-        QueryError: the query names more than one instance.
+        QueryError: the query names more than one instance, or several versions begin so.
         UnknownEntityError: there is no such feed, or it is not there, or on several and none is named.
         UnknownInstanceError: the feed has no such instance there.
         StorageError: the version is not kept, a run is writing the instance, or the store refuses.
@@ -93,6 +93,7 @@ def restore_instance(installation: Installation, version: str, request: Instance
         with ledger.engine.connect() as connection:
             known = versions_of(connection, (cluster, feed.name, instance))
         before = next((one for one, row in known.items() if row.status is VersionStatus.AVAILABLE), None)
+        version = _whole(version, before, found)
         output = output_target(feed, instance, found.path)
         with _alone(installation, found):
             done, is_new = found.storage.restore(str(found), output, version, dry_run=request.dry_run)
@@ -103,6 +104,17 @@ def restore_instance(installation: Installation, version: str, request: Instance
     shown = found.storage.store.shown(found.path)
     who = (audit.principal.name, request.reason, now, request.dry_run)
     return RestoreResult(*who, changed, feed.name, cluster, instance, version, before, shown)
+
+
+def _whole(version: str, before: str | None, found: FeedInstance) -> str:
+    """The one that is there, or kept, and begins so; where none does, the store says what there is."""
+    kept = {one.version for one in found.storage.kept_versions(found.feed.name, found.instance)}
+    if version in kept:
+        return version
+    those = sorted(one for one in kept | {before} if one and one.startswith(version))
+    if len(those) > 1:
+        raise QueryError(f"several versions of {found} begin with {version}: {', '.join(those)}")
+    return those[0] if those else version
 
 
 def _asked_for(installation: Installation, query: InstanceQuery) -> FeedInstance:

@@ -8,9 +8,8 @@ from dataclasses import dataclass, field
 from falcon_assets.errors import count_of
 from falcon_assets.model.instant import format_instant
 from falcon_assets.orchestration.coordination.coordinator import Outlook
-from falcon_assets.planning.instances.reason import Reason
 from falcon_assets.planning.rules.situation import Decision, Launch
-from falcon_assets.planning.rules.waiting import InRun, ProcessSuspended
+from falcon_assets.planning.rules.waiting import InRun
 
 _SHOWN = 5
 """How many workloads a tick names where it started nothing."""
@@ -33,7 +32,7 @@ def nothing_started(outlook: Outlook) -> str:
         nominal, reason = instances[0]
         others = len(instances) - 1 + further[name, cluster]
         more = f", and {count_of(others, 'more waits', 'more wait')}" if others else ""
-        lines.append(f"{name} on {cluster} {format_instant(nominal)} {_said(reason)}{more}")
+        lines.append(f"{name} on {cluster} {format_instant(nominal)} {reason}{more}")
     if len(waiting) > _SHOWN:
         more = count_of(len(waiting) - _SHOWN, "more process", "more processes")
         lines.append(f"... and instances of {more}: see the log of earlier ticks")
@@ -76,15 +75,10 @@ class WaitingNews:
 def _waiting(decisions: Mapping[tuple[str, str], Decision]) -> Iterator[str]:
     for (name, cluster), decision in decisions.items():
         for nominal, reason in list(decision.waiting.items())[:_LOGGED]:
-            yield f"{name} on {cluster} {format_instant(nominal)} {_said(reason)}"
+            yield f"{name} on {cluster} {format_instant(nominal)} {reason}"
         others = max(len(decision.waiting) - _LOGGED, 0) + decision.further
         if others:
             yield further_wait(others, name, cluster)
-
-
-def _said(reason: Reason) -> str:
-    """Reasons are predicates, but for that of a workload as a whole."""
-    return f"waits: {reason}" if isinstance(reason, ProcessSuspended) else str(reason)
 
 
 def _times(launch: Launch) -> str:

@@ -78,8 +78,8 @@ class ProcessSuspended(Waiting):
         return cls() if at.since is None else None
 
     def __str__(self) -> str:
-        """A sentence: it is about the workload as a whole."""
-        return "process is suspended"
+        """A predicate: whichever it is, ``falcon instance triage`` says it."""
+        return "does not run by itself: it is not scheduled, or suspended"
 
 
 @dataclass(frozen=True)

@@ -131,7 +131,15 @@ class HiveCatalog(TableCatalog):
             parameters={"EXTERNAL": "TRUE"},
         )
         with self._client(f"make table {database}.{table}") as client, suppress(ttypes.AlreadyExistsException):
-            client.create_table(made)
+            try:
+                client.create_table(made)
+            except (ttypes.InvalidObjectException, ttypes.NoSuchObjectException):
+                if database.lower() in client.get_all_databases():
+                    raise
+                raise StorageError(
+                    f"cluster {self.cluster!r}: cannot make table {database}.{table}: there is no database {database}: "
+                    "create it in the Hive Metastore first"
+                ) from None
 
     def add_columns(self, database: str, table: str, columns: pa.Schema) -> None:
         with self._client(f"add columns to table {database}.{table}") as client:

@@ -31,6 +31,7 @@ from requests import RequestException
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 from falcon_assets.errors import StorageError, UnreachableError
+from falcon_assets.storage.errors import driver_explained
 from falcon_assets.storage.tables.catalog import NewPartition, Partition, TableCatalog, TableLayout, Values
 from falcon_assets.storage.tables.column_types import columns_of
 from falcon_assets.storage.tables.iceberg_files import (
@@ -235,25 +236,26 @@ class IcebergCatalog(TableCatalog):
 
     @contextmanager
     def _explained(self, doing: str) -> Iterator[None]:
-        try:
-            yield
-        except (SQLAlchemyError, RequestException) as error:
-            raise self._silent(doing, _of_driver(error)) from None
-        except (ServerError, ServiceUnavailableError, CommitStateUnknownException) as error:
-            raise self._silent(doing, _said(error)) from None
-        except CommitFailedException:
-            raise StorageError(
-                f"cluster {self.cluster!r}: cannot {doing}: too many others write into the table: run it again"
-            ) from None
-        except (UnauthorizedError, ForbiddenError, OAuthError) as error:
-            raise StorageError(
-                f"cluster {self.cluster!r}: {self.endpoint} refuses to {doing} ({_said(error)}): check the "
-                "storage_options of the registry"
-            ) from None
-        except ValidationError:
-            raise self._silent(doing, "what is there is no Iceberg catalog") from None
-        except (RESTError, NoSuchTableError, NotImplementedError, OSError, ValueError) as error:
-            raise StorageError(f"cluster {self.cluster!r}: cannot {doing}: {_said(error)}") from error
+        with driver_explained(self.cluster, doing):  # what the table says of itself is in files on a store
+            try:
+                yield
+            except (SQLAlchemyError, RequestException) as error:
+                raise self._silent(doing, _of_driver(error)) from None
+            except (ServerError, ServiceUnavailableError, CommitStateUnknownException) as error:
+                raise self._silent(doing, _said(error)) from None
+            except CommitFailedException:
+                raise StorageError(
+                    f"cluster {self.cluster!r}: cannot {doing}: too many others write into the table: run it again"
+                ) from None
+            except (UnauthorizedError, ForbiddenError, OAuthError) as error:
+                raise StorageError(
+                    f"cluster {self.cluster!r}: {self.endpoint} refuses to {doing} ({_said(error)}): check the "
+                    "storage_options of the registry"
+                ) from None
+            except ValidationError:
+                raise self._silent(doing, "what is there is no Iceberg catalog") from None
+            except (RESTError, NoSuchTableError, NotImplementedError, OSError, ValueError) as error:
+                raise StorageError(f"cluster {self.cluster!r}: cannot {doing}: {_said(error)}") from error
 
     def _silent(self, doing: str, why: str) -> UnreachableError:
         return UnreachableError(f"cluster {self.cluster!r}: {self.endpoint} does not answer, asked to {doing}: {why}")

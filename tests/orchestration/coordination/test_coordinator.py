@@ -349,7 +349,7 @@ def test_what_is_not_scheduled_does_not_run(world: World) -> None:
     world.land("submitted", 0)
     outlook, decision = world.tick("submitted", "23:00")
     assert (outlook.runs, decision.timed_out, decision.wake_at) == ((), (), None)
-    assert said(decision.waiting)[hour(0)] == "process is suspended"
+    assert said(decision.waiting)[hour(0)] == "does not run by itself: it is not scheduled, or suspended"
 
 
 def test_what_was_suspended_catches_up_when_it_is_resumed(world: World) -> None:

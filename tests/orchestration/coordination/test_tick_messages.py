@@ -46,7 +46,7 @@ def test_a_tick_that_starts_nothing_says_what_waits_for_what() -> None:
         "nothing is ready; 1 instance is in a run, 3 wait",
         "broken on primary: no such feed",
         "p0 on primary 2013-01-01T01:00Z waits for raw: raw 2013-01-01T01:00Z, and 1 more waits",
-        "p2 on primary 2013-01-01T03:00Z waits: process is suspended",
+        "p2 on primary 2013-01-01T03:00Z does not run by itself: it is not scheduled, or suspended",
     ]
 
 

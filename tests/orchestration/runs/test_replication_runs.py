@@ -191,7 +191,10 @@ def test_a_person_is_told_what_is_missing(world: ReplicationWorld) -> None:
 def test_what_is_only_submitted_is_not_replicated(world: ReplicationWorld) -> None:
     world.land("east", "idle", 1, a=1)
     assert world.step("02:00", "idle") == []
-    assert world.waiting("02:00", "idle")["idle from east", "backup"][1] == "process is suspended"
+    assert (
+        world.waiting("02:00", "idle")["idle from east", "backup"][1]
+        == "does not run by itself: it is not scheduled, or suspended"
+    )
 
 
 def test_targets_know_nothing_of_each_other(world: ReplicationWorld) -> None:

@@ -177,10 +177,10 @@ def test_a_run_gets_a_hundred_instances_at_most():
     [
         ({"slots_in_use": 1, "until": "01:00"}, {"00:00": SLOT, "01:00": SLOT}),
         ({"available": ["01:00"], "until": "01:00"}, {"00:00": "waits for flights: raw-flights 2013-01-01T00:00Z"}),
-        ({"until": "00:00", "since": None}, {"00:00": "process is suspended"}),
+        ({"until": "00:00", "since": None}, {"00:00": "does not run by itself: it is not scheduled, or suspended"}),
         (
             {"until": "01:00", "since": None, "records": [RUNNING]},
-            {"00:00": "process is suspended", "01:00": "is in run r1"},
+            {"00:00": "does not run by itself: it is not scheduled, or suspended", "01:00": "is in run r1"},
         ),
         (
             {"until": "00:00", "records": [record("00:00", "FAILED", failures=9, queued_run="r7", run_id="r1")]},

@@ -36,7 +36,7 @@ NAMED = ", ".join(f"flights: raw-flights 2013-01-01T{hour}:00Z" for hour in (12,
 SAID: list[tuple[Reason, str, str]] = [
     (InRun("r1"), "in_run", "is in run r1"),
     (InstanceSuspended(), "instance_suspended", "is suspended"),
-    (ProcessSuspended(), "process_suspended", "process is suspended"),
+    (ProcessSuspended(), "process_suspended", "does not run by itself: it is not scheduled, or suspended"),
     (
         RetryDelayed(NOON, 2, "failed"),
         "retry_delayed",

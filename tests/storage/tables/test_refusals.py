@@ -65,6 +65,15 @@ def refusal(tables: Tables) -> str:
     return str(raised.value).removeprefix("cluster 'primary': ").replace(f"default.{tables.name}", "TABLE")
 
 
+def test_a_database_that_hive_has_not_is_named(in_hive: Tables) -> None:
+    with pytest.raises(StorageError) as raised:
+        in_hive.catalog.create("Lost", "flights", Tables.COLUMNS, ["ds"], "parquet", "file:///lost")
+    assert str(raised.value) == (
+        "cluster 'primary': cannot make table Lost.flights: there is no database Lost: create it in the Hive Metastore "
+        "first"
+    )
+
+
 def test_partitions_with_odd_names_come_and_go(tables: Tables) -> None:
     tables.make()
     day = "2013-01-01"

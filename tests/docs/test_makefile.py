@@ -1,10 +1,12 @@
-"""``make clean`` removes what was made in the checkout, and nothing else."""
+"""What targets of the Makefile do that no other test runs."""
 
 from __future__ import annotations
 
 import shutil
 import subprocess
 from pathlib import Path
+
+import pytest
 
 from tests.processes import CHECKOUT
 
@@ -23,6 +25,7 @@ MADE = (
 
 
 def test_make_clean(tmp_path: Path) -> None:
+    """It removes what was made in the checkout, and nothing else."""
     shutil.copy(CHECKOUT / "Makefile", tmp_path)
     for folder in (*MADE, "hello"):
         (tmp_path / folder).mkdir(parents=True)
@@ -36,3 +39,13 @@ def test_make_clean(tmp_path: Path) -> None:
     (tmp_path / ".env").write_text(f"DAGSTER_HOME={tmp_path}\n")
     subprocess.run(["make", "clean"], cwd=tmp_path, check=True, capture_output=True)
     assert not (tmp_path / ".env").exists()
+
+
+@pytest.mark.parametrize(("target", "port"), [("up", "--port 3000"), ("metastore", "metastore 9083")])
+def test_the_ports_that_make_help_tells(target: str, port: str) -> None:
+    def would_run(*more: str) -> str:
+        command = ["make", "--dry-run", target, *more]
+        return subprocess.run(command, cwd=CHECKOUT, check=True, capture_output=True, text=True).stdout
+
+    assert would_run().strip().endswith(port)
+    assert would_run("PORT=4711").strip().endswith("4711")
