@@ -44,7 +44,7 @@ def test_make_clean(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("target", "port"), [("up", "--port 3000"), ("metastore", "metastore 9083")])
 def test_the_ports_that_make_help_tells(target: str, port: str) -> None:
     def would_run(*more: str) -> str:
-        command = ["make", "--dry-run", target, *more]
+        command = ["make", "--no-print-directory", "--dry-run", target, *more]
         return subprocess.run(command, cwd=CHECKOUT, check=True, capture_output=True, text=True).stdout
 
     assert would_run().strip().endswith(port)
