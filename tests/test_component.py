@@ -14,6 +14,8 @@ import pytest
 from tests.docs.pages import run_blocks, section
 from tests.processes import BIN, environ_with
 
+pytestmark = pytest.mark.soak
+
 
 class Project:
     """A fresh project, in whose environment this package is installed."""

@@ -4,6 +4,8 @@ import socket
 import subprocess
 from pathlib import Path
 
+import pytest
+
 from tests.processes import FALCON, environ_with, free_port
 
 
@@ -39,6 +41,7 @@ def test_a_home_that_cannot_be_made_is_one_sentence(tmp_path: Path) -> None:
     assert (code, said) == (1, f"Error: {tmp_path}/file/home/spark cannot be used: Not a directory\n")
 
 
+@pytest.mark.soak
 def test_a_server_from_start_to_stop(tmp_path: Path) -> None:
     port = free_port()
     try:

@@ -23,6 +23,7 @@ def test_defaults_can_be_overridden() -> None:
     assert "threshold" not in confs
 
 
+@pytest.mark.soak
 def test_a_session_is_warm_until_it_is_another_or_dead(local_cluster: Cluster, working: str) -> None:
     first = session_for(local_cluster, working)
     assert session_for(local_cluster, working) is first

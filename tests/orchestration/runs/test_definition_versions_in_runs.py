@@ -25,6 +25,7 @@ from falcon_assets.spark.session.sessions import stop_sessions
 from tests.builders import cluster_yaml
 from tests.records import read_record
 
+pytestmark = pytest.mark.soak
 VALIDITY = "{start: 2013-01-01T00:00Z, end: 2013-01-02T00:00Z}"
 ENGINES = {
     "by-sql": "{engine: spark-sql, path: flows/n.sql}",

@@ -71,6 +71,7 @@ def tables(world: ReplicationWorld, cluster: str) -> Tables:
     return found
 
 
+@pytest.mark.soak
 def test_a_partition_comes_and_comes_again_when_it_changes(world: ReplicationWorld) -> None:
     source, target = tables(world, "hive"), tables(world, "iceberg")
     source.make()
