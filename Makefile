@@ -39,7 +39,7 @@ test: $(INSTALLED) ## Run the tests, but for those of `make soak`
 	@$(BIN)/falcon doctor --only java --only home --only space
 	$(BIN)/pytest -m "not soak"
 
-soak: $(INSTALLED) ## Kill, starve and simulate for a quarter of an hour (SEEDS="1 2 3": more simulated weeks)
+soak: $(INSTALLED) ## Kill, starve and simulate for forty minutes (SEEDS="1 2 3": more simulated weeks)
 	@$(BIN)/falcon doctor --only java --only home --only space
 	$(BIN)/pytest -m "soak or hypothesis" --hypothesis-profile=thorough
 	@set -e; for seed in $(SEEDS); do SIMULATION_SEED=$$seed $(BIN)/pytest -m seeded; done

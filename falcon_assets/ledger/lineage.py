@@ -33,9 +33,12 @@ def versions_of_instance(connection: Connection, feed: str, instance: datetime) 
     return [version_of_row(row) for row in connection.execute(every.order_by(_TABLE.event_id, _TABLE.id))]
 
 
-def versions_made_by(connection: Connection, process: str, cluster: str, nominal: datetime) -> list[Version]:
-    """The versions that an instance of a process made, of all its outputs; what came last is last."""
-    own = (_TABLE.process == process, _TABLE.cluster == cluster, _TABLE.nominal == nominal)
+def versions_made_by(
+    connection: Connection, process: str, nominal: datetime, cluster: str | None = None
+) -> list[Version]:
+    """The versions that an instance of a process made, of all its outputs, there or anywhere; the last one is last."""
+    own = [_TABLE.process == process, _TABLE.nominal == nominal]
+    own += [] if cluster is None else [_TABLE.cluster == cluster]
     every = every_version().where(*own)
     return [version_of_row(row) for row in connection.execute(every.order_by(_TABLE.event_id, _TABLE.id))]
 

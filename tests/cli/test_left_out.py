@@ -12,6 +12,8 @@ import pytest
 from tests.listener import share_listener
 from tests.processes import environ_with, falcon_here, free_port
 
+pytestmark = pytest.mark.soak  # it waits for what does not answer
+
 VALIDITY = "{start: 2013-01-01T00:00Z, end: 2013-01-02T00:00Z}"
 CLUSTER = """
 kind: cluster

@@ -20,6 +20,8 @@ from tests.examples.sandbox import copy_demo
 from tests.processes import free_port, listens
 from tests.waiting import wait_until
 
+pytestmark = pytest.mark.soak  # a minute and a half of commands
+
 NOW = "2013-01-02T14:00Z"
 RUN = {
     "docs/concepts/states.md": ["daily-delays", "SUSPENDED"],
@@ -94,7 +96,6 @@ def test_old_data(project: Path, then: dict[str, str]) -> None:
     assert "4 " in run_blocks(blocks, project, then)
 
 
-@pytest.mark.soak
 def test_a_code_location_per_colo(project: Path, then: dict[str, str], tmp_path: Path) -> None:
     """As the page says it, on free ports: its servers, then what checks them."""
     ports = {shown: str(free_port()) for shown in ("4266", "4267")}

@@ -29,6 +29,8 @@ from tests.examples.sandbox import copy_demo
 from tests.processes import BIN, free_port, listens
 from tests.waiting import wait_until
 
+pytestmark = pytest.mark.soak  # a minute and a half of commands and runs
+
 ADDRESS = "127.0.0.1:3000"
 MATERIALIZED = "2013-01-02T10:00Z"
 LAUNCHED = "2013-01-02T11:00Z"

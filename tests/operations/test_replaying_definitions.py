@@ -13,6 +13,7 @@ from click.testing import CliRunner
 from sqlalchemy import update
 
 from falcon_assets.cli.main import falcon
+from falcon_assets.errors import UnknownEntityError, UnknownInstanceError
 from falcon_assets.ledger.tables import DATA_VERSIONS
 from falcon_assets.model.instant import parse_instant
 from falcon_assets.operations.collect import collect_instances
@@ -190,6 +191,46 @@ def test_what_others_write_now_is_replayed_and_not_published(world: Installation
         assert "feed 'summed' is written by to-take now" in refused.impossible
     finally:
         (root / "more.yaml").unlink()
+        (root / "all.yaml").write_text(NOW)
+        world.forget_entities()
+
+
+def test_a_process_that_is_gone_is_replayed_and_not_published(world: Installation) -> None:
+    """Or has another name now; what it was is recorded, and so is what it made."""
+    root = world.settings.home / "entity_defs"
+    (root / "all.yaml").write_text(NOW.replace("name: to-sum", "name: to-total"))
+    (root / "to-sum.sql").rename(root / "elsewhere.sql")
+    (root / "all.yaml").write_text((root / "all.yaml").read_text().replace("to-sum.sql", "elsewhere.sql"))
+    world.forget_entities()
+    DefinitionRecording(root, world.settings).record(world.ledger)
+    try:
+        done = replayed(world, "to-sum")
+        assert (done.outcome, done.definition) == ("reproduced", 1)
+        assert told(done)[0] == "process to-sum as in version 1 of its definition: it is not declared any more"
+        with pytest.raises(UnknownEntityError, match="'to-sum' is not declared on cluster 'primary' any more: it can"):
+            replayed(world, "to-sum", publish=True)
+        with pytest.raises(UnknownInstanceError, match="no version is recorded that to-total made"):
+            replayed(world, "to-total")
+        with pytest.raises(UnknownEntityError, match="there is no process 'to-sun'"):
+            replayed(world, "to-sun")
+    finally:
+        (root / "elsewhere.sql").rename(root / "to-sum.sql")
+        (root / "all.yaml").write_text(NOW)
+        world.forget_entities()
+
+
+def test_an_instance_that_is_not_in_the_validity_any_more_is_replayed_and_not_published(world: Installation) -> None:
+    root = world.settings.home / "entity_defs"
+    ended = "validity: {start: 2013-01-01T04:00Z, end: 2013-01-02T00:00Z}}]\nfrequency: hours(1)\ninputs"
+    was = ended.replace("T04", "T00")
+    assert NOW.count(was) == 3
+    (root / "all.yaml").write_text(NOW.replace(was, ended))
+    world.forget_entities()
+    try:
+        assert replayed(world, "to-sum").outcome == "reproduced"
+        with pytest.raises(UnknownInstanceError, match="'to-sum' on cluster 'primary'"):
+            replayed(world, "to-sum", publish=True)
+    finally:
         (root / "all.yaml").write_text(NOW)
         world.forget_entities()
 

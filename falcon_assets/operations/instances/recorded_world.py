@@ -13,12 +13,12 @@ from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.feed import Feed
 from falcon_assets.model.process import Process
 from falcon_assets.operations.installation import Installation
+from falcon_assets.operations.instances.made_versions import MadeVersions
 from falcon_assets.orchestration.runs.old_definitions import OldDefinitions
-from falcon_assets.orchestration.runs.recorded_entities import RecordedEntities, moved, recorded_entities
+from falcon_assets.orchestration.runs.recorded_entities import OldEntity, RecordedEntities, moved, recorded_entities
 from falcon_assets.planning.instances.instance_paths import InstancePaths
 from falcon_assets.planning.lineage.graph import Version
 from falcon_assets.planning.lineage.replay import RecordedInstance
-from falcon_assets.planning.workloads.process_workload import ProcessWorkload
 from falcon_assets.storage.feed_store import StoresOf
 from falcon_assets.storage.kinds.kind_of import kind_of
 
@@ -46,12 +46,7 @@ class RecordedWorld:
 
 
 def recorded_world(
-    installation: Installation,
-    workload: ProcessWorkload,
-    wanted: Version,
-    recorded: RecordedInstance,
-    *,
-    publish: bool,
+    installation: Installation, made: MadeVersions, recorded: RecordedInstance, *, publish: bool
 ) -> RecordedWorld:
     """What a version was made with: the process in the version that is recorded, cluster and feeds as they were then.
 
@@ -65,10 +60,11 @@ def recorded_world(
             are written by others now.
         FalconError: a template of then does not fit the cluster.
     """
+    wanted = made.wanted
     if wanted.definition is None:
         raise OldDefinitionError("which version of the definition made it is not recorded")
     settings, now = installation.settings, installation.entities
-    old = OldDefinitions(workload.entity, workload.cluster, now, settings.home, installation.tables)
+    old = OldDefinitions(made.process, made.cluster, now, settings.home, installation.tables)
     process, root = old.of(wanted.definition, with_feeds=False)
     if publish:
         _require_outputs(old, process)
@@ -77,12 +73,15 @@ def recorded_world(
         made_with = definition_version(connection, "process", process.name, wanted.definition)
         # What was made again with the same content is there since it was made first.
         at = max(wanted.seen_at or made_with.since, made_with.since)
-        then = recorded_entities(connection, now, workload.cluster, inputs | outputs, at)
+        then = recorded_entities(connection, now, made.cluster, inputs | outputs, at)
+    if made.workload is None:
+        gone = OldEntity("process", made.process, wanted.definition, is_gone=True)
+        then = replace(then, old=(gone, *then.old))
     feeds = dict(then.feeds)
     if publish:
         feeds |= {name: now.feeds[name] for name in outputs}
     for name in inputs - (outputs if publish else set()):
-        other = moved(feeds[name], now.feeds.get(name), workload.cluster)
+        other = moved(feeds[name], now.feeds.get(name), made.cluster)
         if other is not None and not _lie_there(installation, then.cluster, feeds[name], recorded.inputs.get(name, {})):
             feeds[name] = other
     stores = StoresOf(then.cluster, settings.home, settings.environ)

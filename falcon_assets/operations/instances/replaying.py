@@ -6,7 +6,6 @@ import shutil
 import uuid
 from collections.abc import Callable
 from dataclasses import replace
-from datetime import datetime
 from functools import partial
 from pathlib import Path
 
@@ -21,16 +20,16 @@ from falcon_assets.errors import (
     UnknownEntityError,
     UnknownInstanceError,
 )
-from falcon_assets.ledger.lineage import graph_of, reached, versions_made_by
+from falcon_assets.ledger.lineage import graph_of, reached
 from falcon_assets.ledger.newest_instances import newest_written
 from falcon_assets.model.instant import format_instant
 from falcon_assets.operations.acting import require_change, require_read
 from falcon_assets.operations.auditing import audited
 from falcon_assets.operations.installation import Installation
 from falcon_assets.operations.instances.commands import InstanceRequest
+from falcon_assets.operations.instances.made_versions import MadeVersions, made_versions
 from falcon_assets.operations.instances.recorded_world import RecordedWorld, recorded_world
 from falcon_assets.operations.instances.replay_result import ReplayResult
-from falcon_assets.operations.instances.subject import find_subject
 from falcon_assets.operations.machine import require_machine
 from falcon_assets.orchestration.mapping.partitions import key_of
 from falcon_assets.orchestration.runs.environment import run_environment
@@ -63,7 +62,7 @@ def replay_instance(
     they keep versions. The Spark session stays open.
 
     Process, feeds and cluster are those of then, see :func:`.recorded_world`; libraries those of now: the result says
-    which differ.
+    which differ. The process need not be declared any more, but to publish.
 
     Args:
         installation: Where.
@@ -73,7 +72,8 @@ def replay_instance(
 
     Raises:
         QueryError: the query names more than one instance, or something that makes no data.
-        UnknownEntityError: there is no such process, or it is not there, or on several clusters and none is named.
+        UnknownEntityError: there never was such a process, or it is not there, or on several clusters and none is
+            named; or it is not declared any more, and is to publish.
         UnknownInstanceError: the process has no such instance, or no such version is recorded.
         WorkflowError: the workflow fails now.
         StorageError: a store refuses, or a run is writing the instance.
@@ -85,36 +85,33 @@ def replay_instance(
     if query.name is None or query.start is None or query.end not in (None, query.start) or query.colo or query.filters:
         raise QueryError("say which instance is to be replayed: the process, the start, and the cluster of several")
     with audited(installation, "instance replay", request) as audit:
-        subject = find_subject(entities, query.name, query.start, query.cluster, "process")
-        workload = subject.workload
-        if not isinstance(workload, ProcessWorkload) or not workload.outputs:
-            raise QueryError(f"{query.name} is no process with outputs: nothing that it made can be compared")
-        audit.about([("process", workload.name)], [query.start])
-        names = {one.feed for one in workload.inputs} | {one.feed for one in workload.outputs}
-        require_read(audit.principal, [workload.entity, *(workload.feeds[name] for name in sorted(names))])
-        if publish:
-            require_change(audit.principal, "publish a replay of", [workload.entity])
-        require_machine(settings.environ, settings.home)
+        audit.about([("process", query.name)], [query.start])
+        if (declared := entities.processes.get(query.name)) is not None:
+            feeds = {one.feed for one in declared.inputs} | {one.feed for one in declared.outputs}
+            require_read(audit.principal, [declared, *(entities.feeds[name] for name in sorted(feeds))])
         with installation.tables_caught_up().connect() as connection:
-            made = versions_made_by(connection, workload.name, workload.cluster, query.start)
-            wanted = _wanted(made, version, subject.name, query.start)
-            graph = graph_of(connection, reached(connection, [wanted.number], up=True, depth=1))
-        recorded = recorded_instance(graph, wanted, made)
+            made = made_versions(connection, entities, query.name, query.start, query.cluster, version)
+            graph = graph_of(connection, reached(connection, [made.wanted.number], up=True, depth=1))
+        if publish:
+            require_change(audit.principal, "publish a replay of", [_publishing(made).entity])
+        require_machine(settings.environ, settings.home)
+        recorded = recorded_instance(graph, made.wanted, made.every)
         who = (audit.principal.name, request.reason, settings.now())
-        about = (*who, workload.name, workload.cluster, query.start, wanted.definition, dict(recorded.outputs))
-        other = changed_environment(wanted.environment, run_environment())
+        about = (*who, made.process, made.cluster, made.instance, made.wanted.definition, dict(recorded.outputs))
+        other = changed_environment(made.wanted.environment, run_environment())
         old: tuple[OldEntity, ...] = ()
         try:
-            then = recorded_world(installation, workload, wanted, recorded, publish=publish)
+            then = recorded_world(installation, made, recorded, publish=publish)
             old = then.entities.old
-            require_read(audit.principal, [entities.feeds.get(one.name, one) for one in then.entities.feeds.values()])
-            replay = _replay(installation, then, wanted, recorded)
+            read = [entities.feeds.get(one.name, one) for one in then.entities.feeds.values()]
+            require_read(audit.principal, [entities.processes.get(made.process, then.process), *read])
+            replay = _replay(installation, then, made.wanted, recorded)
             ready = replay.prepare()
         except _IMPOSSIBLE as error:
             audit.result(False)
             return ReplayResult(*about, environment=other, old=old, impossible=str(error))
         if publish:
-            outputs = _published(installation, replay, ready, workload)
+            outputs = _published(installation, replay, ready, _publishing(made))
         else:
             outputs = replay.compare(ready, _session(installation, replay.runner))
         done = ReplayResult(*about, environment=other, old=old, outputs=tuple(outputs), published=publish)
@@ -127,16 +124,15 @@ def replay_instance(
     return replace(done, folder=str(replay.folder))
 
 
-def _wanted(made: list[Version], version: str | None, name: str, nominal: datetime) -> Version:
-    found = [one for one in made if version is None or one.version.startswith(version)]
-    if not found:
-        which = "version" if version is None else f"version {version}..."
-        raise UnknownInstanceError(f"no {which} is recorded that {name} made at {format_instant(nominal)}")
-    if version is not None and len({one.version for one in found}) > 1:
-        raise UnknownInstanceError(
-            f"several versions begin with {version}: {', '.join(sorted({one.version for one in found}))}"
+def _publishing(made: MadeVersions) -> ProcessWorkload:
+    """What publishes, as it is declared now."""
+    if made.workload is None:
+        raise UnknownEntityError(
+            f"process {made.process!r} is not declared on cluster {made.cluster!r} any more: it can be replayed, "
+            "and what that makes be published only when it is declared again"
         )
-    return next((one for one in reversed(found) if one.exists), found[-1])
+    made.workload.timeline.require(made.instance, f"{made.process!r} on cluster {made.cluster!r}")
+    return made.workload
 
 
 def _replay(installation: Installation, then: RecordedWorld, wanted: Version, recorded: RecordedInstance) -> Replay:

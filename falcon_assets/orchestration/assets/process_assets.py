@@ -71,7 +71,7 @@ class ProcessAssets:
                 return InstanceRunner(declared, cluster, *where, user, *told)
 
             versions, number = recorded_versions(ledger, self.recording, process)
-            old = OldDefinitions(process, cluster.name, self.store, self.settings.home, ledger.engine)
+            old = OldDefinitions(process.name, cluster.name, self.store, self.settings.home, ledger.engine)
             told = (run_tags.uses_latest(run.tags), lambda one: runner(*old.of(one)), context.log.info)
             present = RunDefinitions(runner(process, self.store.root), number, versions, *told)
             return ProcessWork(present, workload, ledger)

@@ -72,7 +72,10 @@ class Delivery:
         self._clusters, self._environ, self._now, self._lineage = clusters, environ, real_now, lineage
 
     def deliver(self, ledger: Ledger) -> list[Delivered]:
-        """Sends each receiver that is due one message; what takes too long goes on, and is not waited for."""
+        """Sends each receiver that is due one message; what takes too long goes on, and is not waited for.
+
+        Returns what was sent, by receiver.
+        """
         with ledger.engine.begin() as connection:
             notifications.clean_up(connection, self._clusters, self._now())
             waiting = notifications.waiting(connection, self._clusters)
@@ -90,7 +93,7 @@ class Delivery:
             thread.start()
         for thread in threads:
             thread.join(max(0.0, until - time.monotonic()))
-        return [done.get() for _ in range(done.qsize())]
+        return sorted((done.get() for _ in range(done.qsize())), key=lambda one: one.receiver)
 
     def _work(self, url: str, queue: SimpleQueue[str], done: SimpleQueue[Delivered], until: float) -> None:
         # One of its own: the connections of others are not held while a receiver thinks.

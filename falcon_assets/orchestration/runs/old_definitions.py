@@ -25,14 +25,14 @@ class OldDefinitions:
     """The definitions that a process had.
 
     Attributes:
-        process: As it is now.
+        process: Its name.
         cluster: Where it runs.
         store: The entities as they are now.
         home: FALCON_HOME, where workflows are laid out.
         engine: The database with the versions.
     """
 
-    process: Process
+    process: str
     cluster: str
     store: EntityStore
     home: Path
@@ -48,7 +48,7 @@ class OldDefinitions:
         Raises:
             OldDefinitionError: it cannot run any more; says why.
         """
-        name = self.process.name
+        name = self.process
         try:
             with self.engine.connect() as connection:
                 version = definition_version(connection, "process", name, number)

@@ -24,7 +24,7 @@ class OldEntity:
     """What is not as it was.
 
     Attributes:
-        kind: cluster or feed.
+        kind: cluster, feed or process.
         name: Its name.
         version: Of its definition, that was used; None: none is recorded, that of now was used.
         is_gone: Whether it is not declared any more.

@@ -203,6 +203,7 @@ def test_a_run_is_cancelled_from_any_process(project: Project) -> None:
     project.wait(lambda: not worker.is_running(), "the worker ends")
 
 
+@pytest.mark.soak
 @pytest.mark.usefixtures("daemon")
 def test_what_was_queued_when_definitions_broke_is_interrupted(project: Project, settings: Settings) -> None:
     """It could not load them, and would fail instances that are none the worse for it."""
@@ -222,10 +223,8 @@ def test_what_was_queued_when_definitions_broke_is_interrupted(project: Project,
     assert project.ended("mended") is dg.DagsterRunStatus.SUCCESS
 
 
-@pytest.mark.parametrize(
-    "how",
-    [pytest.param(signal.SIGTERM, id="stopped"), pytest.param(signal.SIGKILL, id="killed", marks=pytest.mark.soak)],
-)
+@pytest.mark.soak
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL], ids=["stopped", "killed"])
 def test_workers_end_with_the_daemon(project: Project, daemon: psutil.Popen, how: signal.Signals) -> None:
     with nullcontext(daemon) if daemon.poll() is None else project.daemon() as process:
         name = f"daemon-{how.name}"
