@@ -24,6 +24,7 @@ stop_sessions()
 """
 
 
+@pytest.mark.soak
 def test_a_session_finds_its_files_whatever_the_shell_says(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM, str(tmp_path)],

@@ -46,7 +46,7 @@ def land(home: Path, *names: str) -> None:
         file.write_text(f'{{"n":{number}}}\n')
 
 
-@pytest.mark.parametrize("name", [EVERYTHING, *HOMES])
+@pytest.mark.parametrize("name", [EVERYTHING, *(pytest.param(one, marks=pytest.mark.soak) for one in HOMES)])
 def test_whatever_the_home_is_named(tmp_path: Path, name: str) -> None:
     home = tmp_path / name / "home"
     land(home, "a.json", "sub/b.json")

@@ -21,6 +21,7 @@ def failing_java(folder: Path, says: str) -> dict[str, str]:
     return {**os.environ, "JAVA_HOME": str(folder / "java")}
 
 
+@pytest.mark.soak
 def test_it_is_compiled_once_however_many_ask_at_once(tmp_path: Path) -> None:
     with ThreadPoolExecutor(4) as pool:
         made = set(pool.map(lambda _: ListenerJar(tmp_path).made(os.environ), range(4)))

@@ -144,6 +144,19 @@ def test_nothing_else_is_changed_for_new_columns(tables: Tables) -> None:
     assert (tables.there(DAY), tables.catalog.layout("default", tables.name)) == (before, layout)
 
 
+def test_what_a_catalog_refuses_is_said_with_its_cluster_once(request: pytest.FixtureRequest, tmp_path: Path) -> None:
+    hive = Tables(endpoint_of(request, "hive"), tmp_path, keys=("ds",))
+    target = OutputTarget("catalog:lost:flights#ds=2024", None, format="parquet", makes_table=True)
+    with TablePublication(hive.store, "daily at now", {"out": target}, 0) as publication:
+        write(publication, 1)
+        with pytest.raises(StorageError) as raised:
+            publication.commit("out")
+    assert str(raised.value) == (
+        "cluster 'primary': cannot publish catalog:lost:flights#ds=2024: cannot make table lost.flights: there is no "
+        "database lost: create it in the Hive Metastore first"
+    )
+
+
 def test_nothing_written_is_told(tables: Tables) -> None:
     tables.make()
     with publishing(tables) as publication, pytest.raises(StorageError, match="nothing was written to "):

@@ -142,8 +142,9 @@ class TablePublication:
                     catalog.add_columns(uri.database, uri.table, more)
                     # Of two that add columns to a Hive table in one moment, the first one's are lost.
                     require_fit(files.columns, self._layout(output.target, uri) or layout)
-            except StorageError as error:
-                raise self._error(output, str(error)) from error
+            except StorageError as error:  # says "cluster ...: " itself, where it comes from the catalog
+                why = str(error).removeprefix(f"cluster {self._store.cluster.name!r}: ")
+                raise type(error)(str(self._error(output, why))) from error
             written.bring(name, files.records, output.place, lambda: None)
             folder.settle(output.place, output.target.permission)
             new = {
