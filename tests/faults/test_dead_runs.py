@@ -236,6 +236,7 @@ def test_an_instance_that_somebody_computes_is_waited_for(world: World) -> None:
     assert [(one.state, one.run_id) for one in world.records("busy")] == [(InstanceState.SUCCEEDED, person.run_id)] * 3
 
 
+@pytest.mark.soak
 def test_a_repeated_run_computes_what_a_person_asked_for(world: World) -> None:
     (planned,) = world.decide("repeated")
     first = world.execute(planned)

@@ -53,6 +53,7 @@ def test_a_property_that_spark_refuses(working: str) -> None:
     )
 
 
+@pytest.mark.soak
 def test_a_session_of_somebody_else_is_not_taken_over(local_cluster: Cluster, working: str) -> None:
     stop_sessions()
     SparkSession.builder.master("local[1]").appName("other").config("spark.ui.enabled", "false").getOrCreate()
@@ -82,6 +83,7 @@ def test_nobody_at_the_endpoint(working: str, endpoint: str, message: str) -> No
     assert str(caught.value) == message
 
 
+@pytest.mark.soak
 def test_a_session_that_the_server_dropped_is_replaced(
     connect_cluster: Cluster, local_cluster: Cluster, working: str
 ) -> None:

@@ -222,6 +222,7 @@ class TestSocketFolder:
         assert self.chosen(data, base).parent == base
 
 
+@pytest.mark.soak
 def test_who_uses_it_starts_it_again_where_it_was_killed(tmp_path: Path) -> None:
     """Dagster's daemon would be without a database until somebody restarted it."""
     look = (

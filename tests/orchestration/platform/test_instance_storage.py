@@ -89,6 +89,7 @@ def test_an_unreachable_database_is_one_sentence_without_the_password() -> None:
     assert "\n" not in text
 
 
+@pytest.mark.soak
 def test_an_embedded_server_serves_several_processes(tmp_path: Path) -> None:
     """Two processes at once, each with its own handle; the server outlives the first to go."""
     program = (

@@ -21,7 +21,7 @@ from falcon_assets.settings import Settings
 from falcon_assets.storage.tables.iceberg import IcebergCatalog
 from tests.builders import cluster_yaml
 from tests.orchestration.ledger_world import LedgerWorld
-from tests.registries import KINDS, Tables, endpoint_of
+from tests.registries import HIVE_IN_SOAK, Tables, endpoint_of
 
 FEED = """---
 kind: feed
@@ -36,7 +36,7 @@ clusters:
 """
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", HIVE_IN_SOAK)
 def test_old_partitions_go_and_are_recorded(
     kind: str,
     request: pytest.FixtureRequest,
@@ -84,7 +84,7 @@ def test_old_partitions_go_and_are_recorded(
     assert retention.run(world.ledger, "again", record).instances == 0
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", HIVE_IN_SOAK)
 def test_a_partition_is_archived_on_another_cluster(
     kind: str,
     request: pytest.FixtureRequest,

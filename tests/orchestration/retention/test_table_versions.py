@@ -26,7 +26,7 @@ from falcon_assets.orchestration.runs.kept_versions import kept_versions
 from falcon_assets.storage.output_target import output_target
 from tests.operations.conftest import OpenAt, open_at
 from tests.records import read_record
-from tests.registries import KINDS, Tables, endpoint_of
+from tests.registries import HIVE_IN_SOAK, KINDS, Tables, endpoint_of
 from tests.versioned import ENTITIES, place
 
 __all__ = ["open_at"]
@@ -38,7 +38,7 @@ table: {uri: "catalog:default:TABLE#hour=${YEAR}-${MONTH}-${DAY}-${HOUR}", creat
 """
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", HIVE_IN_SOAK)
 def test_versions_of_a_table(
     kind: str,
     request: pytest.FixtureRequest,

@@ -20,7 +20,7 @@ from falcon_assets.settings import Settings
 from falcon_assets.storage.tables.catalog import Partition
 from tests.builders import cluster_yaml
 from tests.orchestration.replication_world import ReplicationWorld
-from tests.registries import Tables, iceberg
+from tests.registries import HIVE_IN_SOAK, Tables, iceberg
 
 SPAN = "validity: {start: 2013-01-01T00:00Z, end: 2013-01-01T08:00Z}"
 ON = f"clusters: [{{name: hive, {SPAN}}}, {{name: iceberg, {SPAN}}}]"
@@ -92,7 +92,7 @@ def world(
     return ReplicationWorld(load_entities(root), settings, instance, open_ledger(settings, instance))
 
 
-@pytest.fixture(params=["hive", "iceberg"])
+@pytest.fixture(params=HIVE_IN_SOAK)
 def tables(request: pytest.FixtureRequest, world: ReplicationWorld) -> Callable[[str], Tables]:
     cluster = world.store.cluster(request.param)
 

@@ -35,7 +35,10 @@ def copied(source: Sample, target: Sample) -> CopyResult:
     return result
 
 
-@pytest.fixture(params=[("hive", "iceberg on s3"), ("iceberg on s3", "hive"), ("iceberg on s3", "iceberg on s3")])
+PAIRS = [("hive", "iceberg on s3"), ("iceberg on s3", "hive"), ("iceberg on s3", "iceberg on s3")]
+
+
+@pytest.fixture(params=[PAIRS[0], *(pytest.param(one, marks=pytest.mark.soak) for one in PAIRS[1:])])
 def pair(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[Sample, Sample]:
     source, target = (sample(request, kind, tmp_path / name) for kind, name in zip(request.param, "ab", strict=True))
     return source, target
