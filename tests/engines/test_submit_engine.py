@@ -17,6 +17,7 @@ from falcon_assets.engines.computing.run import run_workflow
 from falcon_assets.errors import WorkflowError
 from tests.processes import CHECKOUT
 from tests.spark.sandbox import NOMINAL, Sandbox, cluster_on
+from tests.spark.test_environ import ELSEWHERE
 from tests.waiting import wait_until
 
 WAITS = "import pathlib, sys, time\npathlib.Path(sys.argv[1]).write_text('here')\ntime.sleep(600)\n"
@@ -59,6 +60,22 @@ def test_arguments_reach_the_program_as_they_are(sandbox: Sandbox) -> None:
     assert {row[0] for row in sandbox.rows(file_format="json")} == {
         f"{folder}/in/1,{folder}/in/2", "--day", "2013-01-01T05:00Z", "$(rm -rf /); 'x'", "15", "primary", "etl",
     }  # fmt: skip
+
+
+def test_a_program_computes_on_its_cluster_whatever_the_shell_says(
+    sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in ELSEWHERE.items():
+        monkeypatch.setenv(name, value)
+    sandbox.file(
+        "app.py",
+        "import sys\nfrom pyspark.sql import SparkSession\nspark = SparkSession.builder.getOrCreate()\n"
+        "rows = [(spark.sparkContext.master,)]\n"
+        "spark.createDataFrame(rows, 'master string').write.json(sys.argv[1])\n",
+    )
+    workflow = sandbox.workflow(engine="spark-submit", path="app.py", args=("${delays}",))
+    run_workflow(sandbox.task(workflow, outputs=(sandbox.output("delays", format="json"),)))
+    assert [row[0] for row in sandbox.rows(file_format="json")] == [sandbox.cluster.interfaces.execute.endpoint]
 
 
 def test_a_program_without_outputs_is_done_when_it_ends_well(sandbox: Sandbox) -> None:
@@ -141,6 +158,7 @@ def test_an_interrupted_process_leaves_no_program_behind(sandbox: Sandbox) -> No
     started = sandbox.folder / "started"
     script = f"""
 from pathlib import Path
+from tests.spark.test_environ import ELSEWHERE
 from tests.spark.sandbox import NOMINAL, Sandbox, cluster_on
 from falcon_assets.engines.computing.run import run_workflow
 box = Sandbox(Path({str(sandbox.folder)!r}), cluster_on("local[1]"))

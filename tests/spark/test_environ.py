@@ -1,3 +1,5 @@
+"""What a shell says, and sessions do not go by."""
+
 from __future__ import annotations
 
 import os
@@ -22,14 +24,21 @@ planted(box, "in/\u00fc.json", "in/sub/a.json")
 print(copied(box, "in"), os.environ.get("LC_ALL"))
 stop_sessions()
 """
+ELSEWHERE = {
+    "SPARK_REMOTE": "sc://127.0.0.1:9",
+    "SPARK_API_MODE": "connect",
+    "SPARK_CONNECT_MODE_ENABLED": "1",
+    "SPARK_LOCAL_REMOTE": "1",
+}
+"""Has PySpark go to a Connect server, whatever master it is given."""
 
 
 @pytest.mark.soak
-def test_a_session_finds_its_files_whatever_the_shell_says(tmp_path: Path) -> None:
+def test_a_session_is_on_its_cluster_and_finds_its_files_whatever_the_shell_says(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM, str(tmp_path)],
         cwd=CHECKOUT,
-        env=environ_with(LC_ALL="C"),
+        env=environ_with(LC_ALL="C", **ELSEWHERE),
         capture_output=True,
         text=True,
         check=False,

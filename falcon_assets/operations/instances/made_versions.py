@@ -57,7 +57,8 @@ def made_versions(
         store: The entities as they are now.
         process: Its name, now or when it made them.
         instance: Its nominal time.
-        cluster: Where it ran; None: on the only cluster of which versions are recorded.
+        cluster: Where it ran; None: on the only cluster of which versions are recorded, or the only one
+            of these where it is declared.
         version: The version of an output, or its beginning; None: the present one, or the last one that was there.
 
     Raises:
@@ -67,6 +68,8 @@ def made_versions(
     """
     made = versions_made_by(connection, process, instance, cluster)
     clusters = sorted({one.cluster for one in made})
+    declared_on = [one for one in clusters if store.workload(process, one) is not None]
+    clusters = declared_on or clusters
     if not made:  # says what is wrong with the question
         cluster = find_subject(store, process, instance, cluster, "process").cluster
     elif len(clusters) > 1:
@@ -75,6 +78,7 @@ def made_versions(
         )
     else:
         cluster = clusters[0]
+        made = [one for one in made if one.cluster == cluster]
     workload = store.workload(process, cluster)
     is_process = isinstance(workload, ProcessWorkload) and workload.outputs
     if not is_process and (workload is not None or "process" not in recorded_kinds(connection, process)):

@@ -21,7 +21,7 @@ from falcon_assets.deferred_signals import deferred_signals
 from falcon_assets.errors import SettingsError
 from falcon_assets.spark.capture.loading import loading
 from falcon_assets.spark.connect_server.server_state import ServerFiles, ServerProcess
-from falcon_assets.spark.endpoints.connect import CREDENTIAL_VARIABLE, OF_THE_DATABASE, is_ready
+from falcon_assets.spark.endpoints.connect import CREDENTIAL_VARIABLE, OF_CLIENTS, OF_THE_DATABASE, is_ready
 from falcon_assets.spark.jvm.environ import utf8_locale
 from falcon_assets.spark.jvm.java import require_java
 from falcon_assets.storage.files.path_lock import path_lock
@@ -31,13 +31,7 @@ START_SECONDS = 90.0
 _STOP_SECONDS = 20.0
 _ANSWER_SECONDS = 0.5
 _SERVER = "org.apache.spark.sql.connect.service.SparkConnectServer"
-_NOT_INHERITED = (
-    "SPARK_CONNECT_MODE_ENABLED",
-    "SPARK_REMOTE",
-    "SPARK_LOCAL_REMOTE",
-    CREDENTIAL_VARIABLE,
-    *OF_THE_DATABASE,
-)
+_NOT_INHERITED = (*OF_CLIENTS, CREDENTIAL_VARIABLE, *OF_THE_DATABASE)
 """With these, Spark's own scripts would make a client of the server, or give it and its clients what is not theirs."""
 
 

@@ -17,7 +17,8 @@ from falcon_assets.spark.jvm.environ import utf8_locale
 
 _RETRIES = 5
 """How often a call is tried again when the server is away: for about 17 seconds."""
-_MODE = "SPARK_CONNECT_MODE_ENABLED"
+OF_CLIENTS = ("SPARK_CONNECT_MODE_ENABLED", "SPARK_REMOTE", "SPARK_LOCAL_REMOTE", "SPARK_API_MODE")
+"""By these PySpark goes to another Spark than the one it is told: a shell has them, or PySpark itself has set them."""
 OF_THE_DATABASE = ("FALCON_DATABASE_URL", "PGPASSWORD", "PGPASSFILE")
 """What no program of a user inherits."""
 CREDENTIAL_VARIABLE = "SPARK_CONNECT_AUTHENTICATE_TOKEN"
@@ -132,11 +133,12 @@ def child_environ(token: str | None) -> dict[str, str]:
 
     The database is not its business.
     """
-    kept = {key: value for key, value in os.environ.items() if key not in (_MODE, *OF_THE_DATABASE)}
+    kept = {key: value for key, value in os.environ.items() if key not in (*OF_CLIENTS, *OF_THE_DATABASE)}
     inherited = kept | utf8_locale()
     return inherited if token is None else inherited | {CREDENTIAL_VARIABLE: token}
 
 
 def leave_connect() -> None:
-    """Lets PySpark's functions work on a classic session again: it keeps its mode in a variable of the process."""
-    os.environ.pop(_MODE, None)
+    """Lets PySpark go where it is told, and its functions work on a classic session: it keeps its mode in variables."""
+    for name in OF_CLIENTS:
+        os.environ.pop(name, None)

@@ -160,6 +160,7 @@ def _start(endpoint: str, confs: dict[str, str], home: Path | None) -> SparkSess
     for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
         # PySpark prints every failed query with its JVM stack as one line of JSON; our exceptions say it in words.
         PySparkLogger.getLogger(name).setLevel(logging.CRITICAL + 1)
+    leave_connect()  # the cluster says where, whatever the shell does
     if is_connect(endpoint):
         return start_connect(endpoint, confs)
     builder = SparkSession.builder.master(endpoint)
