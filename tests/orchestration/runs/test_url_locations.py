@@ -185,7 +185,6 @@ def test_a_late_change_is_replicated_to_the_url(world: ReplicationWorld) -> None
     assert (again.files_copied, again.files_skipped) == (1, 1)
 
 
-@pytest.mark.soak
 def test_a_process_writes_to_two_stores_and_reads_from_both(world: ReplicationWorld) -> None:
     world.step("01:00", "rows", "east")
     home = world.settings.home
