@@ -15,7 +15,7 @@ from falcon_assets.ledger.upgrade import newest_revision, revision
 from falcon_assets.operations.doctor.database_facts import DatabaseFacts
 from falcon_assets.orchestration.dagster_internals.schema import dagster_revision
 from falcon_assets.orchestration.dagster_internals.tables import EVENT_LOG, has_tables
-from falcon_assets.orchestration.platform.postgres import database_url, has_embedded, unreachable
+from falcon_assets.orchestration.platform.postgres import database_url, has_embedded, in_utc, unreachable
 from falcon_assets.settings import Settings
 
 CONNECT_SECONDS = 5
@@ -89,7 +89,7 @@ def _backend(connection: Connection) -> int:
 
 
 def _refusal(url: str) -> str:
-    told = {"connect_timeout": CONNECT_SECONDS, "options": "-c timezone=utc"}
+    told = {"connect_timeout": CONNECT_SECONDS, **in_utc(url)}
     try:
         sqlalchemy.create_engine(url, poolclass=sqlalchemy.NullPool, connect_args=told).connect().close()
     except DBAPIError as error:

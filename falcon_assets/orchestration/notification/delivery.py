@@ -20,6 +20,7 @@ from falcon_assets.ledger.notifications import NotificationState
 from falcon_assets.orchestration.notification.channel import send
 from falcon_assets.orchestration.notification.lineage import LINEAGE_RECEIVER, LineageSending, SentLineage
 from falcon_assets.orchestration.platform.open_ledger import Ledger
+from falcon_assets.orchestration.platform.postgres import in_utc
 from falcon_assets.planning.notification.delivery import INTERVAL, is_due
 from falcon_assets.planning.notification.words import message_of
 
@@ -97,7 +98,7 @@ class Delivery:
 
     def _work(self, url: str, queue: SimpleQueue[str], done: SimpleQueue[Delivered], until: float) -> None:
         # One of its own: the connections of others are not held while a receiver thinks.
-        engine = sqlalchemy.create_engine(url, poolclass=NullPool, connect_args={"options": "-c timezone=utc"})
+        engine = sqlalchemy.create_engine(url, poolclass=NullPool, connect_args=in_utc(url))
         while time.monotonic() < until:
             try:
                 receiver = queue.get_nowait()

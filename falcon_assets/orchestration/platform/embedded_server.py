@@ -22,6 +22,7 @@ from falcon_assets.orchestration.platform.socket_folder import socket_folder
 _START_SECONDS = 60.0
 """After a crash it goes through its log first."""
 _POLL_SECONDS = 0.05
+_OF_SOCKETS = {"sslmode": "disable", "gssencmode": "disable", "options": "-c search_path=public"}
 _MAP = "falcon"
 _ACCESS = f"""\
 # Written by falcon_assets at every start. The users of the operating system that pg_ident.conf lists, and nobody else.
@@ -58,9 +59,14 @@ class EmbeddedServer(PostgresServer):
         self._lock = FileLock(data.with_name(f"{data.name}.lock"), timeout=2 * _START_SECONDS)
 
     def url(self) -> str:
-        """How to connect: to this server and to no other that may have taken its place."""
-        host = {"host": str(self.get_postmaster_info().socket_dir), "requirepeer": self._owner.pw_name}
-        url = URL.create("postgresql+psycopg2", self.postgres_user, database="postgres", query=host)
+        """How to connect: to this server and to no other that may have taken its place.
+
+        It says all that libpq would else take from the environment (``PGPORT``, ``PGSSLMODE``, ``PGOPTIONS`` ...).
+        """
+        info = self.get_postmaster_info()
+        here = {"host": str(info.socket_dir), "port": str(info.port), "requirepeer": self._owner.pw_name}
+        query = {**here, **_OF_SOCKETS}
+        url = URL.create("postgresql+psycopg2", self.postgres_user, database="postgres", query=query)
         return url.render_as_string(hide_password=False)
 
     def is_alive(self) -> bool:
@@ -122,6 +128,7 @@ class EmbeddedServer(PostgresServer):
                 start_new_session=True,
                 text=True,
                 check=True,
+                env={name: value for name, value in os.environ.items() if not name.startswith("PG")},
                 **(other if self.system_user else {}),  # type: ignore[call-overload]
             )
             return int(started.stdout)

@@ -16,7 +16,7 @@ from falcon_assets.ledger.fold import fold, rebuild
 from falcon_assets.ledger.overview import folded_up_to
 from falcon_assets.ledger.upgrade import upgrade
 from falcon_assets.orchestration.dagster_internals.tables import EVENT_LOG, has_tables, newest_event
-from falcon_assets.orchestration.platform.postgres import database_url, unreachable
+from falcon_assets.orchestration.platform.postgres import database_url, in_utc, unreachable
 from falcon_assets.orchestration.platform.reconnecting import wait_out_restarts
 from falcon_assets.planning.time.clock import Clock
 from falcon_assets.settings import Settings, database_name
@@ -133,9 +133,7 @@ def _remember(url: str, home: Path, clock: Clock, name: str, *, anew: bool = Fal
 
 @lru_cache(maxsize=4)
 def _engine(url: str) -> sqlalchemy.Engine:
-    engine = sqlalchemy.create_engine(
-        url, pool_size=2, max_overflow=8, pool_pre_ping=True, connect_args={"options": "-c timezone=utc"}
-    )
+    engine = sqlalchemy.create_engine(url, pool_size=2, max_overflow=8, pool_pre_ping=True, connect_args=in_utc(url))
     try:
         upgrade(engine)
     except sqlalchemy.exc.OperationalError as error:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import os
 import shutil
 import subprocess
 import warnings
@@ -22,6 +23,9 @@ from falcon_assets.settings import Settings
 NEEDED_BYTES = 512 * 1024 * 1024
 """Free space below which nothing is started: an empty database takes 40 MB, its write-ahead log up to 64 MB more."""
 
+_ELSEWHERE = ("PGHOSTADDR", "PGSERVICE")
+"""What leads libpq to another server than the one that it is told, and no connection can say otherwise."""
+
 _used: list[Any] = []
 
 
@@ -36,8 +40,16 @@ def database_url(settings: Settings) -> str:
     """
     if settings.database_url:
         return _checked(settings.database_url)
+    for name in _ELSEWHERE:
+        os.environ.pop(name, None)
     runtime = settings.environ.get("XDG_RUNTIME_DIR")
     return _embedded_url(settings.home, Path(runtime) if runtime else None)
+
+
+def in_utc(url: str) -> dict[str, str]:
+    """Arguments of connections that give times in UTC; what the URL, or ``PGOPTIONS``, says else of sessions stays."""
+    said = make_url(url).normalized_query.get("options") or (os.environ.get("PGOPTIONS", ""),)
+    return {"options": " ".join([*filter(None, said), "-c timezone=utc"])}
 
 
 def has_embedded(home: Path) -> bool:

@@ -105,6 +105,30 @@ def test_a_home_may_have_any_name(tmp_path: Path) -> None:
     wait_until(lambda: not folder_of(url).exists(), 30, "the end of the folder of its socket")
 
 
+def test_what_the_shell_says_of_other_servers_is_nothing_to_it(tmp_path: Path) -> None:
+    of_others = {
+        "PGHOSTADDR": "127.0.0.2",
+        "PGPORT": "6543",
+        "PGSERVICE": "warehouse",
+        "PGSSLMODE": "require",
+        "PGGSSENCMODE": "require",
+        "PGOPTIONS": "-c search_path=elsewhere",
+    }
+    ask = (
+        "from sqlalchemy import create_engine, text; from falcon_assets.orchestration.platform.postgres import *;"
+        "from falcon_assets.settings import load_settings; url = database_url(load_settings());"
+        "print(create_engine(url, connect_args=in_utc(url)).connect().execute(text('SHOW search_path')).scalar_one())"
+    )
+    environ = environ_with(FALCON_HOME=str(tmp_path), **of_others)
+    asked = subprocess.run([sys.executable, "-c", ask], env=environ, capture_output=True, text=True, check=False)
+    assert asked.stdout == "public\n", asked.stderr
+    ended(tmp_path)
+    with used(tmp_path) as (_, url):
+        again = subprocess.run([sys.executable, "-c", ask], env=environ, capture_output=True, text=True, check=False)
+        assert again.stdout == "public\n", again.stderr
+        assert answer(url) == 42
+
+
 def test_a_home_may_be_a_link(tmp_path: Path) -> None:
     (tmp_path / "real").mkdir()
     (tmp_path / "link").symlink_to("real")

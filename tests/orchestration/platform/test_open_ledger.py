@@ -10,8 +10,10 @@ import sqlalchemy
 import yaml
 
 from falcon_assets.errors import SettingsError
+from falcon_assets.orchestration.platform.dagster_instance import open_instance
 from falcon_assets.orchestration.platform.open_ledger import Ledger, open_ledger
-from falcon_assets.settings import Settings
+from falcon_assets.orchestration.platform.postgres import in_utc
+from falcon_assets.settings import Settings, load_settings
 from tests.processes import CHECKOUT
 
 
@@ -39,3 +41,29 @@ def test_a_history_that_the_ledger_cannot_follow_is_said_to_be_that(settings: Se
         open_ledger(settings, sqlite).catch_up()
     declared = yaml.safe_load(str(said.value).partition("\n")[2])
     assert declared == {"storage": yaml.safe_load((CHECKOUT / "dagster.yaml").read_text())["storage"]}
+
+
+def test_the_ledger_goes_where_the_url_says_that_dagsters_tables_are(
+    settings: Settings, database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine = sqlalchemy.create_engine(database)
+    with engine.begin() as connection:
+        connection.execute(sqlalchemy.text("CREATE SCHEMA orchestration"))
+    there = sqlalchemy.make_url(database).update_query_dict({"options": "-csearch_path=orchestration"})
+    monkeypatch.setenv("FALCON_DATABASE_URL", there.render_as_string(hide_password=False))
+    elsewhere = load_settings()
+    with open_instance(elsewhere) as instance:
+        for hour in ("00", "01", "02"):
+            made = dg.AssetMaterialization(["primary", "raw"], partition=f"2013-01-01-{hour}:00")
+            instance.report_runless_asset_event(made)
+        assert open_ledger(elsewhere, instance).behind(0) == 3
+    engine.dispose()
+
+
+def test_what_the_shell_says_of_sessions_is_kept(database: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PGOPTIONS", "-c lock_timeout=7s")
+    plain = sqlalchemy.make_url(database).difference_update_query(["options"])
+    url = plain.render_as_string(hide_password=False)
+    with sqlalchemy.create_engine(url, connect_args=in_utc(url)).connect() as connection:
+        told = [connection.execute(sqlalchemy.text(f"SHOW {one}")).scalar_one() for one in ("lock_timeout", "timezone")]
+    assert told == ["7s", "UTC"]
