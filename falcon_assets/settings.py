@@ -28,6 +28,8 @@ VARIABLES = frozenset(
     }
 )
 """All environment variables that are settings."""
+_OF_LIBPQ = "PG"
+_OTHER_SERVERS = ("PGHOSTADDR", "PGSERVICE")
 
 
 @dataclass(frozen=True)
@@ -117,6 +119,22 @@ def database_name(url: str | None) -> str:
         return "embedded"
     place = url.partition("://")[2].rpartition("@")[2].partition("?")[0]  # without the driver and who connects
     return hashlib.blake2b(place.encode(errors="replace"), digest_size=8).hexdigest()
+
+
+def libpq_options() -> str:
+    """PGOPTIONS: what the shell says of every session at a PostgreSQL whose URL does not say it."""
+    return os.environ.get("PGOPTIONS", "")
+
+
+def forget_other_servers() -> None:
+    """Takes PGHOSTADDR and PGSERVICE out of this process: libpq would follow them, whatever a URL says."""
+    for name in _OTHER_SERVERS:
+        os.environ.pop(name, None)
+
+
+def environ_of_server() -> dict[str, str]:
+    """The environment in which a PostgreSQL server starts: without what the shell says of others, such as PGPORT."""
+    return {name: value for name, value in os.environ.items() if not name.startswith(_OF_LIBPQ)}
 
 
 def os_user() -> str:

