@@ -96,7 +96,8 @@ class Selection:
 def run_ends(connection: Connection, asked: Selection) -> Iterator[list[RunEnd]]:
     """The runs that made versions, and what else instances came to last, by time; in parts."""
     same = and_(*(_INSTANCE[name] == _TABLE[name] for name in _KEY), _INSTANCE.state == InstanceState.SUCCEEDED.value)
-    ended = func.coalesce(func.max(_INSTANCE.ended), func.max(_TABLE.seen_at)).label("ended")
+    done = func.coalesce(func.max(_INSTANCE.ended), func.max(_TABLE.made_at), func.max(_TABLE.seen_at))
+    ended = done.label("ended")
     said = (literal("").label("reason"), func.max(_TABLE.attempt), func.max(_TABLE.definition))
     started = func.max(_INSTANCE.started).label("started")
     succeeded = literal(InstanceState.SUCCEEDED.value).label("state")
@@ -115,7 +116,7 @@ def run_ends(connection: Connection, asked: Selection) -> Iterator[list[RunEnd]]
     if asked.names:
         made = made.having(func.bool_or(or_(_TABLE.process.in_(asked.names), _TABLE.feed.in_(asked.names))))
     if asked.since is not None:
-        made = made.having(func.coalesce(func.max(_INSTANCE.ended), func.max(_TABLE.seen_at)) >= asked.since)
+        made = made.having(done >= asked.since)
     has_made = exists().where(*(_TABLE[name] == _INSTANCE[name] for name in _KEY))
     timed_out = _INSTANCE.state == InstanceState.TIMED_OUT.value
     without = or_(timed_out, and_(_INSTANCE.state == InstanceState.KILLED.value, _INSTANCE.started.is_(None)))

@@ -35,6 +35,7 @@ class VersionRow:
     process: str | None = None
     nominal: datetime | None = None
     run_id: str | None = None
+    made_at: datetime | None = None
     attempt: int | None = None
     definition: int | None = None
     late: bool = False
@@ -109,6 +110,7 @@ class VersionRows:
                 "process": fact.process,
                 "nominal": fact.nominal,
                 "run_id": run_id,
+                "made_at": fact.at,
                 "attempt": attempt,
                 "definition": fact.definition,
                 "late": bool(fact.late),

@@ -35,7 +35,7 @@ TEXTS: Mapping[str, ColumnElement[Any]] = {
 }
 """Of these a value may hold ``*`` for any text."""
 TIMES: Mapping[str, ColumnElement[Any]] = {
-    name: _TABLE[name] for name in ("instance", "nominal", "seen_at", "ended_at")
+    name: _TABLE[name] for name in ("instance", "nominal", "seen_at", "made_at", "ended_at")
 }
 NUMBERS: Mapping[str, ColumnElement[Any]] = {
     name: _TABLE[name] for name in ("bytes", "records", "files", "attempt", "definition")

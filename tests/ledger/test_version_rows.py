@@ -63,7 +63,7 @@ def test_what_landed_and_what_was_made_from_it() -> None:
         made("o1", 3, Consumption("raw", T, "v1"), records=4, definition=2, path="/out"),
     )
     landed = VersionRow(1, 1, S.AVAILABLE, at(1), path="/raw", bytes=9, files=1)
-    told = {"process": "p", "nominal": T, "run_id": "a", "attempt": 1, "definition": 2}
+    told = {"process": "p", "nominal": T, "run_id": "a", "made_at": at(3), "attempt": 1, "definition": 2}
     output = VersionRow(2, 3, S.AVAILABLE, at(3), path="/out", records=4, **told)
     assert rows.versions.known == {key("v1"): landed, key("o1", "out"): output}
     assert edges(rows) == {("out o1 on primary", "raw v1 on primary"): EdgeRow("p", "a", 2)}
@@ -156,7 +156,8 @@ def test_a_version_that_is_restored_is_there_again_as_it_was_made() -> None:
     )
     status = {name[3]: (row.status, row.run_id) for name, row in rows.versions.known.items() if name[1] == "out"}
     assert status == {"o1": (S.AVAILABLE, "a"), "o2": (S.REPLACED, "b")}
-    assert rows.versions.known[key("o1", "out")].restored_by == "ann"
+    there = rows.versions.known[key("o1", "out")]
+    assert (there.restored_by, there.seen_at, there.made_at) == ("ann", at(3), at(1))
     again = FeedInstanceAvailable("primary", "out", T, "o1", at(4))
     seen = rows_after(made("o1", 1), made("o2", 2, run="b"), restored, again)
     assert seen.versions.known[key("o1", "out")].restored_by == "ann"

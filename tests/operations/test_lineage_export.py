@@ -58,7 +58,10 @@ def world(installed: Callable[[str], Installation]) -> Installation:
     rows = [
         version_row(1, "raw", "a1", bytes=9, records=3, files=1, path="s3://lake/raw/2013-01-01/00"),
         {**later, "instance": T + HOUR},
-        made_row(3, "clean", "b1", "cleanse", "REPLACED", run_id=OLD),
+        # It was restored after that, and replaced again.
+        made_row(
+            3, "clean", "b1", "cleanse", "REPLACED", run_id=OLD, made_at=T.replace(minute=3), seen_at=T + 9 * HOUR
+        ),
         made_row(
             *(4, "clean", "b2", "cleanse"),
             **{"run_id": RUN, "attempt": 2, "made_by": "me", "environment": SPARK, "plan": PLAN, "late": True},

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Iterator
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
 import dagster as dg
 import pytest
 from click.testing import CliRunner
-from sqlalchemy import update
+from sqlalchemy import select, update
 
 from falcon_assets.cli.main import falcon
 from falcon_assets.errors import UnknownEntityError, UnknownInstanceError
@@ -233,6 +234,20 @@ def test_an_instance_that_is_not_in_the_validity_any_more_is_replayed_and_not_pu
     finally:
         (root / "all.yaml").write_text(NOW)
         world.forget_entities()
+
+
+def test_what_was_restored_is_made_with_what_was_declared_when_it_was_made(world: Installation) -> None:
+    restored = {"seen_at": datetime.now(timezone.utc) + timedelta(days=1), "restored_by": "ann"}
+    of_named = DATA_VERSIONS.c.feed == "named"
+    world.ledger.catch_up()
+    with world.ledger.engine.begin() as connection:
+        (before,) = connection.execute(select(DATA_VERSIONS.c.seen_at).where(of_named)).scalars()
+        connection.execute(update(DATA_VERSIONS).where(of_named).values(**restored))
+    try:
+        assert replayed(world, "to-name").outcome == "reproduced"
+    finally:
+        with world.ledger.engine.begin() as connection:
+            connection.execute(update(DATA_VERSIONS).where(of_named).values(seen_at=before, restored_by=None))
 
 
 def test_what_of_the_libraries_is_another_is_said(world: Installation) -> None:

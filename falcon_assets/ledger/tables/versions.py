@@ -28,6 +28,7 @@ DATA_VERSIONS = Table(
     Column("process", Text, comment="which made it; null: it landed from outside"),
     Column("nominal", INSTANT, comment="the instance of the process"),
     Column("run_id", Text, comment="the run that made it last"),
+    Column("made_at", INSTANT, comment="when that run did, on the falcon clock; null: not recorded"),
     Column("attempt", Integer, comment="of the instance of the process"),
     Column("definition", Integer, comment="the version that it was made with; null: not recorded"),
     Column("late", Boolean, nullable=False, comment="whether a late rerun made it"),

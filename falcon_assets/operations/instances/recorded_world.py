@@ -71,8 +71,8 @@ def recorded_world(
     inputs, outputs = {one.feed for one in process.inputs}, {one.feed for one in process.outputs}
     with installation.tables.connect() as connection:
         made_with = definition_version(connection, "process", process.name, wanted.definition)
-        # What was made again with the same content is there since it was made first.
-        at = max(wanted.seen_at or made_with.since, made_with.since)
+        # Not since when it is there: it may have been made again with the same content, or restored.
+        at = max(wanted.made_at or wanted.seen_at or made_with.since, made_with.since)
         then = recorded_entities(connection, now, made.cluster, inputs | outputs, at)
     if made.workload is None:
         gone = OldEntity("process", made.process, wanted.definition, is_gone=True)

@@ -27,6 +27,7 @@ class Version:
         process: Which process or replication made it; None: it landed from outside.
         nominal: Which instance of that.
         run_id: In which run.
+        made_at: When that made it; None: not recorded.
         attempt: Of that instance.
         definition: The version of the definition; None: not recorded.
         late: Whether a late rerun made it.
@@ -55,6 +56,7 @@ class Version:
     process: str | None = None
     nominal: datetime | None = None
     run_id: str | None = None
+    made_at: datetime | None = None
     attempt: int | None = None
     definition: int | None = None
     late: bool = False
@@ -87,9 +89,8 @@ class Version:
 
     def as_data(self) -> dict[str, Any]:
         """Everything about it in JSON."""
-        times = {
-            name: moment and moment.isoformat() for name in ("seen_at", "ended_at") for moment in [getattr(self, name)]
-        }
+        moments = {name: getattr(self, name) for name in ("seen_at", "ended_at", "made_at")}
+        times = {name: moment and moment.isoformat() for name, moment in moments.items()}
         names = ("ended_by", "archived_to", "path", "bytes", "records", "files", "process", "kept_at", "restored_by")
         more = {name: getattr(self, name) for name in _MADE}
         made = {"nominal_time": self.nominal and format_instant(self.nominal), **more}
