@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from falcon_assets.errors import StorageError
+from falcon_assets.storage.kinds.objects.conditional_writes import conditional_writes
+from falcon_assets.storage.kinds.objects.ownership import Ownership
+from falcon_assets.storage.kinds.objects.pointer_store import PointerStore
 from tests.cloud_servers import azure_storage, google_storage
 from tests.storage.kinds.samples import CLOUDS, Sample, sample
 from tests.storage.kinds.test_contract import *  # noqa: F403
@@ -32,3 +37,65 @@ def abfs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]:
 @pytest.fixture(params=CLOUDS)
 def stored(request: pytest.FixtureRequest, tmp_path: Path) -> Sample:
     return sample(request, request.param, tmp_path)
+
+
+def test_of_two_writers_of_an_object_one_is_told(request: pytest.FixtureRequest, tmp_path: Path) -> None:
+    store = sample(request, "abfs", tmp_path).store
+    path, writes = f"{store.staging}/x", conditional_writes(store)
+    assert writes
+    with pytest.raises(FileNotFoundError):
+        writes.etag(path)
+    assert writes.write(path, b"first", '"0x8DEADBEEF"') is None
+    first = writes.write(path, b"first", None)
+    assert first == writes.etag(path)
+    assert (writes.write(path, b"second", None), writes.write(f"{path}/y", b"below", None) is None) == (None, False)
+    second = writes.write(path, b"second", first)
+    assert (writes.write(path, b"third", first), store.fs.cat_file(path)) == (None, b"second")
+    assert second == writes.etag(path) != first
+    store.fs.rm_file(path)
+    assert writes.write(path, b"third", second) is None
+    with pytest.raises(FileNotFoundError):
+        writes.etag(path)
+
+
+def test_of_two_runs_at_the_same_moment_one_is_told(
+    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = sample(request, "abfs", tmp_path).store
+    first, second, third = (Ownership(store, f"{store.staging}/x", name) for name in ("first", "second", "third"))
+    assert not first.take()
+    look = store.fs.info
+
+    def another_comes(asked: str, **options: Any) -> Any:
+        """Between the look of the second one at the object, and its writing."""
+        told = look(asked, **options)
+        monkeypatch.undo()
+        assert third.take()
+        return told
+
+    monkeypatch.setattr(store.fs, "info", another_comes)
+    with pytest.raises(StorageError, match=r"^second is being written by another run meanwhile$"):
+        second.take()
+    with pytest.raises(StorageError, match=r"^first is being written by another run meanwhile$"):
+        first.begin()
+    third.begin()
+    third.give_back()
+    assert not store.fs.exists(third.path)
+
+
+def test_of_two_that_replace_a_version_one_does(request: pytest.FixtureRequest, tmp_path: Path) -> None:
+    there = sample(request, "abfs", tmp_path)
+    there.publish(1, keeps=True)
+    there.publish(2, keeps=True)
+    pointers, flag = PointerStore(there.store), there.feed.availability_flag
+    assert flag
+    before = pointers.read(there.path(), flag)
+    assert before.pointer and len(before.pointer.kept) == 1
+    other = replace(before.pointer, kept={})
+    assert pointers.replace(there.path(), flag, before, other)
+    assert not pointers.replace(there.path(), flag, before, before.pointer)
+    assert pointers.read(there.path(), flag).pointer == other
+
+
+def test_where_the_server_compares_nothing_the_database_decides(request: pytest.FixtureRequest, tmp_path: Path) -> None:
+    assert conditional_writes(sample(request, "gs", tmp_path).store) is None

@@ -23,7 +23,7 @@ from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.files import path_lock
 from falcon_assets.storage.instances.data_version import fingerprint
 from falcon_assets.storage.kinds.kind_of import kind_of
-from falcon_assets.storage.kinds.objects import ownership
+from falcon_assets.storage.kinds.objects import conditional_writes, ownership
 from falcon_assets.storage.kinds.objects.ownership import Ownership
 from falcon_assets.storage.kinds.objects.written import LocalWritten
 from falcon_assets.storage.landing import collect
@@ -280,9 +280,10 @@ def test_what_somebody_removes_meanwhile_is_not_published(
 def test_a_run_that_was_overtaken_stops(
     store: ClusterStore, staging: LocalStaging, monkeypatch: pytest.MonkeyPatch, conditions: bool
 ) -> None:
-    assert ownership.has_conditional_writes(store)
+    known = conditional_writes._found
+    assert conditional_writes.conditional_writes(store)
     if not conditions:
-        monkeypatch.setitem(ownership._conditional, next(reversed(ownership._conditional)), False)
+        monkeypatch.setitem(known, next(reversed(known)), None)
     with kind_of(store).publish("first", {"delays": TARGET}, staging) as slow:
         Path(slow.staging("delays")).mkdir()
         Path(slow.staging("delays"), "a").touch()

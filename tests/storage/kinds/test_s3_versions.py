@@ -26,7 +26,7 @@ from falcon_assets.storage.eviction.archiving import archive
 from falcon_assets.storage.eviction.versions import evict_versions
 from falcon_assets.storage.instances.version_pointer import VersionPointer
 from falcon_assets.storage.kinds.kind_of import kind_of
-from falcon_assets.storage.kinds.objects import ownership
+from falcon_assets.storage.kinds.objects import conditional_writes, ownership
 from falcon_assets.storage.local_staging import LocalStaging
 from falcon_assets.storage.output_target import OutputTarget, output_target
 from tests.builders import make_cluster, make_feed
@@ -210,8 +210,9 @@ def test_a_run_that_wakes_up_writes_nothing_into_the_new_instance(
     store: ClusterStore, staging: LocalStaging, monkeypatch: pytest.MonkeyPatch, conditions: bool
 ) -> None:
     one = publish(store, staging, 1)
+    known = conditional_writes._found
     if not conditions:
-        monkeypatch.setitem(ownership._conditional, next(reversed(ownership._conditional)), False)
+        monkeypatch.setitem(known, next(reversed(known)), None)
     monkeypatch.setattr(ownership, "_CHECK_SECONDS", 3600)
     copied, uploaded = store.fs.pipe_file, list[str]()
 

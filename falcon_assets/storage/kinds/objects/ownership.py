@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import errno
-import threading
 import time
 import uuid
 from contextlib import suppress
 
 from falcon_assets.errors import StorageError
 from falcon_assets.storage.cluster_store import ClusterStore
+from falcon_assets.storage.kinds.objects.conditional_writes import ConditionalWrites, conditional_writes
 
 _CHECK_SECONDS = 1.0
-_lock = threading.Lock()
-_conditional: dict[str, bool] = {}
 
 
 class Ownership:
@@ -33,6 +30,7 @@ class Ownership:
     def __init__(self, store: ClusterStore, path: str, where: str) -> None:
         self._fs, self._store, self.path, self._where = store.fs, store, path, where
         self._name = uuid.uuid4().hex.encode()
+        self._writes: ConditionalWrites | None = None
         self._etag: str | None = None
         self._checked = time.monotonic()
 
@@ -43,16 +41,17 @@ class Ownership:
             StorageError: another run did at the same moment.
             OSError: as the store says.
         """
-        if not has_conditional_writes(self._store):
+        self._writes = conditional_writes(self._store)
+        if self._writes is None:
             self._fs.pipe_file(self.path, self._name)
             return True
-        if self._wrote(IfNoneMatch="*"):
+        if self._wrote(self._writes, None):
             return False
         try:
-            before = str(self._fs.info(self.path)["ETag"])
+            before = self._writes.etag(self.path)
         except FileNotFoundError:
             raise self._overtaken() from None
-        if not self._wrote(IfMatch=before):
+        if not self._wrote(self._writes, before):
             raise self._overtaken()
         return True
 
@@ -63,11 +62,11 @@ class Ownership:
             StorageError: it was overtaken.
             OSError: as the store says.
         """
-        if self._etag is None:
+        if self._writes is None:
             self.check()
         else:
             self._name += b" publishes"
-            if not self._wrote(IfMatch=self._etag):
+            if not self._wrote(self._writes, self._etag):
                 raise self._overtaken()
 
     def check(self) -> None:
@@ -94,8 +93,8 @@ class Ownership:
     def is_ours(self) -> bool:
         """Whether the object has this run's name."""
         try:
-            if self._etag is not None:
-                return bool(self._fs.info(self.path)["ETag"] == self._etag)
+            if self._writes is not None and self._etag is not None:
+                return self._writes.etag(self.path) == self._etag
             return bool(self._fs.cat_file(self.path) == self._name)
         except FileNotFoundError:
             return False
@@ -106,54 +105,14 @@ class Ownership:
             with suppress(FileNotFoundError):
                 self._fs.rm_file(self.path)
 
-    def _wrote(self, **condition: str) -> bool:
-        try:
-            self._etag = self._fs.pipe_file(self.path, self._name, **condition)["ETag"]
-        except OSError as error:
-            if not is_refusal(error):
-                raise
-            # A driver that got no answer asks again, and is refused because of what it wrote itself.
-            self._etag = None
-            if not self.is_ours():
+    def _wrote(self, writes: ConditionalWrites, before: str | None) -> bool:
+        self._etag = writes.write(self.path, self._name, before)
+        if self._etag is None:
+            if not self.is_ours():  # by its content
                 return False
-            self._etag = str(self._fs.info(self.path)["ETag"])
+            self._etag = writes.etag(self.path)
         self._checked = time.monotonic()
         return True
 
     def _overtaken(self) -> StorageError:
         return StorageError(f"{self._where} is being written by another run meanwhile")
-
-
-def has_conditional_writes(store: ClusterStore) -> bool:
-    """Whether the store writes an object only where none, or a certain one, is there; found out once, by trying.
-
-    Raises:
-        OSError: as the store says.
-    """
-    key = f"{store.endpoint} {store.path('')}"
-    with _lock:
-        if key not in _conditional:
-            _conditional[key] = "s3" in store.fs.protocol and _keeps_conditions(store)
-        return _conditional[key]
-
-
-def _keeps_conditions(store: ClusterStore) -> bool:
-    path = f"{store.staging}/.probe-{uuid.uuid4().hex}"
-    etag = store.fs.pipe_file(path, b"1", IfNoneMatch="*")["ETag"]
-    try:
-        return _refuses(store, path, IfNoneMatch="*") and _refuses(store, path, IfMatch=f'"{etag[1:-1][::-1]}"')
-    finally:
-        store.fs.rm_file(path)
-
-
-def _refuses(store: ClusterStore, path: str, **condition: str) -> bool:
-    try:
-        store.fs.pipe_file(path, b"2", **condition)
-    except OSError as error:
-        return is_refusal(error)
-    return False
-
-
-def is_refusal(error: OSError) -> bool:
-    """What s3fs makes of a condition that is not met: somebody else wrote or removed the object."""
-    return isinstance(error, FileExistsError | FileNotFoundError) or error.errno == errno.EINVAL

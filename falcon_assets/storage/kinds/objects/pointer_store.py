@@ -12,7 +12,7 @@ from typing import NamedTuple
 from falcon_assets.planning.retention.versions import StoredVersion
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.instances.version_pointer import VersionPointer
-from falcon_assets.storage.kinds.objects.ownership import has_conditional_writes, is_refusal
+from falcon_assets.storage.kinds.objects.conditional_writes import conditional_writes
 from falcon_assets.storage.output_target import KeptAs
 
 
@@ -47,31 +47,23 @@ class PointerStore:
 
     def read(self, path: str, flag: str) -> StoredFlag:
         """The flag of the instance at ``path``, fresh from the store."""
-        place = self._place(path, flag)
+        place, writes = self._place(path, flag), conditional_writes(self._store)
         self._store.files.refresh()
         with suppress(FileNotFoundError):
-            etag = self._fs.info(place).get("ETag")
+            etag = writes.etag(place) if writes else None
             # Its content after its etag: where it changes in between, nobody can replace it by that etag.
             return StoredFlag(self._fs.cat_file(place), etag)
         return StoredFlag(None, None)
 
     def replace(self, path: str, flag: str, before: StoredFlag, pointer: VersionPointer) -> bool:
         """Makes the flag say that; False, and nothing done, where it is not any more what it was before."""
-        place, content = self._place(path, flag), pointer.encode()
-        if not has_conditional_writes(self._store):
+        place, content, writes = self._place(path, flag), pointer.encode(), conditional_writes(self._store)
+        if writes is None:
             if self.read(path, flag).content != before.content:
                 return False
             self._fs.pipe_file(place, content)
             return True
-        try:
-            condition = {"IfNoneMatch": "*"} if before.etag is None else {"IfMatch": before.etag}
-            self._fs.pipe_file(place, content, **condition)
-        except OSError as error:
-            if not is_refusal(error):
-                raise
-            # A driver that got no answer asks again, and is refused because of what it wrote itself.
-            return self.read(path, flag).content == content
-        return True
+        return writes.write(place, content, before.etag) is not None or self.read(path, flag).content == content
 
     def note(self, keeps: str, path: str, flag: str) -> None:
         """Writes down that the instance at ``path`` keeps versions."""

@@ -1,0 +1,113 @@
+"""Writes of an object that are done only where it still is what it was: of two writers one is told, on any machine.
+
+S3 and Azure's stores compare etags. Google's compares generations; it is not asked to, since no server to try that with
+is to be had: there it is the database that lets one run write.
+"""
+
+from __future__ import annotations
+
+import errno
+import threading
+import uuid
+from abc import ABC, abstractmethod
+from typing import Any
+
+from fsspec import AbstractFileSystem
+
+from falcon_assets.storage.cluster_store import ClusterStore
+
+
+class ConditionalWrites(ABC):
+    """How one kind of store is asked for such writes; methods raise OSError as it says, and what its driver raises.
+
+    Args:
+        fs: The store.
+    """
+
+    def __init__(self, fs: AbstractFileSystem) -> None:
+        self._fs = fs
+
+    @abstractmethod
+    def etag(self, path: str) -> str:
+        """What the store says of the present content of an object, fresh.
+
+        Raises:
+            FileNotFoundError: there is none.
+        """
+
+    @abstractmethod
+    def write(self, path: str, content: bytes, before: str | None) -> str | None:
+        """Writes an object where it still has the etag ``before``; None: where there is none.
+
+        Returns:
+            Its new etag. None: it was not written. A driver that got no answer asks again, and then is refused because
+            of what it wrote itself.
+        """
+
+
+class _OfS3(ConditionalWrites):
+    def etag(self, path: str) -> str:
+        return str(self._fs.info(path)["ETag"])
+
+    def write(self, path: str, content: bytes, before: str | None) -> str | None:
+        condition = {"IfNoneMatch": "*"} if before is None else {"IfMatch": before}
+        try:
+            return str(self._fs.pipe_file(path, content, **condition)["ETag"])
+        except OSError as error:
+            # What s3fs makes of a condition that is not met.
+            if isinstance(error, FileExistsError | FileNotFoundError) or error.errno == errno.EINVAL:
+                return None
+            raise
+
+
+class _OfAzure(ConditionalWrites):
+    def etag(self, path: str) -> str:
+        found = self._fs.info(path, refresh=True)
+        if found["type"] != "file":
+            raise FileNotFoundError(errno.ENOENT, "there is no such object", path)
+        return str(found["etag"])
+
+    def write(self, path: str, content: bytes, before: str | None) -> str | None:
+        from azure.core import MatchConditions  # noqa: PLC0415 - who has no such store needs no driver of it
+        from azure.core.exceptions import ResourceModifiedError, ResourceNotFoundError  # noqa: PLC0415
+
+        condition: dict[str, Any] = {"mode": "create"}
+        if before is not None:
+            condition = {"etag": before, "match_condition": MatchConditions.IfNotModified}
+        try:
+            return str(self._fs.pipe_file(path, content, **condition)["etag"])
+        except (FileExistsError, ResourceModifiedError, ResourceNotFoundError):
+            return None
+
+
+_KINDS: dict[str, type[ConditionalWrites]] = {"s3": _OfS3, "abfs": _OfAzure}
+_lock = threading.Lock()
+_found: dict[str, type[ConditionalWrites] | None] = {}
+
+
+def conditional_writes(store: ClusterStore) -> ConditionalWrites | None:
+    """How to ask the store for such writes; None: it does not have them. Found out once, by trying.
+
+    Raises:
+        OSError: as the store says.
+    """
+    key = f"{store.endpoint} {store.path('')}"
+    with _lock:
+        if key not in _found:
+            protocols = [store.fs.protocol] if isinstance(store.fs.protocol, str) else store.fs.protocol
+            kind = next((_KINDS[one] for one in protocols if one in _KINDS), None)
+            _found[key] = kind if kind and _keeps_conditions(store, kind(store.fs)) else None
+        found = _found[key]
+    return found(store.fs) if found else None
+
+
+def _keeps_conditions(store: ClusterStore, writes: ConditionalWrites) -> bool:
+    path = f"{store.staging}/.probe-{uuid.uuid4().hex}"
+    try:
+        first = writes.write(path, b"1", None)
+        if first is None or writes.write(path, b"2", None) is not None:
+            return False
+        second = writes.write(path, b"2", first)
+        return second is not None and writes.write(path, b"3", first) is None
+    finally:
+        store.fs.rm_file(path)
