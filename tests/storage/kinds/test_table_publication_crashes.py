@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from functools import partial
 from itertools import count
 from pathlib import Path
@@ -12,8 +13,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from falcon_assets.model.instant import parse_instant
+from falcon_assets.storage.kinds.tables.kept_versions import KeptPartitions
 from falcon_assets.storage.kinds.tables.publication import TablePublication
-from falcon_assets.storage.output_target import OutputTarget
+from falcon_assets.storage.kinds.tables.restoring import restored
+from falcon_assets.storage.kinds.tables.version_folders import VersionFolders
+from falcon_assets.storage.output_target import KeptAs, OutputTarget
+from falcon_assets.storage.tables.catalog import Partition
 from falcon_assets.storage.tables.table_store import TableStore
 from tests.iceberg_rest import ENVIRON
 from tests.processes import killed_before
@@ -21,13 +27,16 @@ from tests.registries import CATALOGS, Tables, endpoint_of
 
 pytestmark = pytest.mark.soak
 DAY = "2024-01-01"
+KEEPS = KeptAs("regions", parse_instant(f"{DAY}T00:00Z"))
 STEPS = {"os.mkdir", "os.rename", "os.remove", "os.rmdir", "os.chmod", "shutil.rmtree", "socket.connect", "open"}
 """Audit events of what touches the table's folder or calls the metastore."""
 
 
-def publication(tables: Tables, generation: int, grace: float = 3600, keys: str = "") -> TablePublication:
+def publication(
+    tables: Tables, generation: int, grace: float = 3600, keys: str = "", keeps: KeptAs | None = None
+) -> TablePublication:
     """By a store of its own: a process that is killed shares no connection with the tests."""
-    target = OutputTarget(f"catalog:default:{tables.name}#ds={DAY}{keys}", None, format="parquet")
+    target = OutputTarget(f"catalog:default:{tables.name}#ds={DAY}{keys}", None, format="parquet", keeps=keeps)
     store = TableStore(tables.cluster, tables.home, ENVIRON)
     return TablePublication(store, f"generation {generation}", {"out": target}, grace)
 
@@ -79,8 +88,8 @@ def regions_of(generation: int) -> set[str]:
     return {"all", f"g{generation}", f"g{generation + 1}"}
 
 
-def publish_regions(tables: Tables, generation: int) -> None:
-    with publication(tables, generation, keys=";region=*") as made:
+def publish_regions(tables: Tables, generation: int, keeps: KeptAs | None = None) -> None:
+    with publication(tables, generation, keys=";region=*", keeps=keeps) as made:
         for region in regions_of(generation):
             folder = Path(made.staging("out"), f"region={region}")
             folder.mkdir(parents=True)
@@ -92,7 +101,11 @@ def publish_regions(tables: Tables, generation: int) -> None:
 def seen_regions(tables: Tables) -> dict[str, int]:
     """The generation of each partition."""
     found = tables.catalog.partitions("default", tables.name, tables.catalog.values("default", tables.name, {}))
-    files = {values[1]: Path(urlsplit(one.places[0]).path) for values, one in found.items()}
+    return generations(found.values())
+
+
+def generations(partitions: Iterable[Partition]) -> dict[str, int]:
+    files = {one.values[1]: Path(urlsplit(one.places[0]).path) for one in partitions}
     return {
         region: pq.read_table(next(iter(place.iterdir())) if place.is_dir() else place)["flight"][0].as_py()
         for region, place in files.items()
@@ -122,3 +135,72 @@ def test_killed_at_every_step_of_several_partitions(request: pytest.FixtureReque
     with publication(tables, step, grace=0, keys=";region=*"):
         pass
     assert list((tmp_path / tables.name / "_versions/_notes").iterdir()) == []
+
+
+def regions_kept(tables: Tables) -> list[dict[str, int]]:
+    """The generation of each partition, of the versions that are kept."""
+    layout = tables.catalog.layout("default", tables.name)
+    assert layout is not None
+    versions = KeptPartitions(VersionFolders.of(TableStore(tables.cluster, tables.home, ENVIRON), layout))
+    found = (versions.read(one.prefix) for one, _ in versions.of_feed(KEEPS.feed))
+    return [generations(one.partitions) for one in found if one]
+
+
+@pytest.mark.parametrize("kind", CATALOGS)
+def test_what_a_killed_run_left_between_two_versions_is_none(
+    request: pytest.FixtureRequest, tmp_path: Path, kind: str
+) -> None:
+    tables = Tables(endpoint_of(request, kind), tmp_path)
+    tables.make()
+    publish_regions(tables, 0, KEEPS)
+    whole = [dict.fromkeys(regions_of(one), one) for one in range(1)]
+    between = 0
+    for step in count(1):
+        whole.append(dict.fromkeys(regions_of(step), step))
+        was_killed = killed_before(step, STEPS, partial(publish_regions, tables, step, KEEPS))
+        between += seen_regions(tables) not in whole
+        publish_regions(tables, step, KEEPS)
+        assert seen_regions(tables) == whole[-1]
+        kept = regions_kept(tables)
+        assert all(one in whole for one in kept)
+        assert whole[-2] in kept
+        if not was_killed:
+            break
+    assert between > 0 or tables.catalog.keeps_history
+    assert list((tmp_path / tables.name / "_versions/_switches").rglob("2*")) == []
+
+
+@pytest.mark.parametrize("kind", CATALOGS)
+def test_what_a_killed_restore_left_between_two_versions_is_none(
+    request: pytest.FixtureRequest, tmp_path: Path, kind: str
+) -> None:
+    tables = Tables(endpoint_of(request, kind), tmp_path)
+    tables.make()
+    for generation in (0, 1):
+        publish_regions(tables, generation, KEEPS)
+    whole = [dict.fromkeys(regions_of(one), one) for one in range(2)]
+    between = 0
+    for step in count(1):
+        was_killed = killed_before(step, STEPS, partial(restore_regions, tables, whole))
+        between += seen_regions(tables) not in whole
+        assert all(one in whole for one in regions_kept(tables))
+        restore_regions(tables, whole)
+        assert seen_regions(tables) in whole
+        assert all(one in whole for one in regions_kept(tables))
+        if not was_killed:
+            break
+    assert between > 0 or tables.catalog.keeps_history
+
+
+def restore_regions(tables: Tables, whole: list[dict[str, int]]) -> None:
+    """The one of both that is not there now, or is not whole."""
+    store = TableStore(tables.cluster, tables.home, ENVIRON)
+    there = seen_regions(tables)
+    layout = store.catalog.layout("default", tables.name)
+    assert layout is not None
+    versions = KeptPartitions(VersionFolders.of(store, layout))
+    found = {one.version: versions.read(one.prefix) for one, _ in versions.of_feed(KEEPS.feed)}
+    wanted = next(key for key, one in found.items() if one and generations(one.partitions) != there)
+    target = OutputTarget(f"catalog:default:{tables.name}#ds={DAY};region=*", None, format="parquet", keeps=KEEPS)
+    partitions = store.catalog.partitions("default", tables.name, store.catalog.values("default", tables.name, {}))
+    restored(store, "restore", target, wanted, [*partitions.values()], dry_run=False)

@@ -6,13 +6,21 @@ A note for each says what its partitions were::
 
 It is written before the partitions are switched, and goes before the files. While there is a note,
 :mod:`.old_versions` leaves its files alone.
+
+While an instance of several partitions is replaced, another note says what it was and will be::
+
+    TABLE/_versions/_switches/FEED/INSTANCE
+
+Some catalogs replace such an instance by several calls. By that note the next run knows what is no version of it, but
+what is between two of them because a run was killed there.
 """
 
 from __future__ import annotations
 
 import json
 import posixpath
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict
 from datetime import datetime
 from typing import NamedTuple
@@ -23,7 +31,9 @@ from falcon_assets.storage.kinds.tables.instance_version import version_of
 from falcon_assets.storage.kinds.tables.table_folder import TableFolder
 from falcon_assets.storage.kinds.tables.version_folders import VersionFolders
 from falcon_assets.storage.output_target import KeptAs
-from falcon_assets.storage.tables.catalog import Partition
+from falcon_assets.storage.tables.catalog import NewPartition, Partition, Values
+
+_Places = dict[Values, tuple[str, ...]]
 
 
 class Replaced(NamedTuple):
@@ -54,18 +64,44 @@ class KeptPartitions:
 
     def __init__(self, versions: VersionFolders) -> None:
         self._versions, self._folder = versions, versions.folder
-        self._root = f"{versions.root}/_kept"
+        self._root, self._switches = f"{versions.root}/_kept", f"{versions.root}/_switches"
 
-    def keep(self, of: KeptAs, path: str, partitions: Sequence[Partition]) -> None:
-        """Writes down what an instance is that is about to be replaced.
+    @contextmanager
+    def replacing(
+        self, of: KeptAs, path: str, before: Mapping[Values, Partition], new: Mapping[Values, NewPartition]
+    ) -> Iterator[None]:
+        """The block replaces an instance; what it was is kept.
 
         Args:
             of: The instance.
             path: Its URI.
-            partitions: All of it, one at least.
+            before: All of it as it was; it is not kept where a killed run left it between two versions.
+            new: All of it as it will be.
         """
+        are_several, switch = len(before.keys() | new.keys()) > 1, f"{self._switches}/{of.name}"
+        old, coming = _places(before), _places(new)
+        if before and not (are_several and self._are_between(switch, old)):
+            self.keep(of, path, [*before.values()])
+        if are_several:
+            self._folder.write(switch, json.dumps([[*old.items()], [*coming.items()]]))
+        yield
+        if are_several:
+            self._folder.remove(switch)
+
+    def keep(self, of: KeptAs, path: str, partitions: Sequence[Partition]) -> None:
+        """Writes down what an instance is: one partition at least, all of it."""
         note = f"{self._root}/{of.name}/{version_of(partitions).version}"
         self._folder.write(note, json.dumps([path, [asdict(one) for one in partitions]]))
+
+    def _are_between(self, switch: str, now: _Places) -> bool:
+        """Whether some of the partitions are of what the instance was, and some of what it was to be."""
+        try:
+            old, new = (
+                {tuple(key): tuple(places) for key, places in each} for each in json.loads(self._folder.read(switch))
+            )
+        except (FileNotFoundError, ValueError, TypeError):
+            return False  # nobody was killed there, or somebody else wrote it
+        return now not in (old, new) and all(places in (old.get(key), new.get(key)) for key, places in now.items())
 
     def get(self, of: KeptAs, version: str) -> Replaced | None:
         """What the instance was in that version; None: it is not kept."""
@@ -124,3 +160,7 @@ class KeptPartitions:
             return Replaced(path, tuple(Partition(**one) for one in tuples))
         except (OSError, ValueError, TypeError, KeyError):
             return None  # it has just gone, or somebody else wrote it
+
+
+def _places(partitions: Mapping[Values, Partition] | Mapping[Values, NewPartition]) -> _Places:
+    return {values: one.places for values, one in partitions.items()}

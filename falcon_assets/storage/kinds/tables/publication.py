@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Mapping
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from types import TracebackType
@@ -156,21 +156,26 @@ class TablePublication:
                 for values, (each, own) in folders.items()
             }
             said = {"falcon.instance": self._key, "falcon.version": posixpath.basename(output.place)}
-            if output.before and output.target.keeps:
-                KeptPartitions(output.versions).keep(output.target.keeps, output.target.path, [*output.before.values()])
-            elif not catalog.keeps_history:
-                places = ((folder.path(one.places[0]), one) for one in output.before.values())
-                old = {output.versions.folder_of(place): one for place, one in places if place}
-                for place, one in old.items():  # partitions that were written together share a folder
-                    output.versions.note(one.values, place)
             try:
-                now = catalog.switch_all(uri.database, uri.table, new, said, output.before)
+                with self._replacing(output, new):
+                    now = catalog.switch_all(uri.database, uri.table, new, said, output.before)
             except UnreachableError:
                 self._published.add(name)  # perhaps: what is no partition after all goes a day later
                 raise
             self._published.add(name)
             output.versions.is_published(output.place)
         return version_of(list(now.values()))
+
+    def _replacing(self, output: _Output, new: Mapping[Values, NewPartition]) -> AbstractContextManager[None]:
+        """What is replaced is kept, or noted to go later."""
+        if of := output.target.keeps:
+            return KeptPartitions(output.versions).replacing(of, output.target.path, output.before, new)
+        if not self._store.catalog.keeps_history:
+            places = ((output.versions.folder.path(one.places[0]), one) for one in output.before.values())
+            old = {output.versions.folder_of(place): one for place, one in places if place}
+            for place, one in old.items():  # partitions that were written together share a folder
+                output.versions.note(one.values, place)
+        return nullcontext()
 
     def _prepared(self, name: str, target: OutputTarget) -> _Output:
         uri, catalog = TableUri.parse(target.path), self._store.catalog

@@ -45,10 +45,10 @@ def restored(
             raise StorageError(f"{cannot}: it is in {min(other)}, and table {uri.name} is in {layout.format} now")
         if dry_run:
             return version_of(old.partitions), True
-        if present:
-            kept.keep(of, output.path, present)
+        before = {one.values: one for one in present}
         new = {one.values: NewPartition(one.places, parameters=one.parameters) for one in old.partitions}
         # In Hive, with all of its parameters, the time of its last change among them, it has the version that it had.
-        done = catalog.switch_all(uri.database, uri.table, new, {}, {one.values: one for one in present})
+        with kept.replacing(of, output.path, before, new):
+            done = catalog.switch_all(uri.database, uri.table, new, {}, before)
         kept.forget(of, version)
     return version_of([*done.values()]), True
