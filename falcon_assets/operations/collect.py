@@ -21,6 +21,7 @@ from falcon_assets.operations.installation import Installation
 from falcon_assets.operations.instances.listing import all_instances
 from falcon_assets.operations.instances.query import InstanceQuery
 from falcon_assets.orchestration.coordination.landing_events import Landings
+from falcon_assets.orchestration.dagster_internals.events import Batches, record_outside_runs
 from falcon_assets.planning.instances.instance_paths import InstancePaths
 from falcon_assets.planning.landing.writers import not_from_outside
 from falcon_assets.planning.time.timeline import feed_timeline
@@ -170,9 +171,10 @@ def _collect(
         windows = [(instances[0], instances[-1])]
         there = (kind_of(files), feed, windows, known)
         snapshot = collect_snapshot(*there, settings.clock, now) if feed.snapshot else None
-        for one in snapshot or collect(*there, instances[0], incomplete.add):
-            ledger.instance.report_runless_asset_event(landings.event(files, feed, one))
-            found.append(one)
+        with Batches(record_outside_runs(ledger.instance)) as events:
+            for one in snapshot or collect(*there, instances[0], incomplete.add):
+                events.add(landings.event(files, feed, one))
+                found.append(one)
         recorded = {one.instance for one in found} | set(known)
         for instance in instances:
             if instance not in recorded:

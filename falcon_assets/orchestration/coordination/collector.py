@@ -20,6 +20,7 @@ from falcon_assets.model.feed import Feed
 from falcon_assets.orchestration.coordination.circuit_breakers import Breakers
 from falcon_assets.orchestration.coordination.landing_events import Landings
 from falcon_assets.orchestration.coordination.pushes import Pushes
+from falcon_assets.orchestration.dagster_internals.events import Batches, record_outside_runs
 from falcon_assets.orchestration.platform.open_ledger import Ledger
 from falcon_assets.planning.instances.snapshots import unrecorded_windows
 from falcon_assets.planning.landing.watch_windows import horizon_of, missing_windows, watch_window
@@ -90,7 +91,7 @@ class Collector:
         with ledger.engine.connect() as connection:
             last_turns = queries.last_collected(connection, self.cluster.name)
             unfinished = incomplete(connection, self.cluster.name)
-        landings = Landings(self.settings.clock, now, last_turns)
+        landings, record = Landings(self.settings.clock, now, last_turns), record_outside_runs(ledger.instance)
         recorded = self._pushes.answer(ledger, landings, give_up)
         feeds = sorted(self.feeds.values(), key=lambda feed: self._turn(feed, last_turns))
         windows = {feed.name: self._windows(feed, now, last_turns.get(feed.name)) for feed in feeds}
@@ -110,11 +111,11 @@ class Collector:
                 found = self._found(
                     kind_of(files), feed, windows[feed.name], known.get(feed.name, {}), (before, now), seen.add
                 )
-                with self.breakers.watching(files.endpoint):
+                with self.breakers.watching(files.endpoint), Batches(record) as events:
                     if known.get(feed.name):
                         kind_of(files).require_there()
                     for one in found:
-                        ledger.instance.report_runless_asset_event(landings.event(files, feed, one))
+                        events.add(landings.event(files, feed, one))
                         landed.append(one.instance)
                         if time.monotonic() > give_up:
                             break

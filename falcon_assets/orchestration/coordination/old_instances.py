@@ -15,6 +15,7 @@ from falcon_assets.ledger.queries import last_collected
 from falcon_assets.model.feed import Feed
 from falcon_assets.orchestration.coordination.collector import Collection, Collector
 from falcon_assets.orchestration.coordination.landing_events import Landings
+from falcon_assets.orchestration.dagster_internals.events import Batches, record_outside_runs
 from falcon_assets.orchestration.platform.open_ledger import Ledger
 from falcon_assets.planning.instances.instance_paths import InstancePaths
 from falcon_assets.planning.landing.old_folders import FolderPass
@@ -201,13 +202,13 @@ class _Round:
         seen: list[datetime] = []
         try:
             files = self.collector.files_of(feed)
-            for one in read(kind_of(files), feed, found, {}, seen.append):
-                event = self.landings.event(files, feed, one)
-                self.ledger.instance.report_runless_asset_event(event)
-                self.recorded += 1
-                self.went.add((feed.name, one.instance))
-                if time.monotonic() > self.give_up and one.instance != found[-1][0]:
-                    return False
+            with Batches(record_outside_runs(self.ledger.instance)) as events:
+                for one in read(kind_of(files), feed, found, {}, seen.append):
+                    events.add(self.landings.event(files, feed, one))
+                    self.recorded += 1
+                    self.went.add((feed.name, one.instance))
+                    if time.monotonic() > self.give_up and one.instance != found[-1][0]:
+                        return False
         except StorageError as error:
             if not is_about_path(error):
                 raise

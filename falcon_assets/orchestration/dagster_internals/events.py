@@ -5,14 +5,21 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from types import TracebackType
 from typing import TypeAlias
 
 import dagster as dg
-from dagster._core.events import AssetObservationData  # what an observation in the log carries
+from dagster._core.events import AssetObservationData, StepMaterializationData  # what events in the log carry
 from dagster._core.instance.utils import RUNLESS_JOB_NAME, RUNLESS_RUN_ID  # what Dagster says in the place of a run
 
-Record: TypeAlias = Callable[[Sequence[dg.AssetObservation]], None]
-"""Writes events about one asset down, all before it returns."""
+from falcon_assets.errors import FalconError
+
+Event: TypeAlias = dg.AssetMaterialization | dg.AssetObservation
+Record: TypeAlias = Callable[[Sequence[Event]], None]
+"""Writes events about one asset down, all of one type, before it returns."""
+AT_ONCE = 200
+"""So many in a statement: more do not make it faster."""
 
 
 def record_in_run(instance: dg.DagsterInstance, run: dg.DagsterRun, step: str) -> Record:
@@ -24,7 +31,7 @@ def record_in_run(instance: dg.DagsterInstance, run: dg.DagsterRun, step: str) -
         step: Key of the step.
     """
 
-    def record(events: Sequence[dg.AssetObservation]) -> None:
+    def record(events: Sequence[Event]) -> None:
         entries = [_entry(event, run.run_id, run.job_name, step) for event in events]
         instance.event_log_storage.store_event_batch(entries)
 
@@ -34,7 +41,7 @@ def record_in_run(instance: dg.DagsterInstance, run: dg.DagsterRun, step: str) -
 def record_outside_runs(instance: dg.DagsterInstance) -> Record:
     """Records what no run says, as ``report_runless_asset_event`` does, but many times faster."""
 
-    def record(events: Sequence[dg.AssetObservation]) -> None:
+    def record(events: Sequence[Event]) -> None:
         entries = [_entry(event, RUNLESS_RUN_ID, RUNLESS_JOB_NAME, None) for event in events]
         instance.event_log_storage.store_event_batch(entries)
 
@@ -46,12 +53,41 @@ def record_in_step(context: dg.OpExecutionContext) -> Record:
     return record_in_run(context.instance, context.run, str(context.op_handle))
 
 
-def _entry(event: dg.AssetObservation, run_id: str, job: str, step: str | None) -> dg.EventLogEntry:
+class Batches(AbstractContextManager["Batches"]):
+    """Records events as they come, so many together, and what is left at the end; also where that is one of our errors.
+
+    Args:
+        record: What writes them down.
+    """
+
+    def __init__(self, record: Record) -> None:
+        self._record, self._waiting = record, list[Event]()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if self._waiting and (error is None or isinstance(error, FalconError)):
+            self._record(self._waiting)
+
+    def add(self, event: Event) -> None:
+        """It is written down now, or with others later."""
+        self._waiting.append(event)
+        if len(self._waiting) >= AT_ONCE:
+            self._record(self._waiting)
+            self._waiting = []
+
+
+def _entry(event: Event, run_id: str, job: str, step: str | None) -> dg.EventLogEntry:
+    kind, data = (
+        (dg.DagsterEventType.ASSET_MATERIALIZATION, StepMaterializationData(event))
+        if isinstance(event, dg.AssetMaterialization)
+        else (dg.DagsterEventType.ASSET_OBSERVATION, AssetObservationData(event))
+    )
     said = dg.DagsterEvent(
-        event_type_value=dg.DagsterEventType.ASSET_OBSERVATION.value,
+        event_type_value=kind.value,
         job_name=job,
         step_key=step,
-        event_specific_data=AssetObservationData(event),
+        event_specific_data=data,
         message=event.description,
     )
     return dg.EventLogEntry(  # type: ignore[no-untyped-call]  # Dagster's class has no annotations here
