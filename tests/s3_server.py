@@ -5,10 +5,12 @@ from __future__ import annotations
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+
+from fsspec.asyn import sync_wrapper
 
 from tests.waiting import wait_until
 
@@ -51,3 +53,15 @@ def lake(url: str, name: str = "lake", bucket: str = "lake", execute: str = "loc
             "client_kwargs": {"endpoint_url": url},
         },
     }
+
+
+def tell_requests(fs: Any, tell: Callable[[str], object]) -> None:
+    """From now on ``tell`` is told the name of each request of a driver, just before it is made."""
+    call = fs._call_s3
+
+    async def told(method: str, *args: Any, **kwargs: Any) -> Any:
+        tell(method)
+        return await call(method, *args, **kwargs)
+
+    fs._call_s3 = told
+    fs.call_s3 = sync_wrapper(told, obj=fs)

@@ -160,3 +160,11 @@ class FileAccess(ABC):
             FileNotFoundError: nothing is there.
             OSError: as the store says.
         """
+
+    def copy(self, source: str, target: str, size: int) -> None:
+        """Copies a file of so many bytes to another place on the same store; its content does not leave that.
+
+        Raises:
+            OSError: as the store says.
+        """
+        self.fs.cp_file(source, target)

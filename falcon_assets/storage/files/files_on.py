@@ -9,10 +9,13 @@ from falcon_assets.storage.files.file_access import FileAccess
 from falcon_assets.storage.files.local_files import LocalFiles
 from falcon_assets.storage.files.object_files import ObjectFiles, holds_objects
 from falcon_assets.storage.files.remote_files import RemoteFiles
+from falcon_assets.storage.files.s3_files import S3Files
 
 
 def files_on(fs: AbstractFileSystem) -> FileAccess:
     """The files on ``fs``."""
     if isinstance(fs, LocalFileSystem):
         return LocalFiles(fs)
-    return ObjectFiles(fs) if holds_objects(fs.protocol) else RemoteFiles(fs)
+    if not holds_objects(fs.protocol):
+        return RemoteFiles(fs)
+    return S3Files(fs) if "s3" in fs.protocol else ObjectFiles(fs)

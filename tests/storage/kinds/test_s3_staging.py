@@ -31,7 +31,7 @@ from falcon_assets.storage.local_staging import LocalStaging
 from falcon_assets.storage.output_target import OutputTarget
 from tests.builders import VALIDITY, make_cluster, make_feed
 from tests.processes import forked
-from tests.s3_server import ENVIRON, lake, s3_server
+from tests.s3_server import ENVIRON, lake, s3_server, tell_requests
 from tests.waiting import wait_until
 
 FLAG = "_SUCCESS"
@@ -211,14 +211,12 @@ def test_killed_at_every_request(store: ClusterStore, tmp_path: Path, old: int |
 
     def dying(step: int) -> None:
         fresh, numbers = ClusterStore(cluster, tmp_path, ENVIRON), count(1)
-        call = fresh.fs._call_s3
 
-        async def counted(*args: Any, **kwargs: Any) -> Any:
+        def kill(method: str) -> None:
             if next(numbers) == step:
                 os.kill(os.getpid(), signal.SIGKILL)
-            return await call(*args, **kwargs)
 
-        fresh.fs._call_s3 = counted
+        tell_requests(fresh.fs, kill)
         publish(fresh, staging, generation(2))
 
     for step in count(1):
@@ -320,17 +318,13 @@ def test_of_two_runs_at_the_same_moment_one_is_told(store: ClusterStore, monkeyp
 
 def requests(store: ClusterStore, monkeypatch: pytest.MonkeyPatch, work: Callable[[], object]) -> Counter[str]:
     """What the store is asked while ``work`` is done."""
-    asked: Counter[str] = Counter()
-    call = store.fs._call_s3
-
-    async def counted(method: str, *args: Any, **kwargs: Any) -> Any:
-        asked[method] += 1
-        return await call(method, *args, **kwargs)
-
+    asked: list[str] = []
     with monkeypatch.context() as patch:
-        patch.setattr(store.fs, "_call_s3", counted)
+        for name in ("_call_s3", "call_s3"):
+            patch.setattr(store.fs, name, getattr(store.fs, name))  # as it is now, afterwards
+        tell_requests(store.fs, asked.append)
         work()
-    return asked
+    return Counter(asked)
 
 
 def test_how_often_the_store_is_asked(

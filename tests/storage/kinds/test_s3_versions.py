@@ -31,7 +31,7 @@ from falcon_assets.storage.local_staging import LocalStaging
 from falcon_assets.storage.output_target import OutputTarget, output_target
 from tests.builders import make_cluster, make_feed
 from tests.processes import forked
-from tests.s3_server import ENVIRON
+from tests.s3_server import ENVIRON, tell_requests
 from tests.storage.kinds.test_s3_staging import files_in, generation, land, requests, seen, staging, store, url
 
 __all__ = ["staging", "store", "url"]
@@ -330,14 +330,12 @@ def test_killed_at_every_request(store: ClusterStore, tmp_path: Path, old: int |
 
     def dying(step: int) -> None:
         fresh, numbers = ClusterStore(cluster, tmp_path, ENVIRON), count(1)
-        call = fresh.fs._call_s3
 
-        async def counted(*args: Any, **kwargs: Any) -> Any:
+        def kill(method: str) -> None:
             if next(numbers) == step:
                 os.kill(os.getpid(), signal.SIGKILL)
-            return await call(*args, **kwargs)
 
-        fresh.fs._call_s3 = counted
+        tell_requests(fresh.fs, kill)
         publish(fresh, staging, 2)
 
     def now() -> int | None:

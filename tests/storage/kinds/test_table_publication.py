@@ -70,7 +70,7 @@ def read(partition: Partition | None) -> list[int]:
 
 def versions(tables: Tables) -> set[Path]:
     root = tables.home / tables.name / "_versions"
-    return {one for place in root.iterdir() if place.name != "_notes" for one in place.iterdir()}
+    return {one for place in root.iterdir() if not place.name.startswith("_") for one in place.iterdir()}
 
 
 def notes(tables: Tables) -> int:

@@ -62,7 +62,7 @@ class Ownership:
             StorageError: it was overtaken.
             OSError: as the store says.
         """
-        if self._writes is None:
+        if self._writes is None or self._etag is None:
             self.check()
         else:
             self._name += b" publishes"

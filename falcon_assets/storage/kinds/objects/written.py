@@ -55,6 +55,7 @@ class StoreWritten(Written):
 
     def __init__(self, store: ClusterStore, places: Mapping[str, str]) -> None:
         self._store, self._fs, self._places = store, store.fs, places
+        self._sizes: dict[str, int] = {}
 
     def place(self, name: str) -> str:
         return self._places[name]
@@ -64,7 +65,9 @@ class StoreWritten(Written):
 
     def files(self, name: str) -> list[str]:
         place = self.place(name)
-        return [str(entry["name"])[len(place) + 1 :] for entry in self._store.files.all_below(place) or ()]
+        found = {str(entry["name"]): int(entry["size"]) for entry in self._store.files.all_below(place) or ()}
+        self._sizes |= found
+        return [one[len(place) + 1 :] for one in found]
 
     def open(self, name: str, file: str) -> AbstractContextManager[IO[bytes]]:
         opened: AbstractContextManager[IO[bytes]] = self._fs.open(f"{self.place(name)}/{file}", "rb")
@@ -77,7 +80,8 @@ class StoreWritten(Written):
 
         def one(file: str) -> None:
             check()
-            self._fs.cp_file(f"{self.place(name)}/{file}", f"{final}/{file}")
+            source = f"{self.place(name)}/{file}"
+            self._store.files.copy(source, f"{final}/{file}", self._sizes[source])
 
         with ThreadPoolExecutor(self._store.files.requests) as pool:
             list(pool.map(one, files))

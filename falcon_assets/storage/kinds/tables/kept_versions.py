@@ -79,7 +79,7 @@ class KeptPartitions:
             new: All of it as it will be.
         """
         are_several, switch = len(before.keys() | new.keys()) > 1, f"{self._switches}/{of.name}"
-        old, coming = _places(before), _places(new)
+        old, coming = self._places(before), self._places(new)
         if before and not (are_several and self._are_between(switch, old)):
             self.keep(of, path, [*before.values()])
         if are_several:
@@ -161,6 +161,9 @@ class KeptPartitions:
         except (OSError, ValueError, TypeError, KeyError):
             return None  # it has just gone, or somebody else wrote it
 
-
-def _places(partitions: Mapping[Values, Partition] | Mapping[Values, NewPartition]) -> _Places:
-    return {values: one.places for values, one in partitions.items()}
+    def _places(self, partitions: Mapping[Values, Partition] | Mapping[Values, NewPartition]) -> _Places:
+        """Where they lie, however the catalog writes the URLs."""
+        return {
+            values: tuple(self._folder.path(place) or place for place in one.places)
+            for values, one in partitions.items()
+        }
