@@ -19,7 +19,7 @@ from benchmarks.flights import PROCESS, hours
 from falcon_assets.catalog.store import EntityStore, load_entities
 from falcon_assets.engines.computing import session
 from falcon_assets.events.feed_instances import FeedInstanceAvailable
-from falcon_assets.ledger.version_rows import VersionRows
+from falcon_assets.ledger.folding.version_rows import VersionRows
 from falcon_assets.model.instant import format_instant
 from falcon_assets.orchestration.code_location import definitions_of
 from falcon_assets.orchestration.platform.dagster_instance import open_instance

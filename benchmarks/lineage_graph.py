@@ -15,7 +15,7 @@ from falcon_assets.events.event_log import Logged
 from falcon_assets.events.feed_instances import FeedInstanceAvailable
 from falcon_assets.events.inputs import Consumption
 from falcon_assets.events.process_instances import InstanceChanged
-from falcon_assets.ledger.fold import fold
+from falcon_assets.ledger.folding.fold import fold
 from falcon_assets.ledger.tables import DATA_VERSIONS, FOLD, VERSION_EDGES
 from falcon_assets.model.instant import parse_instant
 from falcon_assets.operations.auditing import PlainRequest

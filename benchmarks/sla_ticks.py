@@ -10,9 +10,9 @@ from sqlalchemy import func, select, text
 
 from benchmarks.sla import FEEDS, OPEN_HOURS, PROCESSES
 from falcon_assets.catalog.store import load_entities
-from falcon_assets.ledger.sla_breaches import BreachState
+from falcon_assets.ledger.database.upsert import upsert
+from falcon_assets.ledger.sla.breaches import BreachState
 from falcon_assets.ledger.tables import FOLD, SLA_BREACHES
-from falcon_assets.ledger.upsert import upsert
 from falcon_assets.model.instant import parse_instant
 from falcon_assets.orchestration.coordination.sla_evaluation import SlaEvaluation
 from falcon_assets.orchestration.platform.dagster_instance import open_instance

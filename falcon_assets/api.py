@@ -23,12 +23,12 @@ from falcon_assets.operations.entities.versions import entity_diff, entity_histo
 from falcon_assets.operations.installation import Installation, open_installation
 from falcon_assets.operations.instances.commands import InstanceRequest
 from falcon_assets.operations.instances.details import instance_details
-from falcon_assets.operations.instances.feed_versions import instance_versions
+from falcon_assets.operations.instances.feeds.restoring import restore_instance
+from falcon_assets.operations.instances.feeds.versions import instance_versions
 from falcon_assets.operations.instances.listing import instance_status, list_instances, summarize_instances
 from falcon_assets.operations.instances.query import InstanceQuery
-from falcon_assets.operations.instances.replaying import replay_instance
+from falcon_assets.operations.instances.replay.replaying import replay_instance
 from falcon_assets.operations.instances.rerunning import RerunOptions, rerun_instances
-from falcon_assets.operations.instances.restoring import restore_instance
 from falcon_assets.operations.instances.stopping import kill_instances, resume_instances, suspend_instances
 from falcon_assets.operations.instances.triage import triage
 from falcon_assets.operations.instances.waiting import wait_for_instance

@@ -64,6 +64,18 @@ PARTS = {
         "lineage",
         "notification",
     ],
+    "ledger": [
+        "tables",
+        "migrations",
+        "database",
+        "notification",
+        "folding",
+        "entities",
+        "",
+        "lineage",
+        "instances",
+        "sla",
+    ],
     "orchestration": [
         "dagster_internals",
         "mapping",

@@ -11,6 +11,8 @@ import dagster as dg
 import pytest
 from sqlalchemy import Engine, create_engine
 
+from falcon_assets.ledger.database.upgrade import upgrade
+from falcon_assets.ledger.database.upsert import upsert
 from falcon_assets.ledger.tables import (
     AUDIT,
     DEFINITION_VERSIONS,
@@ -20,11 +22,9 @@ from falcon_assets.ledger.tables import (
     PROCESS_INSTANCES,
     RERUNS,
 )
-from falcon_assets.ledger.upgrade import upgrade
-from falcon_assets.ledger.upsert import upsert
 from falcon_assets.model.instant import parse_instant
 from falcon_assets.operations.installation import open_installation
-from falcon_assets.operations.instances.feed_versions import find_feed_instance
+from falcon_assets.operations.instances.feeds.versions import find_feed_instance
 from falcon_assets.settings import Settings
 from falcon_assets.storage.files.checksum import checksum_of
 from falcon_assets.storage.instances.data_version import version_of

@@ -23,9 +23,9 @@ from falcon_assets.operations.entities.touching import touch
 from falcon_assets.operations.entities.versions import restore_entity
 from falcon_assets.operations.installation import Installation, open_installation
 from falcon_assets.operations.instances.commands import CommandResult, InstanceRequest
+from falcon_assets.operations.instances.feeds.restoring import RestoreResult, restore_instance
 from falcon_assets.operations.instances.query import InstanceQuery
 from falcon_assets.operations.instances.rerunning import RerunOptions, rerun_instances
-from falcon_assets.operations.instances.restoring import RestoreResult, restore_instance
 from falcon_assets.operations.instances.stopping import kill_instances, resume_instances, suspend_instances
 
 JOBS = {"entity": falcon_entity_operation, "instance": falcon_instance_operation}

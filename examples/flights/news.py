@@ -11,7 +11,7 @@ import click
 import sqlalchemy
 from sqlalchemy import Engine
 
-from falcon_assets.ledger.recent_changes import Ended, ended_since, newest_event
+from falcon_assets.ledger.instances.recent_changes import Ended, ended_since, newest_event
 from falcon_assets.model.instant import format_instant
 from falcon_assets.orchestration.platform.postgres import unreachable
 from falcon_assets.planning.instances.instance_record import InstanceState

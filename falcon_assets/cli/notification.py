@@ -12,7 +12,7 @@ from falcon_assets.cli.console import print_table
 from falcon_assets.cli.entity.words import moment
 from falcon_assets.cli.help import FullHelpGroup
 from falcon_assets.cli.listing import list_options, print_json, query_of, say_rest
-from falcon_assets.ledger.notification_lists import NotificationRow
+from falcon_assets.ledger.notification.lists import NotificationRow
 from falcon_assets.model.instant import format_instant
 from falcon_assets.operations.installation import open_installation
 from falcon_assets.operations.notification.listing import FIELDS, ORDERS, list_notifications, notification_data

@@ -11,9 +11,9 @@ from falcon_assets.jobs.running import in_run
 from falcon_assets.model.instant import parse_instant
 from falcon_assets.operations.installation import Installation
 from falcon_assets.operations.instances.commands import CommandResult, InstanceRequest
+from falcon_assets.operations.instances.feeds.restoring import RestoreResult, restore_instance
 from falcon_assets.operations.instances.query import InstanceQuery
 from falcon_assets.operations.instances.rerunning import RerunOptions, rerun_instances
-from falcon_assets.operations.instances.restoring import RestoreResult, restore_instance
 from falcon_assets.operations.instances.stopping import kill_instances, resume_instances, suspend_instances
 
 InstanceOperation: TypeAlias = Literal["rerun", "kill", "suspend", "resume", "restore"]

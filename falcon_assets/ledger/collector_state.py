@@ -10,8 +10,8 @@ from typing import Any
 from sqlalchemy import ARRAY, Connection, Text, any_, delete, literal, select
 from sqlalchemy.dialects.postgresql import insert
 
+from falcon_assets.ledger.database.upsert import among, parts, upsert
 from falcon_assets.ledger.tables import FEED_INSTANCES, INCOMPLETE, PASSES, PUSHED
-from falcon_assets.ledger.upsert import among, parts, upsert
 from falcon_assets.planning.landing.old_folders import FolderPass
 
 _PASS_COLUMNS = [one.name for one in fields(FolderPass)]

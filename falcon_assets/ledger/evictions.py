@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, delete, select, update
 
+from falcon_assets.ledger.database.upsert import among, parts, upsert
 from falcon_assets.ledger.tables import EVICTIONS
-from falcon_assets.ledger.upsert import among, parts, upsert
 from falcon_assets.planning.retention.eviction import StoredInstance, StoredLocation, Verdict
 
 

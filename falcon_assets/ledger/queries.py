@@ -27,9 +27,9 @@ from sqlalchemy import (
     union_all,
 )
 
-from falcon_assets.ledger.fold import record_of
+from falcon_assets.ledger.database.upsert import upsert
+from falcon_assets.ledger.folding.fold import record_of
 from falcon_assets.ledger.tables import COLLECTED, FEED_INSTANCES, OPEN, PROCESS_INSTANCES, PROGRESS
-from falcon_assets.ledger.upsert import upsert
 from falcon_assets.planning.instances.instance_record import FeedState, InstanceRecord, InstanceState
 
 Name: TypeAlias = tuple[str, str]

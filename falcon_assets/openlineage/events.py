@@ -24,7 +24,7 @@ from openlineage.client.facet_v2 import (
 )
 
 from falcon_assets.catalog.store import EntityStore
-from falcon_assets.ledger.recorded_runs import RecordedRun
+from falcon_assets.ledger.lineage.recorded_runs import RecordedRun
 from falcon_assets.model.instant import format_instant
 from falcon_assets.model.process import Process
 from falcon_assets.openlineage.datasets import SOURCE, Datasets

@@ -11,7 +11,7 @@ from falcon_assets.catalog.store import EntityStore
 from falcon_assets.errors import StorageError, UnknownEntityError, UnknownInstanceError
 from falcon_assets.ledger import queries
 from falcon_assets.ledger.collector_state import set_incomplete
-from falcon_assets.ledger.newest_instances import newest_recorded
+from falcon_assets.ledger.instances.newest_instances import newest_recorded
 from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.feed import Feed
 from falcon_assets.model.instant import format_instant

@@ -12,8 +12,8 @@ from sqlalchemy.exc import OperationalError
 
 from falcon_assets.catalog.store import EntityStore
 from falcon_assets.errors import SettingsError, UnknownEntityError
-from falcon_assets.ledger.last_used import last_used
-from falcon_assets.ledger.versions_of_instances import EntityVersions, versions_of
+from falcon_assets.ledger.entities.versions_of_instances import EntityVersions, versions_of
+from falcon_assets.ledger.instances.last_used import last_used
 from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.feed import Feed
 from falcon_assets.model.process import Process

@@ -15,7 +15,7 @@ import sqlalchemy
 from falcon_assets.catalog.store import EntityStore
 from falcon_assets.errors import FalconError, SettingsError, count_of
 from falcon_assets.ledger import queries
-from falcon_assets.ledger.locks import try_lock, unlock
+from falcon_assets.ledger.database.locks import try_lock, unlock
 from falcon_assets.ledger.queries import Name
 from falcon_assets.model.cluster import Cluster
 from falcon_assets.operations.foreground_runs import Display, ForegroundRuns

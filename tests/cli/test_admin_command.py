@@ -12,8 +12,8 @@ from click.testing import CliRunner, Result
 from sqlalchemy import create_engine, delete
 
 from falcon_assets.cli.main import falcon
+from falcon_assets.ledger.database.upgrade import upgrade
 from falcon_assets.ledger.tables import AUDIT, ENTITY_STATUS
-from falcon_assets.ledger.upgrade import upgrade
 from falcon_assets.settings import Settings
 from tests.cli.test_entity_command import ENTITIES
 from tests.processes import free_port

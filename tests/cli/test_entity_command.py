@@ -12,8 +12,8 @@ from click.testing import CliRunner, Result
 from sqlalchemy import Engine, create_engine, delete, select, text
 
 from falcon_assets.cli.entity import entity
+from falcon_assets.ledger.database.upgrade import upgrade
 from falcon_assets.ledger.tables import ENTITY_STATUS
-from falcon_assets.ledger.upgrade import upgrade
 from falcon_assets.settings import Settings
 from tests.processes import FALCON
 from tests.waiting import wait_until

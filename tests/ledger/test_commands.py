@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 
 from falcon_assets.errors import EntityStatusError
-from falcon_assets.ledger.commands import Command, transition
-from falcon_assets.ledger.status import Status
+from falcon_assets.ledger.entities.commands import Command, transition
+from falcon_assets.ledger.entities.status import Status
 
 LEGAL = {
     (Status.SUBMITTED, Command.SCHEDULE): Status.RUNNING,

@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy import Engine, select, text
 
 from falcon_assets.errors import SettingsError
-from falcon_assets.ledger.database_clock import remember_clock, require_clock
+from falcon_assets.ledger.database.database_clock import remember_clock, require_clock
 from falcon_assets.ledger.tables import CLOCK
 from falcon_assets.orchestration.dagster_internals.tables import EVENT_LOG
 from falcon_assets.planning.time.clock import Clock

@@ -11,15 +11,15 @@ from sqlalchemy import Engine, delete, select, update
 
 from falcon_assets.catalog.workflow_files import PART_BYTES, WorkflowFile
 from falcon_assets.errors import InvalidDefinitionsError
-from falcon_assets.ledger.definition_versions import (
+from falcon_assets.ledger.entities.definition_versions import (
     DefinitionVersion,
     Recorder,
     definition_history,
     record_definitions,
     recorded_kinds,
 )
+from falcon_assets.ledger.entities.workflow_contents import content_parts, keep_workflows, kept_files
 from falcon_assets.ledger.tables import DEFINITION_TREES, DEFINITION_VERSIONS, FILE_CONTENTS, WORKFLOW_FILES
-from falcon_assets.ledger.workflow_contents import content_parts, keep_workflows, kept_files
 from tests.ledger.histories import hour, ledger_engine
 from tests.ledger.test_queries import count_statements
 from tests.operations.trees import BACKUP, DELAYS, HOURLY, PRIMARY, RAW, written

@@ -5,7 +5,7 @@ from dataclasses import replace
 from sqlalchemy import Engine, select
 
 from falcon_assets.ledger.evictions import Eviction, finish, undone, withdraw, write_down
-from falcon_assets.ledger.fold import rebuild
+from falcon_assets.ledger.folding.fold import rebuild
 from falcon_assets.ledger.tables import EVICTIONS
 from falcon_assets.planning.retention.eviction import StoredInstance, StoredLocation, Verdict
 from tests.ledger.histories import history_of, hour

@@ -18,12 +18,12 @@ from falcon_assets.events.feed_instances import FeedInstanceAvailable, FeedInsta
 from falcon_assets.events.inputs import Consumption
 from falcon_assets.events.process_instances import InstanceChanged
 from falcon_assets.events.runs import RunQueued
-from falcon_assets.ledger.fold import History, fold, rebuild
-from falcon_assets.ledger.locks import LEDGER_LOCK, lock_in_transaction
+from falcon_assets.ledger.database.locks import LEDGER_LOCK, lock_in_transaction
+from falcon_assets.ledger.database.upsert import upsert
+from falcon_assets.ledger.entities.status import Status, command, statuses
+from falcon_assets.ledger.folding.fold import History, fold, rebuild
 from falcon_assets.ledger.queries import progress, set_progress
-from falcon_assets.ledger.status import Status, command, statuses
 from falcon_assets.ledger.tables import COLLECTED, FOLD
-from falcon_assets.ledger.upsert import upsert
 from falcon_assets.planning.instances.instance_record import InstanceState
 from tests.builders import make_process
 from tests.ledger.histories import (

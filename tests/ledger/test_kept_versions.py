@@ -15,8 +15,8 @@ from falcon_assets.events.feed_instances import (
     FeedVersionEvicted,
     KeptVersion,
 )
-from falcon_assets.ledger.kept_versions import Kept
-from falcon_assets.ledger.reduce import Rows
+from falcon_assets.ledger.folding.kept_versions import Kept
+from falcon_assets.ledger.folding.reduce import Rows
 from tests.ledger.histories import hour
 
 KEY = ("primary", "raw", hour(0))

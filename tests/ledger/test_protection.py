@@ -8,10 +8,10 @@ from sqlalchemy import Engine
 
 from falcon_assets.events.event_log import Fact, Logged
 from falcon_assets.events.feed_instances import FeedInstanceAvailable, KeptVersion
-from falcon_assets.ledger.fold import fold, rebuild
-from falcon_assets.ledger.lifecycle import SetStatus, set_status, status_set
-from falcon_assets.ledger.lineage import versions_of_instance
-from falcon_assets.ledger.protection import protected_on
+from falcon_assets.ledger.folding.fold import fold, rebuild
+from falcon_assets.ledger.lineage.graph import versions_of_instance
+from falcon_assets.ledger.lineage.lifecycle import SetStatus, set_status, status_set
+from falcon_assets.ledger.lineage.protection import protected_on
 from falcon_assets.model.feed import LifecycleStatus
 from tests.ledger.histories import empty, history_of, hour
 from tests.ledger.test_lineage import KEYS, STEPS, Key, Oracle, landed, made

@@ -9,9 +9,9 @@ from falcon_assets.events.event_log import Logged
 from falcon_assets.events.feed_instances import FeedInstanceAvailable, FeedInstanceEvicted
 from falcon_assets.events.process_instances import InstanceChanged
 from falcon_assets.events.runs import RunQueued
-from falcon_assets.ledger.fold import fold
+from falcon_assets.ledger.folding.fold import fold
+from falcon_assets.ledger.instances.recent_changes import Ended, ended_since, newest_event
 from falcon_assets.ledger.queries import available, evicted, progress, records, seen, set_progress, signatures
-from falcon_assets.ledger.recent_changes import Ended, ended_since, newest_event
 from falcon_assets.planning.instances.instance_record import InstanceRecord, InstanceState
 from tests.ledger.histories import history_of, hour
 

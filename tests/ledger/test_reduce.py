@@ -22,9 +22,9 @@ from falcon_assets.events.inputs import Consumption, Inputs
 from falcon_assets.events.process_instances import CameTooLate, InstanceChanged
 from falcon_assets.events.pushes import PartitionPushed, PushRefused
 from falcon_assets.events.runs import RunEnded, RunEnding, RunQueued
-from falcon_assets.ledger.fold import fold, rebuild
-from falcon_assets.ledger.ledger_rows import Consumed, FeedInstanceRow, First
-from falcon_assets.ledger.reduce import Rows
+from falcon_assets.ledger.folding.fold import fold, rebuild
+from falcon_assets.ledger.folding.ledger_rows import Consumed, FeedInstanceRow, First
+from falcon_assets.ledger.folding.reduce import Rows
 from falcon_assets.ledger.tables import METADATA
 from falcon_assets.planning.instances.instance_record import FeedState, InstanceRecord, InstanceState, LateChange
 from tests.ledger.histories import chunks_of, content, empty, history_of, hour

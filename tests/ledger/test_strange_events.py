@@ -13,7 +13,7 @@ from sqlalchemy import Engine
 from falcon_assets.events.event_log import Logged, asset_facts
 from falcon_assets.events.process_instances import InstanceChanged
 from falcon_assets.events.record import storable
-from falcon_assets.ledger.fold import fold
+from falcon_assets.ledger.folding.fold import fold
 from falcon_assets.planning.instances.instance_record import InstanceState
 from tests.events.strategies import FACTS
 from tests.ledger.histories import content, empty, history_of

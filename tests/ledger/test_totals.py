@@ -13,9 +13,9 @@ import falcon_assets.ledger
 from falcon_assets.events.event_log import Fact, Logged
 from falcon_assets.events.feed_instances import FeedInstanceAvailable, FeedInstanceEvicted
 from falcon_assets.events.process_instances import InstanceChanged
-from falcon_assets.ledger.fold import fold, rebuild
-from falcon_assets.ledger.totals import Total, totals
-from falcon_assets.ledger.upgrade import upgrade
+from falcon_assets.ledger.database.upgrade import upgrade
+from falcon_assets.ledger.folding.fold import fold, rebuild
+from falcon_assets.ledger.folding.totals import Total, totals
 from falcon_assets.planning.instances.instance_record import InstanceState
 from tests.ledger.histories import history_of, hour
 

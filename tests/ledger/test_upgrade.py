@@ -12,10 +12,10 @@ from alembic.migration import MigrationContext
 from sqlalchemy import Engine, inspect, text
 
 import falcon_assets.ledger
-from falcon_assets.ledger.fold import fold
-from falcon_assets.ledger.locks import LEDGER_LOCK, lock_in_transaction
+from falcon_assets.ledger.database.locks import LEDGER_LOCK, lock_in_transaction
+from falcon_assets.ledger.database.upgrade import upgrade
+from falcon_assets.ledger.folding.fold import fold
 from falcon_assets.ledger.tables import METADATA, SCHEMA
-from falcon_assets.ledger.upgrade import upgrade
 from tests.ledger.histories import content, countable_facts, history_of, ledger_engine, until_waiting
 from tests.processes import forked
 

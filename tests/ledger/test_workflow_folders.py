@@ -11,9 +11,9 @@ from sqlalchemy import Engine, delete
 
 from falcon_assets.catalog.workflow_files import PART_BYTES, WorkflowFile, files_at
 from falcon_assets.errors import StorageError
+from falcon_assets.ledger.entities.workflow_contents import keep_workflows
+from falcon_assets.ledger.entities.workflow_folders import workflow_folder
 from falcon_assets.ledger.tables import FILE_CONTENTS
-from falcon_assets.ledger.workflow_contents import keep_workflows
-from falcon_assets.ledger.workflow_folders import workflow_folder
 
 CONTENT = {"a/flow.sql": b"SELECT 1", "libs/large.jar": b"x" * (2 * PART_BYTES + 1), "empty.py": b""}
 

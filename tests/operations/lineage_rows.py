@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from falcon_assets.ledger.database.upsert import upsert
+from falcon_assets.ledger.folding.version_columns import Plans, plan_of, store_plans
 from falcon_assets.ledger.tables import DATA_VERSIONS, VERSION_EDGES
-from falcon_assets.ledger.upsert import upsert
-from falcon_assets.ledger.version_columns import Plans, plan_of, store_plans
 from falcon_assets.model.instant import parse_instant
 from falcon_assets.operations.installation import Installation
 from falcon_assets.planning.lineage.columns import OutputColumn, OutputColumns

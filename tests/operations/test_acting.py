@@ -15,8 +15,8 @@ from sqlalchemy import create_engine, delete
 
 from falcon_assets.errors import DeniedError, InvalidDefinitionsError
 from falcon_assets.ledger.audit import AuditEntry, read_audit
+from falcon_assets.ledger.database.upgrade import upgrade
 from falcon_assets.ledger.tables import AUDIT
-from falcon_assets.ledger.upgrade import upgrade
 from falcon_assets.model.instant import parse_instant
 from falcon_assets.operations.acting import acting
 from falcon_assets.operations.entities.changing import delete as delete_entities
@@ -30,7 +30,7 @@ from falcon_assets.operations.entities.summary import summarize_entities
 from falcon_assets.operations.entities.versions import entity_diff, entity_history, restore_entity
 from falcon_assets.operations.installation import Installation
 from falcon_assets.operations.instances.details import instance_details
-from falcon_assets.operations.instances.feed_dependencies import feed_instance_dependencies
+from falcon_assets.operations.instances.feeds.dependencies import feed_instance_dependencies
 from falcon_assets.operations.instances.listing import list_instances, summarize_instances
 from falcon_assets.operations.instances.query import InstanceQuery
 from falcon_assets.operations.paging import Query

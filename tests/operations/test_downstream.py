@@ -12,8 +12,8 @@ from click.testing import CliRunner
 from sqlalchemy import delete, select
 
 from falcon_assets.cli.instance import instance as commands
+from falcon_assets.ledger.database.upsert import upsert
 from falcon_assets.ledger.tables import FEED_INSTANCES, FOLD, METADATA, PROCESS_INSTANCES, RERUNS
-from falcon_assets.ledger.upsert import upsert
 from falcon_assets.model.instant import parse_instant
 from falcon_assets.operations.installation import Installation
 from falcon_assets.operations.instances.commands import CommandResult, InstanceRequest

@@ -9,8 +9,8 @@ import pytest
 from sqlalchemy import create_engine
 
 from falcon_assets.errors import DefinitionStoreError, EntityInUseError, InvalidDefinitionsError, UnknownEntityError
-from falcon_assets.ledger.upgrade import upgrade
-from falcon_assets.ledger.workflow_contents import kept_files
+from falcon_assets.ledger.database.upgrade import upgrade
+from falcon_assets.ledger.entities.workflow_contents import kept_files
 from falcon_assets.operations.entities.changing import delete, submit, update
 from falcon_assets.operations.entities.touching import touch
 from falcon_assets.operations.entities.versions import entity_diff, entity_history, restore_entity

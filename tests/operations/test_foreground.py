@@ -10,7 +10,7 @@ import pytest
 from sqlalchemy import select
 
 from falcon_assets.catalog.store import load_entities
-from falcon_assets.ledger.status import statuses
+from falcon_assets.ledger.entities.status import statuses
 from falcon_assets.ledger.tables import SLA_BREACHES
 from falcon_assets.model.instant import parse_instant
 from falcon_assets.operations.foreground import Foreground, ForegroundResult

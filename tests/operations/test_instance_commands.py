@@ -17,9 +17,9 @@ from sqlalchemy import delete, event, select
 from sqlalchemy.engine import Engine
 
 from falcon_assets.errors import DeniedError, QueryError, UnknownInstanceError
-from falcon_assets.ledger.status import Status, command
+from falcon_assets.ledger.database.upsert import upsert
+from falcon_assets.ledger.entities.status import Status, command
 from falcon_assets.ledger.tables import AUDIT, FEED_INSTANCES, FOLD, METADATA, PROCESS_INSTANCES, RERUNS
-from falcon_assets.ledger.upsert import upsert
 from falcon_assets.model.instant import parse_instant
 from falcon_assets.operations.installation import Installation
 from falcon_assets.operations.instances.commands import CommandResult, InstanceRequest

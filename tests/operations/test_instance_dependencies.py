@@ -13,7 +13,7 @@ from falcon_assets.ledger.tables import CONSUMED, FEED_INSTANCES, PROCESS_INSTAN
 from falcon_assets.model.instant import parse_instant
 from falcon_assets.operations.installation import Installation
 from falcon_assets.operations.instances.details import instance_details
-from falcon_assets.operations.instances.feed_dependencies import feed_instance_dependencies
+from falcon_assets.operations.instances.feeds.dependencies import feed_instance_dependencies
 from falcon_assets.planning.time.timeline import feed_timeline
 from falcon_assets.planning.windows.input_windows import input_instances
 from tests.operations.rows import feed_row, fill, process_row

@@ -13,6 +13,7 @@ import pytest
 from sqlalchemy import delete, event
 
 from falcon_assets.errors import QueryError, UnknownEntityError, UnknownInstanceError
+from falcon_assets.ledger.database.upsert import upsert
 from falcon_assets.ledger.tables import (
     DEFINITION_VERSIONS,
     ENTITY_STATUS,
@@ -20,7 +21,6 @@ from falcon_assets.ledger.tables import (
     METADATA,
     PROCESS_INSTANCES,
 )
-from falcon_assets.ledger.upsert import upsert
 from falcon_assets.model.instant import format_instant, parse_instant
 from falcon_assets.operations.installation import Installation
 from falcon_assets.operations.instances.listing import (

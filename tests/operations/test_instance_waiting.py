@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from falcon_assets.errors import QueryError, UnknownEntityError, UnknownInstanceError
-from falcon_assets.ledger.reruns import request
+from falcon_assets.ledger.instances.reruns import request
 from falcon_assets.operations.installation import Installation
 from falcon_assets.operations.instances import waiting
 from falcon_assets.operations.instances.waiting import WaitResult, wait_for_instance

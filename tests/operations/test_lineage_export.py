@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from falcon_assets.errors import UnknownEntityError
+from falcon_assets.ledger.database.upsert import upsert
 from falcon_assets.ledger.tables import CONSUMED, VERSION_EDGES
-from falcon_assets.ledger.upsert import upsert
 from falcon_assets.operations.installation import Installation
 from falcon_assets.operations.lineage.exporting import export_openlineage
 from tests.openlineage.schemas import assert_valid

@@ -8,8 +8,8 @@ from datetime import timedelta
 import pytest
 
 from falcon_assets.errors import QueryError
+from falcon_assets.ledger.database.upsert import upsert
 from falcon_assets.ledger.tables import KEPT_VERSIONS
-from falcon_assets.ledger.upsert import upsert
 from falcon_assets.operations.auditing import PlainRequest
 from falcon_assets.operations.installation import Installation
 from falcon_assets.operations.lineage.lifecycle import set_lifecycle

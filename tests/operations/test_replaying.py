@@ -18,10 +18,10 @@ from falcon_assets.operations.admin.audit import list_audit
 from falcon_assets.operations.collect import collect_instances
 from falcon_assets.operations.installation import Installation, open_installation
 from falcon_assets.operations.instances.commands import InstanceRequest
-from falcon_assets.operations.instances.feed_versions import instance_versions
+from falcon_assets.operations.instances.feeds.versions import instance_versions
 from falcon_assets.operations.instances.query import InstanceQuery
-from falcon_assets.operations.instances.replay_result import ReplayResult
-from falcon_assets.operations.instances.replaying import replay_instance
+from falcon_assets.operations.instances.replay.replay_result import ReplayResult
+from falcon_assets.operations.instances.replay.replaying import replay_instance
 from falcon_assets.operations.lineage.asking import show_lineage
 from falcon_assets.operations.lineage.subject import VersionQuery
 from falcon_assets.operations.paging import Query

@@ -17,10 +17,10 @@ from falcon_assets.model.instant import parse_instant
 from falcon_assets.operations.collect import collect_instances
 from falcon_assets.operations.installation import Installation, open_installation
 from falcon_assets.operations.instances.commands import InstanceRequest
-from falcon_assets.operations.instances.feed_versions import instance_versions
+from falcon_assets.operations.instances.feeds.versions import instance_versions
 from falcon_assets.operations.instances.query import InstanceQuery
-from falcon_assets.operations.instances.replay_result import ReplayResult
-from falcon_assets.operations.instances.replaying import replay_instance
+from falcon_assets.operations.instances.replay.replay_result import ReplayResult
+from falcon_assets.operations.instances.replay.replaying import replay_instance
 from falcon_assets.orchestration.code_location import definitions_of
 from falcon_assets.orchestration.runs.definition_recording import DefinitionRecording
 from falcon_assets.storage.cluster_store import ClusterStore

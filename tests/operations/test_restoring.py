@@ -11,15 +11,15 @@ from sqlalchemy import select
 
 from falcon_assets.errors import FalconError, QueryError, StorageError
 from falcon_assets.events.feed_instances import FeedInstanceAvailable
-from falcon_assets.ledger.locks import try_lock
+from falcon_assets.ledger.database.locks import try_lock
 from falcon_assets.ledger.tables import AUDIT
 from falcon_assets.model.instant import parse_instant
 from falcon_assets.operations.installation import Installation
-from falcon_assets.operations.instances import restoring
 from falcon_assets.operations.instances.commands import InstanceRequest
-from falcon_assets.operations.instances.feed_versions import instance_versions
+from falcon_assets.operations.instances.feeds import restoring
+from falcon_assets.operations.instances.feeds.restoring import RestoreResult, restore_instance
+from falcon_assets.operations.instances.feeds.versions import instance_versions
 from falcon_assets.operations.instances.query import InstanceQuery
-from falcon_assets.operations.instances.restoring import RestoreResult, restore_instance
 from falcon_assets.orchestration.runs.run_locks import instance_lock
 from tests.ledger.histories import content
 from tests.operations.conftest import OpenAt

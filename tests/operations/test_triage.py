@@ -24,7 +24,7 @@ from dagster._daemon.types import DaemonHeartbeat
 from dagster._utils.error import SerializableErrorInfo
 from sqlalchemy import event, insert
 
-from falcon_assets.ledger.reruns import request
+from falcon_assets.ledger.instances.reruns import request
 from falcon_assets.ledger.tables import FEED_INSTANCES
 from falcon_assets.operations.entities.results import Request
 from falcon_assets.operations.entities.status import suspend_entities

@@ -10,9 +10,9 @@ import pytest
 from sqlalchemy import create_engine
 
 from falcon_assets.errors import DefinitionStoreError
+from falcon_assets.ledger.database.upgrade import upgrade
+from falcon_assets.ledger.database.upsert import upsert
 from falcon_assets.ledger.tables import FEED_INSTANCES
-from falcon_assets.ledger.upgrade import upgrade
-from falcon_assets.ledger.upsert import upsert
 from falcon_assets.operations.entities.changing import update
 from falcon_assets.operations.entities.results import Request
 from falcon_assets.operations.entities.status import schedule_entities

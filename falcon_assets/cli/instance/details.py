@@ -16,7 +16,7 @@ from falcon_assets.cli.listing import print_json
 from falcon_assets.cli.parameters import one_instance
 from falcon_assets.operations.installation import open_installation
 from falcon_assets.operations.instances.details import instance_details
-from falcon_assets.operations.instances.feed_dependencies import feed_instance_dependencies
+from falcon_assets.operations.instances.feeds.dependencies import feed_instance_dependencies
 
 _OPTIONS = (
     click.argument("name"),

@@ -15,8 +15,8 @@ from falcon_assets.cli.parameters import one_instance
 from falcon_assets.errors import count_of, printable
 from falcon_assets.model.instant import format_instant
 from falcon_assets.operations.installation import open_installation
-from falcon_assets.operations.instances.instance_runs import InstanceRun
-from falcon_assets.operations.instances.logs import InstanceLogs, SaidEvent, instance_logs
+from falcon_assets.operations.instances.logs.instance_runs import InstanceRun
+from falcon_assets.operations.instances.logs.reading import InstanceLogs, SaidEvent, instance_logs
 
 
 @click.command()

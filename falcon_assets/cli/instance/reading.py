@@ -17,7 +17,7 @@ from falcon_assets.cli.states import colored
 from falcon_assets.errors import count_of
 from falcon_assets.model.instant import format_instant
 from falcon_assets.operations.installation import open_installation
-from falcon_assets.operations.instances.feed_listing import FeedInstanceInfo
+from falcon_assets.operations.instances.feeds.listing import FeedInstanceInfo
 from falcon_assets.operations.instances.listing import (
     instance_status,
     latest,

@@ -16,8 +16,8 @@ from falcon_assets.model.instant import format_instant
 from falcon_assets.operations.installation import open_installation
 from falcon_assets.operations.instances.commands import InstanceRequest
 from falcon_assets.operations.instances.query import InstanceQuery
-from falcon_assets.operations.instances.replay_result import ReplayResult
-from falcon_assets.operations.instances.replaying import replay_instance
+from falcon_assets.operations.instances.replay.replay_result import ReplayResult
+from falcon_assets.operations.instances.replay.replaying import replay_instance
 from falcon_assets.operations.run import abandon
 from falcon_assets.orchestration.runs.replay import ReplayedOutput
 from falcon_assets.spark.data.comparison import Comparison

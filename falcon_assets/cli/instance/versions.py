@@ -14,7 +14,7 @@ from falcon_assets.cli.parameters import one_instance
 from falcon_assets.model.instant import format_instant
 from falcon_assets.operations.installation import open_installation
 from falcon_assets.operations.instances.commands import InstanceRequest
-from falcon_assets.operations.instances.feed_versions import instance_versions
+from falcon_assets.operations.instances.feeds.versions import instance_versions
 from falcon_assets.operations.instances.query import InstanceQuery
 
 _CLUSTER = click.option("--cluster", help="Which cluster, where it is on several.")
@@ -69,7 +69,7 @@ def restore(
     What it replaces is kept in its turn. Who has read the instance finds late data, as after any publication. Nothing
     is done while a run writes the instance.
     """
-    from falcon_assets.operations.instances.restoring import restore_instance  # noqa: PLC0415 - takes seconds
+    from falcon_assets.operations.instances.feeds.restoring import restore_instance  # noqa: PLC0415 - takes seconds
 
     request = InstanceRequest(InstanceQuery(feed, "feed", start=instance, cluster=cluster), None, reason, dry_run)
     with open_installation() as installation:

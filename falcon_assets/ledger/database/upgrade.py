@@ -6,10 +6,10 @@ from pathlib import Path
 
 from sqlalchemy import Connection, Engine, func, select, text
 
-from falcon_assets.ledger.locks import LEDGER_LOCK, lock_in_transaction
+from falcon_assets.ledger.database.locks import LEDGER_LOCK, lock_in_transaction
 from falcon_assets.ledger.tables import SCHEMA
 
-_MIGRATIONS = Path(__file__).parent / "migrations"
+_MIGRATIONS = Path(__file__).parent.parent / "migrations"
 
 
 def upgrade(engine: Engine) -> None:

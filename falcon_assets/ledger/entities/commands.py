@@ -9,7 +9,7 @@ from enum import Enum
 from sqlalchemy import Connection, select
 
 from falcon_assets.errors import EntityStatusError
-from falcon_assets.ledger.status import EntityStatus, Status, command, statuses
+from falcon_assets.ledger.entities.status import EntityStatus, Status, command, statuses
 from falcon_assets.ledger.tables import ENTITY_STATUS
 from falcon_assets.model.feed import Feed
 from falcon_assets.model.process import Process

@@ -14,10 +14,10 @@ from falcon_assets.catalog.definition_texts import DefinitionTexts, read_definit
 from falcon_assets.catalog.stored_tree import Key
 from falcon_assets.catalog.workflow_files import WorkflowFile
 from falcon_assets.errors import printable
-from falcon_assets.ledger.locks import lock_in_transaction
+from falcon_assets.ledger.database.locks import lock_in_transaction
+from falcon_assets.ledger.database.upsert import upsert
+from falcon_assets.ledger.entities.workflow_contents import keep_workflows
 from falcon_assets.ledger.tables import DEFINITION_TREES, DEFINITION_VERSIONS
-from falcon_assets.ledger.upsert import upsert
-from falcon_assets.ledger.workflow_contents import keep_workflows
 
 _LOCK = "falcon definition versions"
 _LOAD = "load"

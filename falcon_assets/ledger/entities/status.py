@@ -9,8 +9,8 @@ from enum import Enum
 
 from sqlalchemy import ColumnElement, Connection, delete, false, select, tuple_
 
+from falcon_assets.ledger.database.upsert import upsert
 from falcon_assets.ledger.tables import ENTITY_STATUS
-from falcon_assets.ledger.upsert import upsert
 from falcon_assets.model.feed import Feed
 from falcon_assets.model.process import Process
 

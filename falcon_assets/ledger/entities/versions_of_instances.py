@@ -9,8 +9,8 @@ from datetime import datetime
 from sqlalchemy import Connection, and_, select, tuple_
 
 from falcon_assets.catalog.stored_tree import Key
+from falcon_assets.ledger.database.upsert import parts
 from falcon_assets.ledger.tables import DEFINITION_VERSIONS, ENTITY_STATUS
-from falcon_assets.ledger.upsert import parts
 from falcon_assets.planning.rules.definition_versions import VersionSince, version_for
 
 

@@ -10,8 +10,8 @@ from sqlalchemy import Connection, func, insert, select, tuple_
 
 from falcon_assets.catalog.workflow_files import WorkflowFile, parts_of
 from falcon_assets.errors import printable
+from falcon_assets.ledger.database.upsert import parts
 from falcon_assets.ledger.tables import FILE_CONTENTS, WORKFLOW_FILES
-from falcon_assets.ledger.upsert import parts
 
 _CHANGED = "it changed while it was read"
 _ODD = "its path cannot be printed"

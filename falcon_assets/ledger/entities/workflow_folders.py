@@ -12,7 +12,7 @@ from sqlalchemy import Connection
 from falcon_assets.catalog.workflow_files import WorkflowFile, files_at
 from falcon_assets.durable import sync, sync_tree
 from falcon_assets.errors import StorageError
-from falcon_assets.ledger.workflow_contents import content_parts
+from falcon_assets.ledger.entities.workflow_contents import content_parts
 
 _FOLDER = "workflows"
 _NEW = ".new"

@@ -13,16 +13,16 @@ from falcon_assets.events.feed_instances import FeedInstanceAvailable, FeedInsta
 from falcon_assets.events.process_instances import CameTooLate, InstanceChanged
 from falcon_assets.events.pushes import PartitionPushed, PushRefused
 from falcon_assets.events.runs import RunEnded, RunQueued
-from falcon_assets.ledger.kept_versions import load_kept, store_kept
-from falcon_assets.ledger.ledger_rows import Consumed, FeedInstanceRow, FeedKey, First, ProcessKey, PushKey
-from falcon_assets.ledger.locks import LEDGER_LOCK, lock_in_transaction
-from falcon_assets.ledger.notification_events import note
-from falcon_assets.ledger.reduce import Rows
-from falcon_assets.ledger.staleness import mark_stale
-from falcon_assets.ledger.stored_versions import load_versions, store_versions
+from falcon_assets.ledger.database.locks import LEDGER_LOCK, lock_in_transaction
+from falcon_assets.ledger.database.upsert import among, parts, upsert
+from falcon_assets.ledger.folding.kept_versions import load_kept, store_kept
+from falcon_assets.ledger.folding.ledger_rows import Consumed, FeedInstanceRow, FeedKey, First, ProcessKey, PushKey
+from falcon_assets.ledger.folding.reduce import Rows
+from falcon_assets.ledger.folding.staleness import mark_stale
+from falcon_assets.ledger.folding.stored_versions import load_versions, store_versions
+from falcon_assets.ledger.folding.totals import add_totals, changes, states_in
+from falcon_assets.ledger.notification.events import note
 from falcon_assets.ledger.tables import CONSUMED, FEED_INSTANCES, FOLD, PROCESS_INSTANCES, PROJECTION, PUSHED
-from falcon_assets.ledger.totals import add_totals, changes, states_in
-from falcon_assets.ledger.upsert import among, parts, upsert
 from falcon_assets.planning.instances.instance_record import FeedState, InstanceRecord, InstanceState
 
 History: TypeAlias = Callable[[Connection, int, int], tuple[Sequence[Logged], int | None]]

@@ -11,10 +11,10 @@ from sqlalchemy import Connection, and_, delete, select
 
 from falcon_assets.events.event_log import Fact
 from falcon_assets.events.feed_instances import FeedInstanceAvailable, FeedVersionEvicted
-from falcon_assets.ledger.stored_versions import version_row_of
+from falcon_assets.ledger.database.upsert import among, parts, upsert
+from falcon_assets.ledger.folding.stored_versions import version_row_of
+from falcon_assets.ledger.folding.version_rows import VersionRow
 from falcon_assets.ledger.tables import DATA_VERSIONS, FEED_INSTANCES, KEPT_VERSIONS
-from falcon_assets.ledger.upsert import among, parts, upsert
-from falcon_assets.ledger.version_rows import VersionRow
 from falcon_assets.planning.instances.instance_record import FeedState
 from falcon_assets.planning.lineage.version_status import VersionStatus
 

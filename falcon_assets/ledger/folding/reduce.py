@@ -13,9 +13,9 @@ from falcon_assets.events.feed_instances import FeedInstanceAvailable, FeedInsta
 from falcon_assets.events.process_instances import CameTooLate, InstanceChanged
 from falcon_assets.events.pushes import PartitionPushed, PushRefused
 from falcon_assets.events.runs import RunEnded, RunQueued
-from falcon_assets.ledger.instance_changes import OVER, commanded, dropped, over, pending, taken, was_stopped
-from falcon_assets.ledger.kept_versions import KeptRows, after_publication
-from falcon_assets.ledger.ledger_rows import (
+from falcon_assets.ledger.folding.instance_changes import OVER, commanded, dropped, over, pending, taken, was_stopped
+from falcon_assets.ledger.folding.kept_versions import KeptRows, after_publication
+from falcon_assets.ledger.folding.ledger_rows import (
     COPIED_BYTES,
     EVICTED_BYTES,
     Consumed,
@@ -26,7 +26,7 @@ from falcon_assets.ledger.ledger_rows import (
     PushKey,
     TotalKey,
 )
-from falcon_assets.ledger.version_rows import VersionRows
+from falcon_assets.ledger.folding.version_rows import VersionRows
 from falcon_assets.model.notification import Told
 from falcon_assets.planning.instances.instance_record import FeedState, InstanceRecord, InstanceState
 from falcon_assets.planning.notification.events import Happening

@@ -6,9 +6,9 @@ from collections.abc import Collection
 
 from sqlalchemy import ColumnElement, Connection, and_, update
 
-from falcon_assets.ledger.ledger_rows import FeedKey, ProcessKey
+from falcon_assets.ledger.database.upsert import among, parts
+from falcon_assets.ledger.folding.ledger_rows import FeedKey, ProcessKey
 from falcon_assets.ledger.tables import CONSUMED, FEED_INSTANCES
-from falcon_assets.ledger.upsert import among, parts
 from falcon_assets.planning.instances.instance_record import FeedState
 
 

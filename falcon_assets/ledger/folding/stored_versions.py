@@ -10,10 +10,10 @@ from sqlalchemy import Connection, and_, func, select
 
 from falcon_assets.events.event_log import Fact
 from falcon_assets.events.feed_instances import FeedInstanceAvailable, FeedInstanceEvicted
+from falcon_assets.ledger.database.upsert import rows_of, upsert
+from falcon_assets.ledger.folding.version_columns import store_plans
+from falcon_assets.ledger.folding.version_rows import VersionKey, VersionRow, VersionRows, inputs_of
 from falcon_assets.ledger.tables import DATA_VERSIONS, VERSION_EDGES
-from falcon_assets.ledger.upsert import rows_of, upsert
-from falcon_assets.ledger.version_columns import store_plans
-from falcon_assets.ledger.version_rows import VersionKey, VersionRow, VersionRows, inputs_of
 from falcon_assets.planning.lineage.version_status import VersionStatus
 
 _KEY = ("cluster", "feed", "instance", "version")

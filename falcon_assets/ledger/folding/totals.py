@@ -21,10 +21,10 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.postgresql import insert
 
-from falcon_assets.ledger.ledger_rows import TotalKey
-from falcon_assets.ledger.reduce import Rows
+from falcon_assets.ledger.database.upsert import among, parts
+from falcon_assets.ledger.folding.ledger_rows import TotalKey
+from falcon_assets.ledger.folding.reduce import Rows
 from falcon_assets.ledger.tables import SLA_BREACHES, SLA_TOTALS, TOTALS
-from falcon_assets.ledger.upsert import among, parts
 
 FEEDS, PROCESSES = "feed", "process"
 """What instances are counted by state: those of feeds, and those of processes and replications."""

@@ -9,8 +9,8 @@ from typing import Any, TypeAlias
 
 from sqlalchemy import Connection, select
 
+from falcon_assets.ledger.database.upsert import rows_of, upsert
 from falcon_assets.ledger.tables import VERSION_COLUMNS
-from falcon_assets.ledger.upsert import rows_of, upsert
 from falcon_assets.planning.lineage.columns import OutputColumns
 
 Plans: TypeAlias = dict[str, dict[str, Any]]

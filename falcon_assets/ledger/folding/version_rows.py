@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any, TypeAlias
 
 from falcon_assets.events.feed_instances import FeedInstanceAvailable, FeedInstanceEvicted
-from falcon_assets.ledger.version_columns import Plans, plan_of
+from falcon_assets.ledger.folding.version_columns import Plans, plan_of
 from falcon_assets.planning.lineage.version_status import VersionStatus
 
 VersionKey: TypeAlias = tuple[str, str, datetime, str]

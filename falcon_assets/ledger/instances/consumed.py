@@ -9,7 +9,7 @@ from typing import Any
 
 from sqlalchemy import ARRAY, Connection, DateTime, Text, and_, func, literal, select
 
-from falcon_assets.ledger.instance_pages import Key
+from falcon_assets.ledger.instances.instance_pages import Key
 from falcon_assets.ledger.tables import CONSUMED
 from falcon_assets.model.instant import format_instant
 

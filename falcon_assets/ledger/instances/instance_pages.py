@@ -25,7 +25,7 @@ from sqlalchemy import (
     true,
 )
 
-from falcon_assets.ledger.fold import feed_row_of
+from falcon_assets.ledger.folding.fold import feed_row_of
 from falcon_assets.ledger.tables import FEED_INSTANCES
 from falcon_assets.planning.instances.instance_record import FeedState
 

@@ -7,10 +7,10 @@ from datetime import datetime
 
 from sqlalchemy import Connection, or_, select
 
-from falcon_assets.ledger.fold import record_of
-from falcon_assets.ledger.instance_pages import FEED_ROWS, Key
-from falcon_assets.ledger.process_rows import PROCESS_ROWS
-from falcon_assets.ledger.reruns import requests_at
+from falcon_assets.ledger.folding.fold import record_of
+from falcon_assets.ledger.instances.instance_pages import FEED_ROWS, Key
+from falcon_assets.ledger.instances.process_rows import PROCESS_ROWS
+from falcon_assets.ledger.instances.reruns import requests_at
 from falcon_assets.ledger.tables import FEED_INSTANCES, OPEN, PROCESS_INSTANCES
 from falcon_assets.planning.instances.instance_record import FeedState, InstanceRecord, InstanceState
 from falcon_assets.planning.triage.known import KnownFeedInstance, KnownInstance

@@ -6,8 +6,8 @@ from collections.abc import Collection, Mapping
 
 from sqlalchemy import Connection, and_, select, true
 
+from falcon_assets.ledger.database.upsert import rows_of
 from falcon_assets.ledger.tables import CONSUMED, FEED_INSTANCES, PROCESS_INSTANCES
-from falcon_assets.ledger.upsert import rows_of
 from falcon_assets.model.process import Input
 from falcon_assets.planning.instances.instance_record import FeedState, InstanceState
 from falcon_assets.planning.rules.newer_versions import LastUse

@@ -8,11 +8,11 @@ from datetime import datetime
 
 from sqlalchemy import ARRAY, ColumnElement, Connection, TableValuedAlias, Text, and_, func, literal, select
 
-from falcon_assets.ledger import reruns
-from falcon_assets.ledger.fold import record_of
-from falcon_assets.ledger.ledger_rows import ProcessKey
+from falcon_assets.ledger.database.upsert import among, parts
+from falcon_assets.ledger.folding.fold import record_of
+from falcon_assets.ledger.folding.ledger_rows import ProcessKey
+from falcon_assets.ledger.instances import reruns
 from falcon_assets.ledger.tables import CONSUMED, FEED_INSTANCES, PROCESS_INSTANCES
-from falcon_assets.ledger.upsert import among, parts
 from falcon_assets.planning.instances.instance_record import (
     FeedState,
     InstanceRecord,

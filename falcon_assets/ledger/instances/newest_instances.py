@@ -8,10 +8,10 @@ from datetime import datetime
 
 from sqlalchemy import Connection, and_, func, select, true
 
+from falcon_assets.ledger.database.upsert import rows_of
+from falcon_assets.ledger.folding.totals import FEEDS
 from falcon_assets.ledger.queries import Name, signatures
 from falcon_assets.ledger.tables import FEED_INSTANCES, TOTALS
-from falcon_assets.ledger.totals import FEEDS
-from falcon_assets.ledger.upsert import rows_of
 from falcon_assets.model.feed import Feed
 from falcon_assets.model.process import Process
 from falcon_assets.planning.instances.instance_record import FeedState

@@ -7,9 +7,9 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, TableValuedAlias, exists, func, select
 
-from falcon_assets.ledger.fold import record_of
-from falcon_assets.ledger.instance_pages import Counted, InstanceRows, Key, Name, Span, Steps, asked_rows
-from falcon_assets.ledger.reruns import waiting
+from falcon_assets.ledger.folding.fold import record_of
+from falcon_assets.ledger.instances.instance_pages import Counted, InstanceRows, Key, Name, Span, Steps, asked_rows
+from falcon_assets.ledger.instances.reruns import waiting
 from falcon_assets.ledger.tables import PROCESS_INSTANCES, RERUNS
 from falcon_assets.planning.instances.instance_record import InstanceRecord, InstanceState
 

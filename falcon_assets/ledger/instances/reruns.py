@@ -29,11 +29,11 @@ from sqlalchemy import (
 from sqlalchemy.dialects.postgresql import insert
 
 from falcon_assets.events.inputs import changes_as_json, changes_of_json
-from falcon_assets.ledger.fold import record_of
-from falcon_assets.ledger.ledger_rows import ProcessKey
-from falcon_assets.ledger.locks import lock_in_transaction
+from falcon_assets.ledger.database.locks import lock_in_transaction
+from falcon_assets.ledger.database.upsert import among, parts
+from falcon_assets.ledger.folding.fold import record_of
+from falcon_assets.ledger.folding.ledger_rows import ProcessKey
 from falcon_assets.ledger.tables import PROCESS_INSTANCES, RERUNS
-from falcon_assets.ledger.upsert import among, parts
 from falcon_assets.planning.instances.instance_record import InstanceRecord, InstanceState, RerunRequest
 
 _CHUNK = 5_000

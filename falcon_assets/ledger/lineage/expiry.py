@@ -7,11 +7,11 @@ from datetime import datetime
 
 from sqlalchemy import Connection, delete, exists, or_, select
 
-from falcon_assets.ledger.lineage import every_version, version_of_row
-from falcon_assets.ledger.locks import LEDGER_LOCK, lock_in_transaction
-from falcon_assets.ledger.protection import all_protected
+from falcon_assets.ledger.database.locks import LEDGER_LOCK, lock_in_transaction
+from falcon_assets.ledger.database.upsert import parts
+from falcon_assets.ledger.lineage.graph import every_version, version_of_row
+from falcon_assets.ledger.lineage.protection import all_protected
 from falcon_assets.ledger.tables import DATA_VERSIONS, VERSION_COLUMNS, VERSION_EDGES, VERSION_LIFECYCLE
-from falcon_assets.ledger.upsert import parts
 from falcon_assets.planning.lineage.expiry import expired
 from falcon_assets.planning.lineage.graph import Version
 from falcon_assets.planning.lineage.version_status import VersionStatus

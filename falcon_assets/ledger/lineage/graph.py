@@ -11,8 +11,8 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, FromClause, Select, and_, literal, or_, select, true
 
+from falcon_assets.ledger.database.upsert import rows_of
 from falcon_assets.ledger.tables import DATA_VERSIONS, KEPT_VERSIONS, VERSION_EDGES
-from falcon_assets.ledger.upsert import rows_of
 from falcon_assets.planning.lineage.graph import Edge, Graph, Version
 from falcon_assets.planning.lineage.version_status import VersionStatus
 

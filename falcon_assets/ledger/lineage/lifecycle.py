@@ -8,8 +8,8 @@ from datetime import datetime
 
 from sqlalchemy import Connection, and_, or_, select
 
+from falcon_assets.ledger.database.upsert import upsert
 from falcon_assets.ledger.tables import DATA_VERSIONS, VERSION_LIFECYCLE
-from falcon_assets.ledger.upsert import upsert
 from falcon_assets.model.feed import LifecycleStatus
 from falcon_assets.planning.lineage.graph import Version
 

@@ -8,10 +8,10 @@ from datetime import datetime
 
 from sqlalchemy import Connection, and_, select, true
 
-from falcon_assets.ledger.lifecycle import critical_versions
-from falcon_assets.ledger.lineage import each_following, versions_of_numbers
+from falcon_assets.ledger.database.upsert import rows_of
+from falcon_assets.ledger.lineage.graph import each_following, versions_of_numbers
+from falcon_assets.ledger.lineage.lifecycle import critical_versions
 from falcon_assets.ledger.tables import DATA_VERSIONS, VERSION_EDGES
-from falcon_assets.ledger.upsert import rows_of
 from falcon_assets.planning.lineage.graph import Version
 from falcon_assets.planning.lineage.protection import protected
 from falcon_assets.planning.lineage.version_status import VersionStatus

@@ -9,11 +9,11 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, and_, case, exists, func, literal, null, or_, select, true, union_all
 
-from falcon_assets.ledger.definition_versions import DefinitionVersion, definition_history
-from falcon_assets.ledger.lineage import each_following, every_version, version_of_row, versions_of_numbers
+from falcon_assets.ledger.database.upsert import rows_of
+from falcon_assets.ledger.entities.definition_versions import DefinitionVersion, definition_history
+from falcon_assets.ledger.folding.version_columns import columns_of_plans
+from falcon_assets.ledger.lineage.graph import each_following, every_version, version_of_row, versions_of_numbers
 from falcon_assets.ledger.tables import CONSUMED, DATA_VERSIONS, PROCESS_INSTANCES, VERSION_EDGES
-from falcon_assets.ledger.upsert import rows_of
-from falcon_assets.ledger.version_columns import columns_of_plans
 from falcon_assets.planning.instances.instance_record import InstanceState
 from falcon_assets.planning.lineage.columns import OutputColumns
 from falcon_assets.planning.lineage.graph import Version

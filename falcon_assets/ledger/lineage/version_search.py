@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 
 from sqlalchemy import ColumnElement, Connection, and_, case, false, func, literal, or_
 
-from falcon_assets.ledger.lineage import every_version, version_of_row
+from falcon_assets.ledger.lineage.graph import every_version, version_of_row
 from falcon_assets.ledger.tables import DATA_VERSIONS, KEPT_VERSIONS, VERSION_LIFECYCLE
 from falcon_assets.planning.lineage.graph import Version
 

@@ -10,8 +10,8 @@ from typing import Any, TypeAlias
 from sqlalchemy import Connection, and_, delete, select, text, update
 from sqlalchemy.dialects.postgresql import insert
 
+from falcon_assets.ledger.database.upsert import among, parts, upsert
 from falcon_assets.ledger.tables import FOLD, NOTIFICATION_EVENTS, NOTIFIED, SLA_BREACHES
-from falcon_assets.ledger.upsert import among, parts, upsert
 from falcon_assets.model.notification import Told
 from falcon_assets.planning.notification.events import Happening, sla_happening
 from falcon_assets.planning.sla.deadlines import SlaLevel

@@ -9,7 +9,7 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, and_, func, or_, select
 
-from falcon_assets.ledger.notifications import NotificationState
+from falcon_assets.ledger.notification.notifications import NotificationState
 from falcon_assets.ledger.tables import NOTIFICATION_RECEIVERS, NOTIFICATIONS
 
 _TABLE, _RECEIVERS = NOTIFICATIONS.c, NOTIFICATION_RECEIVERS.c

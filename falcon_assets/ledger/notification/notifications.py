@@ -11,8 +11,8 @@ from typing import Any
 from sqlalchemy import Connection, delete, func, select, text, tuple_, update
 from sqlalchemy.dialects.postgresql import insert
 
+from falcon_assets.ledger.database.upsert import upsert
 from falcon_assets.ledger.tables import NOTIFICATION_RECEIVERS, NOTIFICATIONS
-from falcon_assets.ledger.upsert import upsert
 from falcon_assets.model.notification import Told
 from falcon_assets.planning.notification.delivery import CALM, GIVEN_UP_AFTER, KEPT_FOR, WaitingReceiver, retry_after
 from falcon_assets.planning.notification.events import Happening, Notice

@@ -26,10 +26,10 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.postgresql import insert
 
-from falcon_assets.ledger.sla_progress import DeadlineKey, landed, ran
+from falcon_assets.ledger.database.upsert import parts
+from falcon_assets.ledger.folding.totals import add_breaches
+from falcon_assets.ledger.sla.progress import DeadlineKey, landed, ran
 from falcon_assets.ledger.tables import FEED_INSTANCES, PROCESS_INSTANCES, SLA_BREACHES
-from falcon_assets.ledger.totals import add_breaches
-from falcon_assets.ledger.upsert import parts
 from falcon_assets.planning.sla.breaches import Breach, Known
 from falcon_assets.planning.sla.deadlines import SlaLevel
 

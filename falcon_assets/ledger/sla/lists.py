@@ -24,7 +24,7 @@ from sqlalchemy import (
     update,
 )
 
-from falcon_assets.ledger.sla_breaches import BreachState
+from falcon_assets.ledger.sla.breaches import BreachState
 from falcon_assets.ledger.tables import SLA_BREACHES, SLA_EVALUATIONS
 from falcon_assets.planning.sla.deadlines import SlaLevel
 

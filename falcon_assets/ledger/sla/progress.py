@@ -22,8 +22,8 @@ from sqlalchemy import (
     true,
 )
 
+from falcon_assets.ledger.database.upsert import upsert
 from falcon_assets.ledger.tables import FEED_INSTANCES, FOLD, PROCESS_INSTANCES, SLA_EVALUATIONS, SLA_PROGRESS
-from falcon_assets.ledger.upsert import upsert
 from falcon_assets.model.wall_clock import MICROSECOND
 from falcon_assets.planning.instances.instance_record import InstanceState
 from falcon_assets.planning.sla.breaches import Known

@@ -9,7 +9,7 @@ from importlib.metadata import version
 from sqlalchemy.exc import OperationalError
 
 from falcon_assets.errors import SettingsError
-from falcon_assets.ledger.upgrade import revision
+from falcon_assets.ledger.database.upgrade import revision
 from falcon_assets.operations.installation import Installation
 
 

@@ -10,8 +10,8 @@ from sqlalchemy import Connection, select, text
 from sqlalchemy.exc import DBAPIError
 
 from falcon_assets.errors import SettingsError
-from falcon_assets.ledger.database_clock import require_clock
-from falcon_assets.ledger.upgrade import newest_revision, revision
+from falcon_assets.ledger.database.database_clock import require_clock
+from falcon_assets.ledger.database.upgrade import newest_revision, revision
 from falcon_assets.operations.doctor.database_facts import DatabaseFacts
 from falcon_assets.orchestration.dagster_internals.schema import dagster_revision
 from falcon_assets.orchestration.dagster_internals.tables import EVENT_LOG, has_tables

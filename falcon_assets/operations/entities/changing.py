@@ -25,9 +25,9 @@ from falcon_assets.errors import (
     SettingsError,
     UnknownEntityError,
 )
-from falcon_assets.ledger.commands import Command
-from falcon_assets.ledger.definition_versions import Recorder, record_definitions
-from falcon_assets.ledger.status import forget
+from falcon_assets.ledger.entities.commands import Command
+from falcon_assets.ledger.entities.definition_versions import Recorder, record_definitions
+from falcon_assets.ledger.entities.status import forget
 from falcon_assets.model.expression import nearest
 from falcon_assets.operations.acting import require_change
 from falcon_assets.operations.auditing import Audit, audited

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 from falcon_assets.catalog.declared import KINDS
 from falcon_assets.catalog.store import EntityStore
 from falcon_assets.errors import UnknownEntityError
-from falcon_assets.ledger.status import Status
+from falcon_assets.ledger.entities.status import Status
 from falcon_assets.model.access import may_read
 from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.expression import nearest

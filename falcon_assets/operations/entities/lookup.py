@@ -13,7 +13,7 @@ from sqlalchemy.exc import OperationalError
 
 from falcon_assets.catalog.store import EntityStore
 from falcon_assets.errors import SettingsError
-from falcon_assets.ledger.newest_instances import newest_recorded
+from falcon_assets.ledger.instances.newest_instances import newest_recorded
 from falcon_assets.model.access import may_read
 from falcon_assets.model.instant import format_instant
 from falcon_assets.model.store_url import store_url

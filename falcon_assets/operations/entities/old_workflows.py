@@ -12,7 +12,7 @@ from falcon_assets.catalog.workflow_files import files_at, parts_of
 from falcon_assets.catalog.yaml_files.documents import shown_path
 from falcon_assets.catalog.yaml_files.file_changes import WorkflowChange
 from falcon_assets.errors import DefinitionStoreError, Position, Problem
-from falcon_assets.ledger.workflow_contents import content_parts, kept_files
+from falcon_assets.ledger.entities.workflow_contents import content_parts, kept_files
 
 
 def old_workflows(

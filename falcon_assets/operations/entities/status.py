@@ -8,8 +8,8 @@ from sqlalchemy import Connection
 
 from falcon_assets.catalog.store import EntityStore
 from falcon_assets.errors import UnknownEntityError
-from falcon_assets.ledger.commands import Command, apply_command
-from falcon_assets.ledger.status import EntityStatus, statuses
+from falcon_assets.ledger.entities.commands import Command, apply_command
+from falcon_assets.ledger.entities.status import EntityStatus, statuses
 from falcon_assets.model.expression import nearest
 from falcon_assets.model.feed import Feed
 from falcon_assets.model.process import Process

@@ -9,14 +9,14 @@ from typing import Any, Literal
 
 from sqlalchemy import Connection
 
-from falcon_assets.ledger.instance_pages import FEED_ROWS, InstanceRows, Key
-from falcon_assets.ledger.process_rows import PROCESS_ROWS
+from falcon_assets.ledger.instances.instance_pages import FEED_ROWS, InstanceRows, Key
+from falcon_assets.ledger.instances.process_rows import PROCESS_ROWS
 from falcon_assets.operations.entities.listing import Entity, list_entities
 from falcon_assets.operations.installation import Installation
 from falcon_assets.operations.instances.asked import asked_for
 from falcon_assets.operations.instances.definition import versions_for
 from falcon_assets.operations.instances.due import Asked
-from falcon_assets.operations.instances.feed_listing import feed_instances
+from falcon_assets.operations.instances.feeds.listing import feed_instances
 from falcon_assets.operations.instances.listing import process_info, to_run_again
 from falcon_assets.operations.instances.query import InstanceInfo, InstanceQuery
 from falcon_assets.operations.paging import Page, Query

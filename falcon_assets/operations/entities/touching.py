@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from falcon_assets.catalog.stored_entity import StoredEntity
 from falcon_assets.catalog.stored_tree import read_tree
-from falcon_assets.ledger.definition_versions import Recorder, record_definitions
+from falcon_assets.ledger.entities.definition_versions import Recorder, record_definitions
 from falcon_assets.operations.acting import require_change
 from falcon_assets.operations.auditing import audited
 from falcon_assets.operations.entities.named import stored_keys

@@ -12,8 +12,8 @@ from sqlalchemy.exc import OperationalError
 
 from falcon_assets.catalog.stored_tree import Key
 from falcon_assets.errors import DefinitionStoreError, SettingsError, count_of
+from falcon_assets.ledger.entities.status import scheduled_since
 from falcon_assets.ledger.queries import available_feeds
-from falcon_assets.ledger.status import scheduled_since
 from falcon_assets.model.instant import format_instant, parse_instant
 from falcon_assets.operations.entities.plan import Update
 from falcon_assets.operations.installation import Installation

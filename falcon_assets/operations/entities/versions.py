@@ -14,7 +14,7 @@ from falcon_assets.catalog.stored_tree import Stored, has_hidden_values, masked,
 from falcon_assets.catalog.yaml_files.documents import Files, read_file
 from falcon_assets.catalog.yaml_files.file_changes import WorkflowChange, content_diff
 from falcon_assets.errors import DefinitionStoreError, Problem, UnknownEntityError, printable
-from falcon_assets.ledger.definition_versions import DefinitionVersion, definition_history, recorded_kinds
+from falcon_assets.ledger.entities.definition_versions import DefinitionVersion, definition_history, recorded_kinds
 from falcon_assets.operations.acting import acting, require_read
 from falcon_assets.operations.auditing import require_readable
 from falcon_assets.operations.entities.changes import plan_submit, plan_update

@@ -8,12 +8,12 @@ from sqlalchemy import Connection
 
 from falcon_assets.catalog.store import EntityStore
 from falcon_assets.errors import UnknownEntityError
-from falcon_assets.ledger.instance_pages import Span
+from falcon_assets.ledger.instances.instance_pages import Span
 from falcon_assets.ledger.queries import progress
 from falcon_assets.model.expression import nearest
 from falcon_assets.model.feed import Feed
 from falcon_assets.operations.instances.due import Asked
-from falcon_assets.operations.instances.feed_writers import due_of_feed
+from falcon_assets.operations.instances.feeds.writers import due_of_feed
 from falcon_assets.operations.instances.query import KINDS, InstanceQuery
 from falcon_assets.operations.paging import require_values
 from falcon_assets.orchestration.coordination.cluster_snapshot import progress_key

@@ -8,7 +8,7 @@ from datetime import datetime
 from sqlalchemy import Connection
 
 from falcon_assets.catalog.stored_tree import Key
-from falcon_assets.ledger.versions_of_instances import EntityVersions, versions_of
+from falcon_assets.ledger.entities.versions_of_instances import EntityVersions, versions_of
 from falcon_assets.model.feed import Feed
 from falcon_assets.planning.instances.instance_record import InstanceRecord, InstanceState
 from falcon_assets.planning.workloads.workload import Workload

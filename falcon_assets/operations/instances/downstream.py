@@ -9,8 +9,8 @@ from sqlalchemy import Connection
 
 from falcon_assets.catalog.store import EntityStore
 from falcon_assets.errors import ExpressionError, QueryError
-from falcon_assets.ledger.known_instances import known_instances
-from falcon_assets.ledger.late_data import late_readers
+from falcon_assets.ledger.instances.known_instances import known_instances
+from falcon_assets.ledger.instances.late_data import late_readers
 from falcon_assets.model.process import Input
 from falcon_assets.operations.instances.definition import versions_for
 from falcon_assets.operations.instances.selection import Selected

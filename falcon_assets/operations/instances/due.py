@@ -10,7 +10,7 @@ from typing import Any
 
 from sqlalchemy import Connection
 
-from falcon_assets.ledger.instance_pages import Counted, InstanceRows, Key, Span, Steps
+from falcon_assets.ledger.instances.instance_pages import Counted, InstanceRows, Key, Span, Steps
 from falcon_assets.model.frequency import TimeUnit
 from falcon_assets.operations.instances.query import InstanceQuery, State
 from falcon_assets.planning.time.timeline import Timeline

@@ -13,16 +13,16 @@ from sqlalchemy import Connection
 from falcon_assets.catalog.store import EntityStore
 from falcon_assets.catalog.stored_tree import Key as Entity
 from falcon_assets.errors import UnknownInstanceError
-from falcon_assets.ledger.instance_pages import FEED_ROWS, InstanceRows, Key
-from falcon_assets.ledger.process_rows import PROCESS_ROWS
-from falcon_assets.ledger.reruns import requests_at
-from falcon_assets.ledger.versions_of_instances import EntityVersions
+from falcon_assets.ledger.entities.versions_of_instances import EntityVersions
+from falcon_assets.ledger.instances.instance_pages import FEED_ROWS, InstanceRows, Key
+from falcon_assets.ledger.instances.process_rows import PROCESS_ROWS
+from falcon_assets.ledger.instances.reruns import requests_at
 from falcon_assets.model.instant import format_instant
 from falcon_assets.operations.installation import Installation
 from falcon_assets.operations.instances.asked import asked_for, kind_of_workload
 from falcon_assets.operations.instances.definition import definition_of, versions_for
 from falcon_assets.operations.instances.due import counted, in_order
-from falcon_assets.operations.instances.feed_listing import feed_instances
+from falcon_assets.operations.instances.feeds.listing import feed_instances
 from falcon_assets.operations.instances.query import InstanceInfo, InstancePage, InstanceQuery, State
 from falcon_assets.operations.instances.readable import readable
 from falcon_assets.operations.instances.reasons import waiting_reasons

@@ -10,7 +10,7 @@ from datetime import datetime, timezone
 from typing import Any, Literal, TypeAlias
 
 from falcon_assets.errors import QueryError
-from falcon_assets.ledger.instance_pages import Key
+from falcon_assets.ledger.instances.instance_pages import Key
 from falcon_assets.model.instant import format_instant
 from falcon_assets.planning.instances.instance_record import FeedState, InstanceState
 

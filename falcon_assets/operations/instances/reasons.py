@@ -10,8 +10,8 @@ from sqlalchemy import Connection
 
 from falcon_assets.catalog.store import EntityStore
 from falcon_assets.errors import FalconError
-from falcon_assets.ledger.instance_pages import Key
-from falcon_assets.ledger.status import Status, statuses
+from falcon_assets.ledger.entities.status import Status, statuses
+from falcon_assets.ledger.instances.instance_pages import Key
 from falcon_assets.operations.installation import Installation
 from falcon_assets.orchestration.coordination.cluster_reruns import reruns_on
 from falcon_assets.orchestration.coordination.cluster_snapshot import ClusterSnapshot

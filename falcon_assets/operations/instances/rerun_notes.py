@@ -9,7 +9,7 @@ from itertools import groupby, islice
 from sqlalchemy import Connection
 
 from falcon_assets.errors import FalconError, count_of
-from falcon_assets.ledger.status import Status, statuses
+from falcon_assets.ledger.entities.status import Status, statuses
 from falcon_assets.model.instant import format_instant
 from falcon_assets.operations.instances.selection import Selected
 from falcon_assets.orchestration.coordination.cluster_reruns import ClusterReruns

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from falcon_assets.errors import QueryError, count_of
-from falcon_assets.ledger import reruns
+from falcon_assets.ledger.instances import reruns
 from falcon_assets.operations.auditing import audited
 from falcon_assets.operations.installation import Installation
 from falcon_assets.operations.instances.commands import CommandResult, InstanceRequest, Outcome

@@ -11,9 +11,9 @@ from sqlalchemy import Connection
 from falcon_assets.catalog.store import EntityStore
 from falcon_assets.catalog.stored_tree import Key as Entity
 from falcon_assets.errors import QueryError, UnknownInstanceError
-from falcon_assets.ledger.instance_pages import Key
-from falcon_assets.ledger.process_rows import PROCESS_ROWS
-from falcon_assets.ledger.versions_of_instances import EntityVersions
+from falcon_assets.ledger.entities.versions_of_instances import EntityVersions
+from falcon_assets.ledger.instances.instance_pages import Key
+from falcon_assets.ledger.instances.process_rows import PROCESS_ROWS
 from falcon_assets.model.instant import format_instant
 from falcon_assets.operations.acting import require_change
 from falcon_assets.operations.auditing import Audit

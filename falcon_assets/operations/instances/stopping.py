@@ -8,8 +8,8 @@ from datetime import datetime
 import dagster as dg
 
 from falcon_assets.events.process_instances import InstanceChanged
-from falcon_assets.ledger.known_instances import known_instances
-from falcon_assets.ledger.upsert import parts
+from falcon_assets.ledger.database.upsert import parts
+from falcon_assets.ledger.instances.known_instances import known_instances
 from falcon_assets.operations.auditing import audited
 from falcon_assets.operations.installation import Installation
 from falcon_assets.operations.instances.commands import CommandResult, InstanceRequest, Outcome

@@ -12,8 +12,8 @@ from sqlalchemy import Connection
 
 from falcon_assets.catalog.store import EntityStore
 from falcon_assets.errors import QueryError
-from falcon_assets.ledger.instance_pages import FEED_ROWS
-from falcon_assets.ledger.known_instances import known_instances
+from falcon_assets.ledger.instances.instance_pages import FEED_ROWS
+from falcon_assets.ledger.instances.known_instances import known_instances
 from falcon_assets.model.instant import format_instant
 from falcon_assets.operations.auditing import require_readable
 from falcon_assets.operations.installation import Installation

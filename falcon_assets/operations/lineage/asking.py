@@ -10,8 +10,8 @@ from typing import Any, TypeVar
 from sqlalchemy import Connection
 
 from falcon_assets.errors import UnknownInstanceError, printable
-from falcon_assets.ledger.lineage import graph_of, reached, same_snapshot
-from falcon_assets.ledger.version_columns import columns_of_plans
+from falcon_assets.ledger.folding.version_columns import columns_of_plans
+from falcon_assets.ledger.lineage.graph import graph_of, reached, same_snapshot
 from falcon_assets.model.access import may_read
 from falcon_assets.model.instant import format_instant
 from falcon_assets.operations.acting import acting

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlalchemy import Connection
 
-from falcon_assets.ledger.definition_versions import definition_history
+from falcon_assets.ledger.entities.definition_versions import definition_history
 from falcon_assets.planning.lineage.difference import CodeVersion
 from falcon_assets.planning.lineage.graph import Version
 

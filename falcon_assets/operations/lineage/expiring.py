@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any
 
 from falcon_assets.errors import SettingsError
-from falcon_assets.ledger.expiry import expired_versions, forget
+from falcon_assets.ledger.lineage.expiry import expired_versions, forget
 from falcon_assets.model.instant import format_instant
 from falcon_assets.operations.acting import require_change
 from falcon_assets.operations.auditing import PlainRequest, audited

@@ -10,7 +10,7 @@ from typing import Any
 from sqlalchemy import Connection
 
 from falcon_assets.errors import UnknownEntityError, printable
-from falcon_assets.ledger.recorded_runs import (
+from falcon_assets.ledger.lineage.recorded_runs import (
     RecordedRun,
     RunRecords,
     Selection,

@@ -8,8 +8,8 @@ from typing import Any
 from sqlalchemy import Connection
 
 from falcon_assets.errors import UsageError, printable
-from falcon_assets.ledger.lifecycle import SetStatus, set_status, status_set
-from falcon_assets.ledger.lineage import graph_of, reached
+from falcon_assets.ledger.lineage.graph import graph_of, reached
+from falcon_assets.ledger.lineage.lifecycle import SetStatus, set_status, status_set
 from falcon_assets.model.feed import LifecycleStatus
 from falcon_assets.operations.acting import require_change
 from falcon_assets.operations.auditing import PlainRequest, audited

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from falcon_assets.errors import UsageError
-from falcon_assets.ledger.lifecycle import critical_versions
-from falcon_assets.ledger.lineage import existing_versions, versions_of_numbers
-from falcon_assets.ledger.protection import all_protected, edges_above
-from falcon_assets.ledger.workflow_contents import without_files
+from falcon_assets.ledger.entities.workflow_contents import without_files
+from falcon_assets.ledger.lineage.graph import existing_versions, versions_of_numbers
+from falcon_assets.ledger.lineage.lifecycle import critical_versions
+from falcon_assets.ledger.lineage.protection import all_protected, edges_above
 from falcon_assets.model.access import may_read
 from falcon_assets.operations.acting import acting
 from falcon_assets.operations.installation import Installation

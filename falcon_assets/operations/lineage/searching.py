@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, get_args
 
 from falcon_assets.errors import ExpressionError, QueryError, printable
-from falcon_assets.ledger.version_search import (
+from falcon_assets.ledger.lineage.version_search import (
     COMPARISONS,
     FLAGS,
     NUMBERS,

@@ -8,7 +8,7 @@ from datetime import datetime
 from sqlalchemy import Connection
 
 from falcon_assets.errors import UnknownEntityError, UnknownInstanceError, UsageError, printable
-from falcon_assets.ledger.lineage import versions_of_instance
+from falcon_assets.ledger.lineage.graph import versions_of_instance
 from falcon_assets.model.instant import format_instant, parse_instant
 from falcon_assets.operations.auditing import require_readable
 from falcon_assets.operations.installation import Installation

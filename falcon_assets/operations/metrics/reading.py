@@ -14,14 +14,14 @@ from typing import TypeAlias
 from sqlalchemy import Connection
 
 from falcon_assets.catalog.store import EntityStore
-from falcon_assets.ledger.ledger_rows import COPIED_BYTES, EVICTED_BYTES
-from falcon_assets.ledger.newest_instances import newest_available
+from falcon_assets.ledger.folding.ledger_rows import COPIED_BYTES, EVICTED_BYTES
+from falcon_assets.ledger.folding.totals import FEEDS, PROCESSES, Total, breaches, open_breaches, totals
+from falcon_assets.ledger.instances.newest_instances import newest_available
+from falcon_assets.ledger.instances.process_rows import PROCESS_ROWS
 from falcon_assets.ledger.overview import folded_up_to
-from falcon_assets.ledger.process_rows import PROCESS_ROWS
-from falcon_assets.ledger.totals import FEEDS, PROCESSES, Total, breaches, open_breaches, totals
 from falcon_assets.operations.instances.asked import asked_for
 from falcon_assets.operations.instances.due import in_order, unrecorded
-from falcon_assets.operations.instances.feed_writers import due_of_feed
+from falcon_assets.operations.instances.feeds.writers import due_of_feed
 from falcon_assets.operations.instances.query import InstanceQuery
 from falcon_assets.operations.instances.reasons import recorded_reasons
 from falcon_assets.operations.metrics import declared

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from falcon_assets.ledger import notification_lists
-from falcon_assets.ledger.notification_lists import NotificationRow, listed_notifications
-from falcon_assets.ledger.notifications import NotificationState
+from falcon_assets.ledger.notification import lists as notification_lists
+from falcon_assets.ledger.notification.lists import NotificationRow, listed_notifications
+from falcon_assets.ledger.notification.notifications import NotificationState
 from falcon_assets.model.access import may_read
 from falcon_assets.model.feed import Feed
 from falcon_assets.model.instant import format_instant

@@ -7,8 +7,8 @@ from datetime import datetime
 from typing import Any
 
 from falcon_assets.errors import QueryError
-from falcon_assets.ledger.sla_breaches import BreachState
-from falcon_assets.ledger.sla_lists import BreachRow, last_evaluations, listed_breaches
+from falcon_assets.ledger.sla.breaches import BreachState
+from falcon_assets.ledger.sla.lists import BreachRow, last_evaluations, listed_breaches
 from falcon_assets.model.instant import format_instant
 from falcon_assets.operations.installation import Installation
 from falcon_assets.operations.paging import Page, Query, known_field

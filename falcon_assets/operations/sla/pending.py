@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from falcon_assets.ledger.sla_progress import JudgedSpan, known_in
-from falcon_assets.ledger.status import Status, statuses
+from falcon_assets.ledger.entities.status import Status, statuses
+from falcon_assets.ledger.sla.progress import JudgedSpan, known_in
 from falcon_assets.model.instant import format_instant
 from falcon_assets.operations.installation import Installation
 from falcon_assets.operations.paging import Fields, Page, Query, select

@@ -12,9 +12,9 @@ import dagster as dg
 from sqlalchemy import Connection
 
 from falcon_assets.catalog.store import EntityStore
-from falcon_assets.ledger.sla_breaches import BreachState
-from falcon_assets.ledger.sla_lists import BreachRow, breaches_of
-from falcon_assets.ledger.upsert import parts
+from falcon_assets.ledger.database.upsert import parts
+from falcon_assets.ledger.sla.breaches import BreachState
+from falcon_assets.ledger.sla.lists import BreachRow, breaches_of
 from falcon_assets.model.instant import format_instant
 from falcon_assets.orchestration.mapping import asset_keys as names
 from falcon_assets.orchestration.mapping.asset_partitions import AssetPartitions

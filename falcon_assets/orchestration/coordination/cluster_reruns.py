@@ -10,9 +10,9 @@ from functools import partial
 from sqlalchemy import Connection
 
 from falcon_assets.catalog.store import EntityStore
-from falcon_assets.ledger import late_data, reruns
-from falcon_assets.ledger.ledger_rows import ProcessKey
-from falcon_assets.ledger.status import Status, statuses
+from falcon_assets.ledger.entities.status import Status, statuses
+from falcon_assets.ledger.folding.ledger_rows import ProcessKey
+from falcon_assets.ledger.instances import late_data, reruns
 from falcon_assets.orchestration.coordination.late_inputs import late_inputs
 from falcon_assets.planning.instances.instance_record import InstanceRecord, RerunRequest
 from falcon_assets.planning.rules.pending_reruns import PendingReruns, pending_reruns

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 from sqlalchemy import Connection
 
 from falcon_assets.ledger import queries
-from falcon_assets.ledger.last_used import last_used
-from falcon_assets.ledger.newest_instances import newest_written
-from falcon_assets.ledger.status import EntityStatus, Status
+from falcon_assets.ledger.entities.status import EntityStatus, Status
+from falcon_assets.ledger.instances.last_used import last_used
+from falcon_assets.ledger.instances.newest_instances import newest_written
 from falcon_assets.model.instant import format_instant
 from falcon_assets.model.process import Input
 from falcon_assets.orchestration.coordination.cluster_reruns import ClusterReruns

@@ -14,7 +14,7 @@ from falcon_assets.catalog.store import EntityStore
 from falcon_assets.errors import FalconError
 from falcon_assets.ledger import queries
 from falcon_assets.ledger.collector_state import incomplete, set_incomplete
-from falcon_assets.ledger.newest_instances import newest_recorded
+from falcon_assets.ledger.instances.newest_instances import newest_recorded
 from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.feed import Feed
 from falcon_assets.orchestration.coordination.circuit_breakers import Breakers

@@ -10,8 +10,8 @@ from datetime import datetime
 from falcon_assets.catalog.store import EntityStore
 from falcon_assets.errors import FalconError
 from falcon_assets.events.process_instances import InstanceChanged
+from falcon_assets.ledger.entities.status import statuses
 from falcon_assets.ledger.queries import Name
-from falcon_assets.ledger.status import statuses
 from falcon_assets.model.instant import format_instant
 from falcon_assets.orchestration.coordination.cluster_reruns import reruns_on
 from falcon_assets.orchestration.coordination.cluster_snapshot import ClusterSnapshot

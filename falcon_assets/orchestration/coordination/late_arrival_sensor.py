@@ -14,11 +14,11 @@ from falcon_assets.catalog.store import EntityStore
 from falcon_assets.errors import count_of
 from falcon_assets.events.event_log import observation
 from falcon_assets.events.process_instances import CameTooLate
-from falcon_assets.ledger import late_data, reruns
-from falcon_assets.ledger.ledger_rows import ProcessKey
-from falcon_assets.ledger.locks import lock_in_transaction
-from falcon_assets.ledger.notification_events import note
-from falcon_assets.ledger.status import Status, statuses
+from falcon_assets.ledger.database.locks import lock_in_transaction
+from falcon_assets.ledger.entities.status import Status, statuses
+from falcon_assets.ledger.folding.ledger_rows import ProcessKey
+from falcon_assets.ledger.instances import late_data, reruns
+from falcon_assets.ledger.notification.events import note
 from falcon_assets.model.instant import format_instant
 from falcon_assets.model.notification import Told
 from falcon_assets.orchestration.coordination.coordinator import pipelines

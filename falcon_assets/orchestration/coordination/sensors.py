@@ -9,7 +9,7 @@ import dagster as dg
 from falcon_assets.catalog.store import EntityStore
 from falcon_assets.catalog.watched_definitions import WatchedDefinitions
 from falcon_assets.errors import count_of
-from falcon_assets.ledger.locks import try_lock, unlock
+from falcon_assets.ledger.database.locks import try_lock, unlock
 from falcon_assets.orchestration.coordination.circuit_breakers import Breakers
 from falcon_assets.orchestration.coordination.collector import Collection, Collector
 from falcon_assets.orchestration.coordination.coordinator import Coordinator, pipelines

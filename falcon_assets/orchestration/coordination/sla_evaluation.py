@@ -12,12 +12,13 @@ from sqlalchemy import Connection
 
 from falcon_assets.catalog.store import EntityStore
 from falcon_assets.errors import FalconError
-from falcon_assets.ledger import sla_breaches, sla_progress
-from falcon_assets.ledger.locks import lock_in_transaction
+from falcon_assets.ledger.database.locks import lock_in_transaction
+from falcon_assets.ledger.entities.status import EntityStatus, Status, statuses
 from falcon_assets.ledger.queries import last_collected
-from falcon_assets.ledger.sla_breaches import BreachState, Cleared
-from falcon_assets.ledger.sla_progress import DeadlineKey, Evaluation, JudgedSpan
-from falcon_assets.ledger.status import EntityStatus, Status, statuses
+from falcon_assets.ledger.sla import breaches as sla_breaches
+from falcon_assets.ledger.sla import progress as sla_progress
+from falcon_assets.ledger.sla.breaches import BreachState, Cleared
+from falcon_assets.ledger.sla.progress import DeadlineKey, Evaluation, JudgedSpan
 from falcon_assets.model.feed import Feed
 from falcon_assets.model.process import Process
 from falcon_assets.orchestration.platform.open_ledger import Ledger

@@ -8,7 +8,7 @@ import dagster as dg
 
 from falcon_assets.catalog.store import EntityStore
 from falcon_assets.errors import count_of
-from falcon_assets.ledger.sla_lists import breaches_of, set_told, untold_instances
+from falcon_assets.ledger.sla.lists import breaches_of, set_told, untold_instances
 from falcon_assets.orchestration.assets.sla_checks import SlaChecks
 from falcon_assets.orchestration.coordination.sla_evaluation import SlaEvaluation
 from falcon_assets.orchestration.platform.open_ledger import Ledger, open_ledger

@@ -11,12 +11,12 @@ from sqlalchemy import Connection
 
 from falcon_assets.catalog.store import EntityStore
 from falcon_assets.errors import ExpressionError, StorageError
-from falcon_assets.ledger import known_instances as ledger
 from falcon_assets.ledger import queries
 from falcon_assets.ledger.collector_state import seen_incomplete
-from falcon_assets.ledger.last_used import last_used
-from falcon_assets.ledger.locks import locked
-from falcon_assets.ledger.status import EntityStatus, Status, statuses
+from falcon_assets.ledger.database.locks import locked
+from falcon_assets.ledger.entities.status import EntityStatus, Status, statuses
+from falcon_assets.ledger.instances import known_instances as ledger
+from falcon_assets.ledger.instances.last_used import last_used
 from falcon_assets.model.feed import Feed
 from falcon_assets.model.instant import format_instant
 from falcon_assets.model.process import Process

@@ -32,7 +32,7 @@ def record_in_run(instance: dg.DagsterInstance, run: dg.DagsterRun, step: str) -
     """
 
     def record(events: Sequence[Event]) -> None:
-        entries = [_entry(event, run.run_id, run.job_name, step) for event in events]
+        entries = [_entry(event, run.run_id, run.job_name, logging.DEBUG, step) for event in events]
         instance.event_log_storage.store_event_batch(entries)
 
     return record
@@ -42,7 +42,7 @@ def record_outside_runs(instance: dg.DagsterInstance) -> Record:
     """Records what no run says, as ``report_runless_asset_event`` does, but many times faster."""
 
     def record(events: Sequence[Event]) -> None:
-        entries = [_entry(event, RUNLESS_RUN_ID, RUNLESS_JOB_NAME, None) for event in events]
+        entries = [_entry(event, RUNLESS_RUN_ID, RUNLESS_JOB_NAME, logging.INFO) for event in events]
         instance.event_log_storage.store_event_batch(entries)
 
     return record
@@ -77,7 +77,7 @@ class Batches(AbstractContextManager["Batches"]):
             self._waiting = []
 
 
-def _entry(event: Event, run_id: str, job: str, step: str | None) -> dg.EventLogEntry:
+def _entry(event: Event, run_id: str, job: str, level: int, step: str | None = None) -> dg.EventLogEntry:
     kind, data = (
         (dg.DagsterEventType.ASSET_MATERIALIZATION, StepMaterializationData(event))
         if isinstance(event, dg.AssetMaterialization)
@@ -92,7 +92,7 @@ def _entry(event: Event, run_id: str, job: str, step: str | None) -> dg.EventLog
     )
     return dg.EventLogEntry(  # type: ignore[no-untyped-call]  # Dagster's class has no annotations here
         error_info=None,
-        level=logging.DEBUG,
+        level=level,
         user_message=event.description or "",
         run_id=run_id,
         timestamp=time.time(),

@@ -14,9 +14,9 @@ from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.pool import NullPool
 
 from falcon_assets.errors import count_of
-from falcon_assets.ledger import notifications
-from falcon_assets.ledger.locks import try_lock, unlock
-from falcon_assets.ledger.notifications import NotificationState
+from falcon_assets.ledger.database.locks import try_lock, unlock
+from falcon_assets.ledger.notification import notifications
+from falcon_assets.ledger.notification.notifications import NotificationState
 from falcon_assets.orchestration.notification.channel import send
 from falcon_assets.orchestration.notification.lineage import LINEAGE_RECEIVER, LineageSending, SentLineage
 from falcon_assets.orchestration.platform.open_ledger import Ledger

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import Connection
 
 from falcon_assets.catalog.store import EntityStore
-from falcon_assets.ledger.lineage import versions_of_instance
-from falcon_assets.ledger.recorded_runs import RunEnd, RunRecords
+from falcon_assets.ledger.lineage.graph import versions_of_instance
+from falcon_assets.ledger.lineage.recorded_runs import RunEnd, RunRecords
 from falcon_assets.model.notification import Told
 from falcon_assets.planning.instances.instance_record import InstanceState
 from falcon_assets.planning.lineage.graph import Version

@@ -8,11 +8,13 @@ from datetime import datetime
 from sqlalchemy import Connection
 
 from falcon_assets.catalog.store import EntityStore
-from falcon_assets.ledger import notification_events, notifications, reruns
-from falcon_assets.ledger.ledger_rows import ProcessKey
-from falcon_assets.ledger.locks import lock_in_transaction
-from falcon_assets.ledger.notification_events import Subject
-from falcon_assets.ledger.status import Status, statuses
+from falcon_assets.ledger.database.locks import lock_in_transaction
+from falcon_assets.ledger.entities.status import Status, statuses
+from falcon_assets.ledger.folding.ledger_rows import ProcessKey
+from falcon_assets.ledger.instances import reruns
+from falcon_assets.ledger.notification import events as notification_events
+from falcon_assets.ledger.notification import notifications
+from falcon_assets.ledger.notification.events import Subject
 from falcon_assets.model.feed import Feed
 from falcon_assets.model.notification import Notification, Told
 from falcon_assets.model.process import Process

@@ -53,7 +53,7 @@ class DagsterHistory:
             raise SettingsError(_NOT_ON_POSTGRESQL)
 
     def __call__(self, connection: Connection, after: int, limit: int) -> tuple[Sequence[Logged], int | None]:
-        """The facts of the next events after ``after``; see :data:`falcon_assets.ledger.fold.History`."""
+        """The facts of the next events after ``after``; see :data:`falcon_assets.ledger.folding.fold.History`."""
         newest = tables.newest_event(connection)
         if newest <= after or not self._all_written(connection):
             return (), None

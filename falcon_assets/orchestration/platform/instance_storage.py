@@ -16,7 +16,7 @@ import sqlalchemy
 from typing_extensions import Self
 
 import falcon_assets.orchestration.mapping.input_window_mapping  # noqa: F401 - the daemon and the UI learn the class here
-from falcon_assets.ledger.database_clock import require_clock
+from falcon_assets.ledger.database.database_clock import require_clock
 from falcon_assets.orchestration.dagster_internals.storage import PooledStorage, has_tables
 from falcon_assets.orchestration.mapping.partitions import instant_of_key, key_of_instant, timeline_of_dynamic
 from falcon_assets.orchestration.platform.postgres import database_url, unreachable

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 import sqlalchemy
 
 from falcon_assets.errors import SettingsError
-from falcon_assets.ledger.database_clock import is_remembered, remember_clock
-from falcon_assets.ledger.fold import fold, rebuild
+from falcon_assets.ledger.database.database_clock import is_remembered, remember_clock
+from falcon_assets.ledger.database.upgrade import upgrade
+from falcon_assets.ledger.folding.fold import fold, rebuild
 from falcon_assets.ledger.overview import folded_up_to
-from falcon_assets.ledger.upgrade import upgrade
 from falcon_assets.orchestration.dagster_internals.tables import EVENT_LOG, has_tables, newest_event
 from falcon_assets.orchestration.platform.postgres import database_url, in_utc, unreachable
 from falcon_assets.orchestration.platform.reconnecting import wait_out_restarts

@@ -13,11 +13,11 @@ from itertools import groupby
 from falcon_assets.catalog.store import EntityStore
 from falcon_assets.errors import FalconError
 from falcon_assets.ledger import evictions
+from falcon_assets.ledger.database.locks import try_lock, unlock
+from falcon_assets.ledger.database.upsert import parts
+from falcon_assets.ledger.entities.status import Status, statuses
 from falcon_assets.ledger.evictions import Eviction
-from falcon_assets.ledger.kept_versions import known_versions
-from falcon_assets.ledger.locks import try_lock, unlock
-from falcon_assets.ledger.status import Status, statuses
-from falcon_assets.ledger.upsert import parts
+from falcon_assets.ledger.folding.kept_versions import known_versions
 from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.feed import Feed
 from falcon_assets.model.instant import format_instant

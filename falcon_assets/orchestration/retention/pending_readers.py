@@ -12,8 +12,9 @@ import dagster as dg
 from sqlalchemy import Connection
 
 from falcon_assets.catalog.store import EntityStore
-from falcon_assets.ledger import late_data, queries, reruns
-from falcon_assets.ledger.status import Status, statuses
+from falcon_assets.ledger import queries
+from falcon_assets.ledger.entities.status import Status, statuses
+from falcon_assets.ledger.instances import late_data, reruns
 from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.feed import Feed
 from falcon_assets.model.process import Input

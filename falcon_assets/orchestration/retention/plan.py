@@ -14,10 +14,10 @@ from sqlalchemy import Connection
 from falcon_assets.catalog.store import EntityStore
 from falcon_assets.errors import FalconError, StorageError
 from falcon_assets.ledger import queries
-from falcon_assets.ledger.kept_versions import KnownVersions, known_versions
-from falcon_assets.ledger.protection import ProtectedVersions, protected_on
-from falcon_assets.ledger.status import EntityStatus, statuses
-from falcon_assets.ledger.upsert import parts
+from falcon_assets.ledger.database.upsert import parts
+from falcon_assets.ledger.entities.status import EntityStatus, statuses
+from falcon_assets.ledger.folding.kept_versions import KnownVersions, known_versions
+from falcon_assets.ledger.lineage.protection import ProtectedVersions, protected_on
 from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.feed import Feed
 from falcon_assets.orchestration.platform.open_ledger import Ledger

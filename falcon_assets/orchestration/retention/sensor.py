@@ -8,7 +8,7 @@ from datetime import datetime
 
 import dagster as dg
 
-from falcon_assets.ledger.status import Status, statuses
+from falcon_assets.ledger.entities.status import Status, statuses
 from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.feed import Feed
 from falcon_assets.model.frequency import Frequency

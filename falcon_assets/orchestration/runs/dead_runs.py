@@ -15,7 +15,7 @@ import dagster as dg
 from sqlalchemy import Connection
 
 from falcon_assets.ledger import queries
-from falcon_assets.ledger.locks import locked
+from falcon_assets.ledger.database.locks import locked
 from falcon_assets.orchestration.dagster_internals.runs import end_as_failed
 from falcon_assets.orchestration.mapping import run_tags
 from falcon_assets.orchestration.platform.open_ledger import Ledger

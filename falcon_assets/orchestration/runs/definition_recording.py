@@ -7,8 +7,8 @@ from datetime import datetime
 from pathlib import Path
 
 from falcon_assets.errors import DefinitionStoreError, InvalidDefinitionsError
-from falcon_assets.ledger.definition_versions import Recorder, record_definitions
-from falcon_assets.ledger.versions_of_instances import EntityVersions, versions_of
+from falcon_assets.ledger.entities.definition_versions import Recorder, record_definitions
+from falcon_assets.ledger.entities.versions_of_instances import EntityVersions, versions_of
 from falcon_assets.model.feed import Feed
 from falcon_assets.model.process import Process
 from falcon_assets.orchestration.platform.open_ledger import Ledger

@@ -12,7 +12,7 @@ import dagster as dg
 from pyspark.sql import SparkSession
 
 from falcon_assets.errors import StorageError
-from falcon_assets.ledger.newest_instances import newest_written, unrecorded_before
+from falcon_assets.ledger.instances.newest_instances import newest_written, unrecorded_before
 from falcon_assets.model.instant import format_instant
 from falcon_assets.orchestration.mapping.partitions import key_of
 from falcon_assets.orchestration.platform.open_ledger import Ledger

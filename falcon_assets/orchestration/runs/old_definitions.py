@@ -14,9 +14,9 @@ from falcon_assets.catalog.stored_tree import has_hidden_values
 from falcon_assets.catalog.workflow_files import WorkflowFile, declared_paths
 from falcon_assets.catalog.yaml_files.documents import Files, read_file
 from falcon_assets.errors import FalconError, OldDefinitionError
-from falcon_assets.ledger.definition_versions import DefinitionVersion, definition_version
-from falcon_assets.ledger.workflow_contents import kept_files
-from falcon_assets.ledger.workflow_folders import workflow_folder
+from falcon_assets.ledger.entities.definition_versions import DefinitionVersion, definition_version
+from falcon_assets.ledger.entities.workflow_contents import kept_files
+from falcon_assets.ledger.entities.workflow_folders import workflow_folder
 from falcon_assets.model.process import Process
 
 

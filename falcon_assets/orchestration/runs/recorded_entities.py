@@ -12,7 +12,7 @@ from sqlalchemy import Connection
 from falcon_assets.catalog.recorded_entities import lies_as_now, opened_as_now, reached_as_now, recorded_entity
 from falcon_assets.catalog.store import EntityStore
 from falcon_assets.errors import OldDefinitionError
-from falcon_assets.ledger.definition_versions import definition_history
+from falcon_assets.ledger.entities.definition_versions import definition_history
 from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.feed import Feed
 

@@ -16,7 +16,7 @@ from falcon_assets.events.feed_instances import FeedInstanceAvailable, KeptVersi
 from falcon_assets.events.inputs import Consumption
 from falcon_assets.events.process_instances import InstanceChanged
 from falcon_assets.events.work_done import FilesCopied, WorkDone
-from falcon_assets.ledger.consumed import versions_read
+from falcon_assets.ledger.instances.consumed import versions_read
 from falcon_assets.model.feed import Feed
 from falcon_assets.model.instant import format_instant
 from falcon_assets.orchestration.mapping import asset_keys as names

@@ -9,7 +9,7 @@ from datetime import datetime
 from threading import Lock
 
 from falcon_assets.errors import OldDefinitionError, UnknownEntityError, WorkflowError
-from falcon_assets.ledger.versions_of_instances import EntityVersions
+from falcon_assets.ledger.entities.versions_of_instances import EntityVersions
 from falcon_assets.model.instant import format_instant
 from falcon_assets.orchestration.runs.instance_run import InstanceRunner
 from falcon_assets.planning.time.timeline import process_timeline

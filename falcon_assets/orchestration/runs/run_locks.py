@@ -15,7 +15,7 @@ from sqlalchemy import Connection, Engine
 from typing_extensions import Self
 
 from falcon_assets.errors import FalconError
-from falcon_assets.ledger.locks import try_lock, unlock
+from falcon_assets.ledger.database.locks import try_lock, unlock
 from falcon_assets.model.instant import format_instant
 
 T = TypeVar("T")

@@ -17,7 +17,8 @@ from falcon_assets.cancellation import Cancellation
 from falcon_assets.engines.computing.programs import stop_programs
 from falcon_assets.errors import FalconError
 from falcon_assets.events.process_instances import InstanceChanged
-from falcon_assets.ledger import late_data, queries, reruns
+from falcon_assets.ledger import queries
+from falcon_assets.ledger.instances import late_data, reruns
 from falcon_assets.model.instant import format_instant
 from falcon_assets.orchestration.mapping import asset_keys as names
 from falcon_assets.orchestration.mapping import run_tags

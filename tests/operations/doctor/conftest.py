@@ -28,7 +28,7 @@ from dagster._core.scheduler.instigation import (
 from dagster._daemon.types import DaemonHeartbeat
 from dagster._utils.error import SerializableErrorInfo
 
-from falcon_assets.ledger.upgrade import upgrade
+from falcon_assets.ledger.database.upgrade import upgrade
 from falcon_assets.operations.doctor import examination, lineage, stores, webserver
 from falcon_assets.operations.doctor.examination import examine
 from falcon_assets.orchestration.dagster_internals.daemons import required_daemons

@@ -16,7 +16,7 @@ import sqlalchemy
 import yaml
 from dagster._core.remote_origin import GrpcServerCodeLocationOrigin, RemoteJobOrigin, RemoteRepositoryOrigin
 
-from falcon_assets.ledger.upgrade import newest_revision
+from falcon_assets.ledger.database.upgrade import newest_revision
 from falcon_assets.operations.doctor import examination, stores
 from falcon_assets.orchestration.mapping import run_tags
 from falcon_assets.orchestration.platform.embedded_server import EmbeddedServer

@@ -17,8 +17,8 @@ from falcon_assets.catalog.store import load_entities
 from falcon_assets.events.event_log import materialization
 from falcon_assets.events.feed_instances import FeedInstanceAvailable
 from falcon_assets.events.process_instances import InstanceChanged
-from falcon_assets.ledger.locks import try_lock, unlock
-from falcon_assets.ledger.status import Status, command
+from falcon_assets.ledger.database.locks import try_lock, unlock
+from falcon_assets.ledger.entities.status import Status, command
 from falcon_assets.ledger.tables import CONSUMED, FEED_INSTANCES, FOLD, PROCESS_INSTANCES
 from falcon_assets.model.instant import format_instant, parse_instant
 from falcon_assets.orchestration.code_location import definitions_of

@@ -15,7 +15,7 @@ from sqlalchemy import select
 from falcon_assets.catalog.store import load_entities
 from falcon_assets.events.feed_instances import FeedInstanceAvailable
 from falcon_assets.events.process_instances import CameTooLate
-from falcon_assets.ledger import reruns
+from falcon_assets.ledger.instances import reruns
 from falcon_assets.ledger.tables import CONSUMED, FEED_INSTANCES, FOLD, PROCESS_INSTANCES, RERUNS
 from falcon_assets.model.instant import format_instant, parse_instant
 from falcon_assets.orchestration.code_location import definitions_of

@@ -15,7 +15,7 @@ from falcon_assets.events.event_log import Fact, Logged
 from falcon_assets.events.feed_instances import FeedInstanceAvailable
 from falcon_assets.events.inputs import Consumption
 from falcon_assets.events.process_instances import InstanceChanged
-from falcon_assets.ledger.fold import fold
+from falcon_assets.ledger.folding.fold import fold
 from falcon_assets.orchestration.coordination.coordinator import Coordinator, Outlook
 from falcon_assets.orchestration.coordination.late_arrival_sensor import LateArrivalHandler
 from falcon_assets.orchestration.platform.open_ledger import open_ledger

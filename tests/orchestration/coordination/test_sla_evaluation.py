@@ -18,7 +18,7 @@ from falcon_assets.catalog.store import EntityStore, load_entities
 from falcon_assets.events.event_log import materialization
 from falcon_assets.events.feed_instances import FeedInstanceAvailable
 from falcon_assets.events.process_instances import InstanceChanged
-from falcon_assets.ledger.commands import Command, apply_command
+from falcon_assets.ledger.entities.commands import Command, apply_command
 from falcon_assets.ledger.queries import set_last_collected
 from falcon_assets.ledger.tables import METADATA, SLA_BREACHES
 from falcon_assets.model.instant import parse_instant

@@ -20,7 +20,7 @@ from falcon_assets.events.feed_instances import FeedInstanceAvailable, FeedInsta
 from falcon_assets.events.inputs import Consumption
 from falcon_assets.events.process_instances import InstanceChanged
 from falcon_assets.events.runs import RunEnded, RunEnding, RunQueued
-from falcon_assets.ledger.fold import fold
+from falcon_assets.ledger.folding.fold import fold
 from falcon_assets.ledger.tables import FOLD, METADATA, NOTIFICATIONS
 from falcon_assets.model.instant import parse_instant
 from falcon_assets.operations.installation import open_installation

@@ -19,7 +19,7 @@ from falcon_assets.events.event_log import Logged, observation
 from falcon_assets.events.feed_instances import FeedInstanceAvailable, FeedInstanceEvicted
 from falcon_assets.events.inputs import Consumption
 from falcon_assets.events.process_instances import InstanceChanged
-from falcon_assets.ledger.fold import fold
+from falcon_assets.ledger.folding.fold import fold
 from falcon_assets.ledger.tables import METADATA, NOTIFICATION_EVENTS, NOTIFICATION_RECEIVERS, NOTIFICATIONS
 from falcon_assets.model.instant import format_instant, parse_instant
 from falcon_assets.orchestration.code_location import definitions_of

@@ -12,8 +12,8 @@ import dagster as dg
 import pytest
 
 from falcon_assets.catalog.store import load_entities
-from falcon_assets.ledger.locks import try_lock, unlock
-from falcon_assets.ledger.status import Status, command, statuses
+from falcon_assets.ledger.database.locks import try_lock, unlock
+from falcon_assets.ledger.entities.status import Status, command, statuses
 from falcon_assets.orchestration.coordination.coordinator import Coordinator
 from falcon_assets.orchestration.platform.open_ledger import open_ledger
 from falcon_assets.orchestration.retention.passes import Passed, RetentionPass

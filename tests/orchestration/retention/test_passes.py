@@ -16,9 +16,10 @@ from sqlalchemy import delete, insert, select
 from falcon_assets.catalog.store import load_entities
 from falcon_assets.events.event_log import materialization
 from falcon_assets.events.feed_instances import FeedInstanceAvailable, FeedInstanceEvicted, InstancesKept, KeptInstance
-from falcon_assets.ledger import evictions, queries, reruns
+from falcon_assets.ledger import evictions, queries
+from falcon_assets.ledger.entities.status import Status, command
 from falcon_assets.ledger.evictions import Eviction
-from falcon_assets.ledger.status import Status, command
+from falcon_assets.ledger.instances import reruns
 from falcon_assets.ledger.tables import CONSUMED, ENTITY_STATUS, FEED_INSTANCES, PROCESS_INSTANCES
 from falcon_assets.model.frequency import Frequency
 from falcon_assets.model.instant import parse_instant

@@ -18,9 +18,9 @@ from falcon_assets.events.feed_instances import FeedInstanceAvailable
 from falcon_assets.model.instant import format_instant, parse_instant
 from falcon_assets.operations.installation import Installation
 from falcon_assets.operations.instances.commands import InstanceRequest
-from falcon_assets.operations.instances.feed_versions import instance_versions
+from falcon_assets.operations.instances.feeds.restoring import restore_instance
+from falcon_assets.operations.instances.feeds.versions import instance_versions
 from falcon_assets.operations.instances.query import InstanceQuery
-from falcon_assets.operations.instances.restoring import restore_instance
 from falcon_assets.orchestration.retention.passes import Passed, RetentionPass
 from falcon_assets.orchestration.runs.kept_versions import kept_versions
 from falcon_assets.storage.output_target import output_target

@@ -12,12 +12,12 @@ import pytest
 from falcon_assets.events.event_log import materialization, observation
 from falcon_assets.events.feed_instances import FeedInstanceAvailable, FeedInstanceEvicted
 from falcon_assets.events.inputs import Consumption
-from falcon_assets.ledger.kept_versions import kept_of
+from falcon_assets.ledger.folding.kept_versions import kept_of
 from falcon_assets.model.feed import LifecycleStatus
 from falcon_assets.model.instant import parse_instant
 from falcon_assets.operations.auditing import PlainRequest
 from falcon_assets.operations.installation import Installation
-from falcon_assets.operations.instances.feed_versions import instance_versions
+from falcon_assets.operations.instances.feeds.versions import instance_versions
 from falcon_assets.operations.lineage.lifecycle import set_lifecycle
 from falcon_assets.operations.lineage.subject import VersionQuery
 from falcon_assets.operations.retention import retention_plan

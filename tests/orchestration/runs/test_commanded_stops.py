@@ -10,7 +10,7 @@ import dagster as dg
 import pytest
 
 from falcon_assets.catalog.store import load_entities
-from falcon_assets.ledger.known_instances import known_instances
+from falcon_assets.ledger.instances.known_instances import known_instances
 from falcon_assets.model.instant import parse_instant
 from falcon_assets.operations.installation import Installation, open_installation
 from falcon_assets.operations.instances.commands import CommandResult, InstanceRequest

@@ -11,7 +11,7 @@ import pytest
 from sqlalchemy import Engine, delete
 
 from falcon_assets.catalog.store import load_entities
-from falcon_assets.ledger.definition_versions import definition_history
+from falcon_assets.ledger.entities.definition_versions import definition_history
 from falcon_assets.ledger.tables import DEFINITION_TREES, DEFINITION_VERSIONS
 from falcon_assets.orchestration.code_location import definitions_of
 from falcon_assets.orchestration.platform.open_ledger import open_ledger

@@ -13,7 +13,7 @@ import yaml
 from sqlalchemy import select
 
 from falcon_assets.catalog.store import load_entities
-from falcon_assets.ledger.process_rows import PROCESS_ROWS
+from falcon_assets.ledger.instances.process_rows import PROCESS_ROWS
 from falcon_assets.ledger.tables import CONSUMED
 from falcon_assets.orchestration.coordination.triage_answers import TriageAnswers
 from falcon_assets.orchestration.platform.open_ledger import open_ledger

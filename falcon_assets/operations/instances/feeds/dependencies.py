@@ -9,13 +9,13 @@ from typing import Any
 
 from falcon_assets.catalog.store import EntityStore
 from falcon_assets.errors import UnknownEntityError
-from falcon_assets.ledger.consumed import Reading, readings
-from falcon_assets.ledger.instance_pages import Key
-from falcon_assets.ledger.process_rows import PROCESS_ROWS
+from falcon_assets.ledger.instances.consumed import Reading, readings
+from falcon_assets.ledger.instances.instance_pages import Key
+from falcon_assets.ledger.instances.process_rows import PROCESS_ROWS
 from falcon_assets.model.instant import format_instant
 from falcon_assets.operations.installation import Installation
 from falcon_assets.operations.instances.asked import kind_of_workload
-from falcon_assets.operations.instances.feed_writers import writers_of
+from falcon_assets.operations.instances.feeds.writers import writers_of
 from falcon_assets.operations.instances.listing import instance_status
 from falcon_assets.operations.instances.query import InstanceInfo, InstanceQuery
 from falcon_assets.planning.instances.instance_record import InstanceState

@@ -11,14 +11,14 @@ from sqlalchemy import Connection
 
 from falcon_assets.catalog.store import EntityStore
 from falcon_assets.errors import ExpressionError
-from falcon_assets.ledger.consumed import versions_read
 from falcon_assets.ledger.evictions import EvictionDecision, decisions
-from falcon_assets.ledger.instance_pages import Key
-from falcon_assets.ledger.ledger_rows import FeedInstanceRow
-from falcon_assets.ledger.process_rows import PROCESS_ROWS
+from falcon_assets.ledger.folding.ledger_rows import FeedInstanceRow
+from falcon_assets.ledger.instances.consumed import versions_read
+from falcon_assets.ledger.instances.instance_pages import Key
+from falcon_assets.ledger.instances.process_rows import PROCESS_ROWS
 from falcon_assets.operations.installation import Installation
-from falcon_assets.operations.instances.feed_reasons import MissingReasons, RemovedByRetention
-from falcon_assets.operations.instances.feed_writers import due_at, due_of_feed
+from falcon_assets.operations.instances.feeds.reasons import MissingReasons, RemovedByRetention
+from falcon_assets.operations.instances.feeds.writers import due_at, due_of_feed
 from falcon_assets.operations.instances.query import InstanceInfo
 from falcon_assets.planning.instances.instance_paths import InstancePaths
 from falcon_assets.planning.instances.instance_record import FeedState, InstanceState

@@ -10,10 +10,10 @@ from sqlalchemy import Connection
 
 from falcon_assets.catalog.store import EntityStore
 from falcon_assets.ledger.collector_state import seen_incomplete
-from falcon_assets.ledger.instance_pages import Key
-from falcon_assets.ledger.process_rows import PROCESS_ROWS
+from falcon_assets.ledger.instances.instance_pages import Key
+from falcon_assets.ledger.instances.process_rows import PROCESS_ROWS
 from falcon_assets.model.instant import format_instant
-from falcon_assets.operations.instances.feed_writers import writers_of
+from falcon_assets.operations.instances.feeds.writers import writers_of
 from falcon_assets.planning.instances.instance_record import InstanceState
 from falcon_assets.planning.instances.reason import Reason
 

@@ -11,14 +11,14 @@ from typing import Any
 from falcon_assets.errors import QueryError, StorageError
 from falcon_assets.events.event_log import materialization
 from falcon_assets.events.feed_instances import FeedInstanceAvailable
-from falcon_assets.ledger.kept_versions import versions_of
+from falcon_assets.ledger.folding.kept_versions import versions_of
 from falcon_assets.model.instant import format_instant
 from falcon_assets.operations.acting import require_change
 from falcon_assets.operations.auditing import audited
 from falcon_assets.operations.installation import Installation
 from falcon_assets.operations.instances.commands import InstanceRequest
-from falcon_assets.operations.instances.feed_versions import FeedInstance, find_feed_instance
-from falcon_assets.operations.instances.feed_writers import writers_of
+from falcon_assets.operations.instances.feeds.versions import FeedInstance, find_feed_instance
+from falcon_assets.operations.instances.feeds.writers import writers_of
 from falcon_assets.operations.instances.query import InstanceQuery
 from falcon_assets.orchestration.mapping import asset_keys as names
 from falcon_assets.orchestration.mapping.asset_partitions import AssetPartitions

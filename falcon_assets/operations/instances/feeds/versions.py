@@ -7,8 +7,8 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from falcon_assets.catalog.store import EntityStore
-from falcon_assets.ledger.kept_versions import versions_of
-from falcon_assets.ledger.version_rows import VersionRow
+from falcon_assets.ledger.folding.kept_versions import versions_of
+from falcon_assets.ledger.folding.version_rows import VersionRow
 from falcon_assets.model.feed import Feed
 from falcon_assets.model.instant import format_instant
 from falcon_assets.operations.auditing import require_readable

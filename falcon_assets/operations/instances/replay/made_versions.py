@@ -9,8 +9,8 @@ from sqlalchemy import Connection
 
 from falcon_assets.catalog.store import EntityStore
 from falcon_assets.errors import QueryError, UnknownEntityError, UnknownInstanceError
-from falcon_assets.ledger.definition_versions import recorded_kinds
-from falcon_assets.ledger.lineage import versions_made_by
+from falcon_assets.ledger.entities.definition_versions import recorded_kinds
+from falcon_assets.ledger.lineage.graph import versions_made_by
 from falcon_assets.model.instant import format_instant
 from falcon_assets.operations.instances.subject import find_subject
 from falcon_assets.planning.lineage.graph import Version

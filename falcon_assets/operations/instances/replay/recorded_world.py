@@ -8,12 +8,12 @@ from datetime import datetime
 from pathlib import Path
 
 from falcon_assets.errors import FalconError, OldDefinitionError
-from falcon_assets.ledger.definition_versions import definition_version
+from falcon_assets.ledger.entities.definition_versions import definition_version
 from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.feed import Feed
 from falcon_assets.model.process import Process
 from falcon_assets.operations.installation import Installation
-from falcon_assets.operations.instances.made_versions import MadeVersions
+from falcon_assets.operations.instances.replay.made_versions import MadeVersions
 from falcon_assets.orchestration.runs.old_definitions import OldDefinitions
 from falcon_assets.orchestration.runs.recorded_entities import OldEntity, RecordedEntities, moved, recorded_entities
 from falcon_assets.planning.instances.instance_paths import InstancePaths

@@ -20,16 +20,16 @@ from falcon_assets.errors import (
     UnknownEntityError,
     UnknownInstanceError,
 )
-from falcon_assets.ledger.lineage import graph_of, reached
-from falcon_assets.ledger.newest_instances import newest_written
+from falcon_assets.ledger.instances.newest_instances import newest_written
+from falcon_assets.ledger.lineage.graph import graph_of, reached
 from falcon_assets.model.instant import format_instant
 from falcon_assets.operations.acting import require_change, require_read
 from falcon_assets.operations.auditing import audited
 from falcon_assets.operations.installation import Installation
 from falcon_assets.operations.instances.commands import InstanceRequest
-from falcon_assets.operations.instances.made_versions import MadeVersions, made_versions
-from falcon_assets.operations.instances.recorded_world import RecordedWorld, recorded_world
-from falcon_assets.operations.instances.replay_result import ReplayResult
+from falcon_assets.operations.instances.replay.made_versions import MadeVersions, made_versions
+from falcon_assets.operations.instances.replay.recorded_world import RecordedWorld, recorded_world
+from falcon_assets.operations.instances.replay.replay_result import ReplayResult
 from falcon_assets.operations.machine import require_machine
 from falcon_assets.orchestration.mapping.partitions import key_of
 from falcon_assets.orchestration.runs.environment import run_environment

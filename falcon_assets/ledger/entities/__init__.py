@@ -1,0 +1,1 @@
+"""What is known of entities: their status, their definitions, and the workflows of these."""

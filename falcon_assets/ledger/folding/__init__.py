@@ -1,0 +1,1 @@
+"""How facts become rows: pure reductions, and the transactions that store them."""

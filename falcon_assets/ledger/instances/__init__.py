@@ -1,0 +1,1 @@
+"""What is known of instances: read, late, newest, asked to run again."""

@@ -1,0 +1,1 @@
+"""What is to be told, and what was told to whom."""

@@ -1,0 +1,1 @@
+"""SLAs: how far they are evaluated, and their breaches."""
