@@ -153,11 +153,15 @@ def test_killed_at_every_step_of_several_partitions(request: pytest.FixtureReque
     assert list((tmp_path / tables.name / "_versions/_notes").iterdir()) == []
 
 
-def regions_kept(tables: Tables) -> list[dict[str, int]]:
-    """The generation of each partition, of the versions that are kept."""
+def kept_by(tables: Tables) -> KeptPartitions:
     layout = tables.catalog.layout("default", tables.name)
     assert layout is not None
-    versions = KeptPartitions(VersionFolders.of(TableStore(tables.cluster, tables.home, ENVIRON), layout))
+    return KeptPartitions(VersionFolders.of(TableStore(tables.cluster, tables.home, ENVIRON), layout))
+
+
+def regions_kept(tables: Tables) -> list[dict[str, int]]:
+    """The generation of each partition, of the versions that are kept."""
+    versions = kept_by(tables)
     found = (versions.read(one.prefix) for one, _ in versions.of_feed(KEEPS.feed))
     return [generations(one.partitions) for one in found if one]
 
@@ -186,6 +190,36 @@ def test_what_a_killed_run_left_between_two_versions_is_none(
     assert list((tmp_path / tables.name / "_versions/_switches").rglob("2*")) == []
 
 
+def test_a_run_that_is_killed_after_a_killed_one_keeps_nothing_of_it(hive: str, tmp_path: Path) -> None:
+    tables = Tables(hive, tmp_path)
+    tables.make()
+    publish_regions(tables, 0, KEEPS)
+    whole = [dict.fromkeys(regions_of(0), 0)]
+    numbers = count(1)
+
+    def published(step: int | None = None) -> bool:
+        """Whether that run, with a generation of its own, was killed."""
+        generation = next(numbers)
+        whole.append(dict.fromkeys(regions_of(generation), generation))
+        work = partial(publish_regions, tables, generation, KEEPS)
+        if step is None:
+            work()
+        return step is not None and killed_before(step, {*STEPS, CALL}, work)
+
+    between = next(step for step in count(1) if published(step) and seen_regions(tables) not in whole)
+    for step in count(1):
+        published()
+        assert published(between)
+        was_killed = published(step)
+        published()
+        kept = regions_kept(tables)
+        assert kept and all(one in whole for one in kept)
+        if not was_killed:
+            break
+        for one, _ in kept_by(tables).of_feed(KEEPS.feed):
+            kept_by(tables).drop(one.prefix)
+
+
 @pytest.mark.parametrize("kind", CATALOGS)
 def test_what_a_killed_restore_left_between_two_versions_is_none(
     request: pytest.FixtureRequest, tmp_path: Path, kind: str
@@ -212,9 +246,7 @@ def restore_regions(tables: Tables, whole: list[dict[str, int]]) -> None:
     """The one of both that is not there now, or is not whole."""
     store = TableStore(tables.cluster, tables.home, ENVIRON)
     there = seen_regions(tables)
-    layout = store.catalog.layout("default", tables.name)
-    assert layout is not None
-    versions = KeptPartitions(VersionFolders.of(store, layout))
+    versions = kept_by(tables)
     found = {one.version: versions.read(one.prefix) for one, _ in versions.of_feed(KEEPS.feed)}
     wanted = next(key for key, one in found.items() if one and generations(one.partitions) != there)
     target = OutputTarget(f"catalog:default:{tables.name}#ds={DAY};region=*", None, format="parquet", keeps=KEEPS)

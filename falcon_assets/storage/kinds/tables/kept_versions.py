@@ -80,10 +80,11 @@ class KeptPartitions:
         """
         are_several, switch = len(before.keys() | new.keys()) > 1, f"{self._switches}/{of.name}"
         old, coming = self._places(before), self._places(new)
-        if before and not (are_several and self._are_between(switch, old)):
+        is_whole = not (are_several and self._are_between(switch, old))
+        if before and is_whole:
             self.keep(of, path, [*before.values()])
         if are_several:
-            self._folder.write(switch, json.dumps([[*old.items()], [*coming.items()]]))
+            self._folder.write(switch, json.dumps([is_whole, [*old.items()], [*coming.items()]]))
         yield
         if are_several:
             self._folder.remove(switch)
@@ -96,12 +97,13 @@ class KeptPartitions:
     def _are_between(self, switch: str, now: _Places) -> bool:
         """Whether some of the partitions are of what the instance was, and some of what it was to be."""
         try:
-            old, new = (
-                {tuple(key): tuple(places) for key, places in each} for each in json.loads(self._folder.read(switch))
-            )
+            was_whole, *both = json.loads(self._folder.read(switch))
+            old, new = ({tuple(key): tuple(places) for key, places in each} for each in both)
         except (FileNotFoundError, ValueError, TypeError):
             return False  # nobody was killed there, or somebody else wrote it
-        return now not in (old, new) and all(places in (old.get(key), new.get(key)) for key, places in now.items())
+        if now == old:
+            return not was_whole
+        return now != new and all(places in (old.get(key), new.get(key)) for key, places in now.items())
 
     def get(self, of: KeptAs, version: str) -> Replaced | None:
         """What the instance was in that version; None: it is not kept."""
