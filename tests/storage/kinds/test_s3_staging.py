@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import signal
@@ -314,6 +315,26 @@ def test_of_two_runs_at_the_same_moment_one_is_told(store: ClusterStore, monkeyp
     third.begin()
     third.give_back()
     assert not store.fs.exists(path)
+
+
+@pytest.mark.parametrize("asks", ["IfNoneMatch", "IfMatch"])
+def test_a_store_that_does_not_know_conditions_has_none(
+    store: ClusterStore, staging: LocalStaging, monkeypatch: pytest.MonkeyPatch, asks: str
+) -> None:
+    """Others that speak S3's protocol, none of which can be had here, answer so; the driver makes this error of it."""
+    write = store.fs.pipe_file
+
+    def without(path: str, content: bytes, **conditions: str) -> Any:
+        if asks in conditions:
+            raise OSError(errno.ENOSYS, "A header you provided implies functionality that is not implemented")
+        return write(path, content, **conditions)
+
+    monkeypatch.setattr(conditional_writes, "_found", {})
+    monkeypatch.setattr(store.fs, "pipe_file", without)
+    assert conditional_writes.conditional_writes(store) is None
+    publish(store, staging, DATA)
+    assert found(store) == {**DATA, FLAG: b""}
+    assert store.fs.find(store.staging) == []
 
 
 def requests(store: ClusterStore, monkeypatch: pytest.MonkeyPatch, work: Callable[[], object]) -> Counter[str]:
