@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -17,24 +16,11 @@ from falcon_assets.storage.files.s3_files import S3Files
 from falcon_assets.storage.kinds.kind_of import kind_of
 from falcon_assets.storage.local_staging import LocalStaging
 from falcon_assets.storage.output_target import OutputTarget
-from tests.builders import make_cluster
-from tests.s3_server import ENVIRON, lake, s3_server
+from tests.storage.kinds.test_s3_staging import store, url
+
+__all__ = ["store", "url"]
 
 PATH, FLAG = "/delays/2013/01/01/00", "_SUCCESS"
-
-
-@pytest.fixture(scope="module")
-def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    with s3_server(tmp_path_factory.mktemp("s3")) as found:
-        yield found
-
-
-@pytest.fixture
-def store(url: str, request: pytest.FixtureRequest, tmp_path: Path) -> ClusterStore:
-    bucket = f"files-{abs(hash(request.node.name))}"
-    found = ClusterStore(make_cluster(**lake(url, bucket=bucket)), tmp_path, ENVIRON)
-    found.fs.mkdir(bucket)
-    return found
 
 
 def write(store: ClusterStore, *paths: str) -> None:

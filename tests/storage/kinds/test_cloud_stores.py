@@ -9,13 +9,12 @@ from typing import Any
 
 import pytest
 
-from falcon_assets.errors import StorageError
 from falcon_assets.storage.kinds.objects.conditional_writes import conditional_writes
-from falcon_assets.storage.kinds.objects.ownership import Ownership
 from falcon_assets.storage.kinds.objects.pointer_store import PointerStore
 from tests.cloud_servers import azure_storage, google_storage
 from tests.storage.kinds.samples import CLOUDS, Sample, sample
 from tests.storage.kinds.test_contract import *  # noqa: F403
+from tests.storage.kinds.test_s3_staging import require_one_is_told
 
 pytestmark = pytest.mark.soak
 
@@ -61,26 +60,7 @@ def test_of_two_writers_of_an_object_one_is_told(request: pytest.FixtureRequest,
 def test_of_two_runs_at_the_same_moment_one_is_told(
     request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    store = sample(request, "abfs", tmp_path).store
-    first, second, third = (Ownership(store, f"{store.staging}/x", name) for name in ("first", "second", "third"))
-    assert not first.take()
-    look = store.fs.info
-
-    def another_comes(asked: str, **options: Any) -> Any:
-        """Between the look of the second one at the object, and its writing."""
-        told = look(asked, **options)
-        monkeypatch.undo()
-        assert third.take()
-        return told
-
-    monkeypatch.setattr(store.fs, "info", another_comes)
-    with pytest.raises(StorageError, match=r"^second is being written by another run meanwhile$"):
-        second.take()
-    with pytest.raises(StorageError, match=r"^first is being written by another run meanwhile$"):
-        first.begin()
-    third.begin()
-    third.give_back()
-    assert not store.fs.exists(third.path)
+    require_one_is_told(sample(request, "abfs", tmp_path).store, monkeypatch)
 
 
 def test_of_two_that_replace_a_version_one_does(request: pytest.FixtureRequest, tmp_path: Path) -> None:

@@ -294,15 +294,15 @@ def test_a_run_that_was_overtaken_stops(
     assert store.fs.find(store.staging) == []
 
 
-def test_of_two_runs_at_the_same_moment_one_is_told(store: ClusterStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = f"{store.staging}/x.run"
-    first, second, third = (Ownership(store, path, name) for name in ("first", "second", "third"))
+def require_one_is_told(store: ClusterStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of two runs that take an output at the same moment, on a store that has conditional writes."""
+    first, second, third = (Ownership(store, f"{store.staging}/x", name) for name in ("first", "second", "third"))
     assert not first.take()
     look = store.fs.info
 
-    def another_comes(asked: str) -> Any:
+    def another_comes(asked: str, **options: Any) -> Any:
         """Between the look of the second one at the object, and its writing."""
-        told = look(asked)
+        told = look(asked, **options)
         monkeypatch.undo()
         assert third.take()
         return told
@@ -314,7 +314,11 @@ def test_of_two_runs_at_the_same_moment_one_is_told(store: ClusterStore, monkeyp
         first.begin()
     third.begin()
     third.give_back()
-    assert not store.fs.exists(path)
+    assert not store.fs.exists(third.path)
+
+
+def test_of_two_runs_at_the_same_moment_one_is_told(store: ClusterStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    require_one_is_told(store, monkeypatch)
 
 
 @pytest.mark.parametrize("asks", ["IfNoneMatch", "IfMatch"])
