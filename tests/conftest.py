@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import signal
 import tempfile
 import uuid
 from collections.abc import Callable, Iterator
@@ -33,7 +34,11 @@ GIVEN_DATABASE = os.environ.get("FALCON_DATABASE_URL")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Sets up the Java and the Python of everything that the tests start."""
+    """Sets up the signals, the Java and the Python of everything that the tests start."""
+    # The shell of a script that starts the tests with `&` has them ignore Ctrl-C, and all that they start as well.
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
+        if signal.getsignal(number) == signal.SIG_IGN:
+            signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
     quicken(os.environ)
     # In a new checkout each of many programs would compile this package again: a sixth of what its start takes.
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)

@@ -22,6 +22,8 @@ def ends_in_time(last_words: str, clean_up: Callable[[], object]) -> Iterator[No
 
     The main thread may be deaf, in a call into a library, and other threads wait for what never comes: Python would
     wait for them at its exit. So this process ends itself, as if it was killed; the next run repairs what that leaves.
+    What this process was started to ignore, it ignores: Ctrl-C where a script started it with ``&``, the end of the
+    terminal after ``nohup``.
 
     Args:
         last_words: Said then, on standard output.
@@ -32,18 +34,19 @@ def ends_in_time(last_words: str, clean_up: Callable[[], object]) -> Iterator[No
         raise KeyboardInterrupt
 
     before = {number: signal.getsignal(number) for number in _ENDING}
+    before = {number: handler for number, handler in before.items() if handler != signal.SIG_IGN}
     ours, theirs = socket.socketpair()
     theirs.setblocking(False)
     over, told = threading.Event(), threading.Event()
 
     def watch() -> None:
         while number := ours.recv(1):
-            if number[0] in _ENDING:
+            if number[0] in before:
                 told.set()
                 if not over.wait(GRACE_SECONDS):
                     _end_now(128 + number[0], last_words, clean_up)
 
-    for number in _ENDING:
+    for number in before:
         signal.signal(number, interrupt)
     # The handler in C writes to it, so also while no line of Python is executed in the main thread.
     old = signal.set_wakeup_fd(theirs.fileno(), warn_on_full_buffer=False)

@@ -52,3 +52,23 @@ def test_what_does_not_end_in_time_is_ended(
 
 def test_both_together_are_the_ten_seconds_that_users_are_told() -> None:
     assert GRACE_SECONDS + CLEAN_UP_SECONDS < 10
+
+
+IGNORES = """
+import signal
+for number in (signal.SIGINT, signal.SIGHUP):
+    signal.signal(number, signal.SIG_IGN)  # as `nohup falcon run &` in a script does
+from falcon_assets.cli import shutdown
+
+with shutdown.ends_in_time("last words", lambda: None):
+    signal.raise_signal(signal.SIGINT)
+    signal.raise_signal(signal.SIGHUP)
+    print("goes on", flush=True)
+    signal.raise_signal(signal.SIGTERM)
+"""
+
+
+def test_what_was_started_to_be_ignored_stays_so() -> None:
+    done = subprocess.run([sys.executable, "-c", IGNORES], capture_output=True, text=True, check=False, timeout=120)
+    assert done.stdout == "goes on\n"
+    assert done.stderr.splitlines()[-1] == "KeyboardInterrupt"  # of the one that nobody ignores

@@ -44,6 +44,8 @@ else:
 MAX_DEPTH = 64
 """Deeper nesting is an error; no legal definition comes near it, and the C parser recurses on the machine's stack."""
 
+TOO_DEEP = f"nested deeper than {MAX_DEPTH} levels"
+
 MAX_DOCUMENTS = 5_000
 """Of one file, empty ones too."""
 
@@ -83,7 +85,7 @@ class _Loader(_Parser):
     def descend_resolver(self, parent: Node | None, index: Any) -> None:
         self.depth += 1
         if self.depth > MAX_DEPTH:
-            raise TooDeepError(f"nested deeper than {MAX_DEPTH} levels")
+            raise TooDeepError(TOO_DEEP)
 
     def ascend_resolver(self) -> None:
         self.depth -= 1
@@ -105,6 +107,11 @@ def compose_documents(text: str) -> Iterator[Node]:
             node = loader.get_node()
             if not (node.tag == NULL and node.value == ""):
                 yield node
+    except yaml.MarkedYAMLError as error:
+        # The C scanner looks ahead: some versions of it stop at a limit of their own before ours is seen.
+        if "nesting" in (error.problem or ""):
+            raise TooDeepError(TOO_DEEP) from error
+        raise
     finally:
         loader.dispose()
 
