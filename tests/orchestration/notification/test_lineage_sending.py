@@ -33,6 +33,7 @@ from falcon_assets.orchestration.platform.open_ledger import Ledger, open_ledger
 from falcon_assets.planning.instances.instance_record import InstanceState
 from falcon_assets.settings import Settings, load_settings
 from tests.builders import cluster_yaml
+from tests.dead_sessions import wait_for_dead_sessions
 from tests.ledger.histories import history_of
 from tests.openlineage.schemas import assert_valid
 from tests.processes import free_port, killed_before
@@ -433,6 +434,7 @@ def test_a_tick_that_is_killed_at_any_step_sends_each_run_at_least_once_and_with
         collector.requests.clear()
         world.passed += timedelta(hours=1)
         is_killed = killed_before(step, STEPS, lambda: _tick_in_a_new_process(world))
+        wait_for_dead_sessions(world.ledger.engine)
         world.tick(hours=1)
         assert {kind for kind, _ in said(collector)} == {"START", "COMPLETE"}
         assert len({one["run"]["runId"] for one in collector.events}) == 1

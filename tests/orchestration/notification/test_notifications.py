@@ -33,6 +33,7 @@ from falcon_assets.planning.instances.instance_record import InstanceState
 from falcon_assets.planning.time.clock import Clock
 from falcon_assets.settings import Settings, load_settings
 from tests.builders import cluster_yaml
+from tests.dead_sessions import wait_for_dead_sessions
 from tests.ledger.histories import history_of
 from tests.processes import free_port, killed_before
 from tests.receivers import Received, mail_box, web_hook
@@ -440,6 +441,7 @@ def test_a_tick_that_is_killed_at_any_step_tells_each_event_once(world: World, h
         hook.messages.clear()
         world.passed += timedelta(hours=1)
         is_killed = killed_before(step, STEPS, lambda: _tick_in_a_new_process(world))
+        wait_for_dead_sessions(world.ledger.engine)
         world.tick(hours=1)
         world.tick(hours=1)
         keys = {key for _, _, key in hook.messages}
