@@ -6,25 +6,30 @@ BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo up metastore test soak dagster-newest lint format docs bench clean
+.PHONY: help install constraints demo up metastore test soak soak-all newest lint format docs bench clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
 
-install: $(INSTALLED) ## Create .venv and install the package with its demo and developer extras
+install: $(INSTALLED) ## Create .venv and install the package with its demo and developer extras, in the tested versions
 
-$(INSTALLED): pyproject.toml
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' 2>/dev/null || \
-	  { echo "Error: Python 3.10 or newer is needed; say which one: make PYTHON=python3.12 ..." >&2; exit 1; }
+$(INSTALLED): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || \
+	  { echo "Error: Python 3.11 or newer is needed; say which one: make PYTHON=python3.12 ..." >&2; exit 1; }
 	@$(PYTHON) -m venv $(VENV) || \
 	  { echo "Error: $(PYTHON) cannot create a virtual environment; install its venv package (Debian: python3-venv)" >&2; exit 1; }
 	@echo "Installing into $(VENV) (a few minutes the first time) ..."
 	@{ $(BIN)/python -m pip install --disable-pip-version-check --upgrade pip wheel && \
-	   $(BIN)/python -m pip install --disable-pip-version-check -e '.[demo,dev]'; } > $(VENV)/install.log 2>&1 || \
+	   $(BIN)/python -m pip install --disable-pip-version-check -c constraints.txt -e '.[demo,dev]'; } > $(VENV)/install.log 2>&1 || \
 	  { tail -20 $(VENV)/install.log >&2; echo "Error: pip could not install the package; all it said is in $(VENV)/install.log" >&2; exit 1; }
 	@# The commands of dagster read .env; `dagster job backfill` wants this one, as an absolute path.
 	@grep -qs '^DAGSTER_HOME=' .env || echo "DAGSTER_HOME=$(CURDIR)" >> .env
 	@touch $@
+
+constraints: $(INSTALLED) ## Renew constraints.txt: the newest versions of today that pyproject.toml allows (first: make newest)
+	@$(BIN)/uv pip compile --quiet --universal --upgrade --all-extras --no-header --no-annotate \
+	  pyproject.toml --output-file constraints.txt
+	@git diff --stat -- constraints.txt
 
 demo: $(INSTALLED) ## Land real flights, run the demo pipeline headless, show what was produced
 	@$(BIN)/python -m examples.flights demo
@@ -39,13 +44,17 @@ test: $(INSTALLED) ## Run the tests, but for those of `make soak`
 	@$(BIN)/falcon doctor --only java --only home --only space
 	$(BIN)/pytest -m "not soak"
 
-soak: $(INSTALLED) ## Kill, starve and simulate for forty minutes (SEEDS="1 2 3": more simulated weeks)
+soak: $(INSTALLED) ## Kill, starve and simulate for half an hour: the share of these tests whose turn it is with this commit
+	@$(BIN)/falcon doctor --only java --only home --only space
+	$(BIN)/pytest -m "soak or hypothesis" --hypothesis-profile=thorough --rotate 2
+
+soak-all: $(INSTALLED) ## All of these tests (SEEDS="1 2 3": more simulated weeks)
 	@$(BIN)/falcon doctor --only java --only home --only space
 	$(BIN)/pytest -m "soak or hypothesis" --hypothesis-profile=thorough
 	@set -e; for seed in $(SEEDS); do SIMULATION_SEED=$$seed $(BIN)/pytest -m seeded; done
 
-dagster-newest: $(INSTALLED) ## Test what we touch inside of Dagster with the newest one that pyproject.toml allows
-	@$(BIN)/python -m tests.orchestration.dagster_internals.newest
+newest: $(INSTALLED) ## Run tests with the newest releases that pyproject.toml allows, and say which are newer (TESTS=tests)
+	@$(BIN)/python -m tests.newest $(or $(TESTS),tests)
 
 lint: $(INSTALLED) ## Check style, layering and types
 	$(BIN)/ruff check .
@@ -65,7 +74,7 @@ bench: $(INSTALLED) ## Run the benchmarks; they print ratios
 
 clean: ## Remove what was installed and produced
 	@if [ -x $(BIN)/falcon ]; then $(BIN)/falcon spark stop; fi
-	rm -rf $(VENV) .falcon .tmp_dagster_home_* .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) .venv-newest .falcon .tmp_dagster_home_* .mypy_cache .ruff_cache .pytest_cache .hypothesis
 	rm -rf *.egg-info build dist site spark-warehouse metastore_db derby.log artifacts
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
 	@rmdir logs .logs_queue 2>/dev/null || true  # Dagster makes them beside dagster.yaml, and leaves them empty

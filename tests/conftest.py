@@ -21,7 +21,7 @@ from xdist.remote import Producer
 from falcon_assets.orchestration.platform.postgres import database_url
 from falcon_assets.settings import Settings, load_settings
 from falcon_assets.shared_clock import home_clock
-from tests.distribution import Scheduling, rank
+from tests.distribution import Scheduling, rank, share_of_commit, share_of_file
 from tests.jvm import archive_made, quicken
 from tests.listener import share_listener
 from tests.processes import CHECKOUT
@@ -64,9 +64,27 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> Schedul
     return Scheduling(config, log) if config.getoption("dist") == "loadfile" else None
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """``--rotate N``: one of N shares of the files, which the commit chooses."""
+    text = "play one of N shares of the files with tests; which one depends on the commit, so all have their turn"
+    parser.addoption("--rotate", type=int, default=1, metavar="N", help=text)
+
+
+def pytest_report_header(config: pytest.Config) -> str | None:
+    """Says which share is played."""
+    shares = config.getoption("rotate")
+    return f"share {share_of_commit(shares) + 1} of {shares}, as the commit says" if shares > 1 else None
+
+
 @pytest.hookimpl(trylast=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The long ones come first, so that no worker is left with one at the end."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leaves out what is not of the share; the long ones come first, so that no worker is left with one at the end."""
+    shares = config.getoption("rotate")
+    if shares > 1:
+        share = share_of_commit(shares)
+        others = [item for item in items if share_of_file(item.nodeid, shares) != share]
+        config.hook.pytest_deselected(items=others)
+        items[:] = [item for item in items if share_of_file(item.nodeid, shares) == share]
     items.sort(key=lambda item: rank(item.nodeid))
 
 

@@ -1,6 +1,11 @@
-"""Which tests go together, and which come first: all workers shall end at the same time."""
+"""Which tests go together, which come first, and which have their turn: all workers shall end at the same time."""
 
 from __future__ import annotations
+
+import subprocess
+import zlib
+from functools import cache
+from pathlib import Path
 
 from xdist.scheduler import LoadFileScheduling
 
@@ -29,6 +34,22 @@ LONGEST_FIRST = (
 def rank(nodeid: str) -> int:
     """The smaller, the earlier."""
     return next((place for place, name in enumerate(LONGEST_FIRST) if nodeid.startswith(name)), len(LONGEST_FIRST))
+
+
+def share_of_file(nodeid: str, shares: int) -> int:
+    """The share of a test: that of its file, which other files do not change; from 0."""
+    return zlib.crc32(nodeid.partition("::")[0].encode()) % shares
+
+
+@cache
+def share_of_commit(shares: int) -> int:
+    """The share that the checked out commit plays, from 0; the first one where there is no commit.
+
+    By its name and not by its number: a checkout may have no history.
+    """
+    command = ["git", "-C", str(Path(__file__).parent), "rev-parse", "HEAD"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    return int(done.stdout.strip() or "0", 16) % shares
 
 
 class Scheduling(LoadFileScheduling):

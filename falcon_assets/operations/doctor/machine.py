@@ -16,7 +16,7 @@ from falcon_assets.spark.endpoints.confs import without_secrets
 from falcon_assets.spark.jvm.environ import utf8_locale
 from falcon_assets.spark.jvm.java import OLDEST, require_java
 
-_OLDEST_PYTHON = (3, 10)
+_OLDEST_PYTHON = (3, 11)
 _JAVA = f"install Java {OLDEST} or newer, for example openjdk-{OLDEST}-jre-headless, or set JAVA_HOME"
 ENOUGH_FILES = 1024
 """Sensors, runs and Spark open hundreds of files and sockets each."""
