@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help install constraints demo up metastore test soak soak-all newest lint format docs bench clean
+.PHONY: help install constraints demo up metastore test soak soak-all newest lint format reference docs bench clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -64,6 +64,9 @@ lint: $(INSTALLED) ## Check style, layering and types
 format: $(INSTALLED) ## Mend what the formatter and the linter can mend
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+reference: $(INSTALLED) ## Write the tables and commands of the documentation anew, from the models and the commands
+	@$(BIN)/python docs/generated.py
 
 docs: $(INSTALLED) ## Build the documentation into site/; a broken link is an error
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet

@@ -1,13 +1,15 @@
-"""What is generated on the pages of this site: tables of the entities from their models, the drawing of the rooms.
+"""What is generated on the pages: tables of the entities from their models, commands from what their help says.
 
-A page names it in a comment on a line of its own: ``<!-- table: feed -->``, ``<!-- counterparts: feed -->``,
-``<!-- engines -->`` or ``<!-- rooms -->``.
+A page has it between two comments, ``<!-- table: feed -->`` and ``<!-- end -->``; other names are ``counterparts: feed``,
+``engines`` and ``commands``. ``make reference`` writes it there, so pages can be read as files, and a test compares.
+The drawing of the rooms, ``<!-- rooms -->``, is made when MkDocs builds the site.
 """
 
 from __future__ import annotations
 
 import ast
 import re
+import sys
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 from html import escape
@@ -16,10 +18,11 @@ from textwrap import wrap
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
-from mkdocs.exceptions import PluginError
+import click
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
+from falcon_assets.cli.main import falcon
 from falcon_assets.falcon_xml.counterparts import KINDS
 from falcon_assets.falcon_xml.rules import Rule
 from falcon_assets.model.base import EntityName, NonEmpty
@@ -87,24 +90,53 @@ _WORDS: dict[Any, str] = {
     bool: "`true` `false`",
     int: "whole number",
 }
-_COMMENT = re.compile(r"^<!-- (\w+)(?:: (\w+))? -->$", re.MULTILINE)
+_REGION = re.compile(r"^<!-- (?!rooms|end)(\w+)(?:: (\w+))? -->$.*?^<!-- end -->$", re.MULTILINE | re.DOTALL)
+_WIDTH = 110
+"""Of what commands say, in characters."""
 
 
 def on_page_markdown(markdown: str, **_: Any) -> str:
     """Called by MkDocs with the text of each page."""
-    return _COMMENT.sub(_generated, markdown)
+    return markdown.replace("<!-- rooms -->", rooms()) if "<!-- rooms -->" in markdown else markdown
 
 
-def _generated(comment: re.Match[str]) -> str:
-    if comment[1] == "table" and comment[2] in TABLES:
-        return table(TABLES[comment[2]])
-    if comment[1] == "counterparts" and comment[2] in KINDS:
-        return counterparts(KINDS[comment[2]])
-    if comment[1] == "engines":
+def current(page: str) -> str:
+    """A page with what is generated as it has to be now.
+
+    Raises:
+        ValueError: a comment names what is not generated.
+    """
+    return _REGION.sub(lambda found: f"{_comment(found)}\n\n{_generated(found).strip()}\n\n<!-- end -->", page)
+
+
+def _comment(found: re.Match[str]) -> str:
+    return found[0].partition("\n")[0]
+
+
+def _generated(found: re.Match[str]) -> str:
+    if found[1] == "table" and found[2] in TABLES:
+        return table(TABLES[found[2]])
+    if found[1] == "counterparts" and found[2] in KINDS:
+        return counterparts(KINDS[found[2]])
+    if found[1] == "engines":
         return "\n".join(f"#### {_engine(model)}\n\n{table(model)}" for model in ENGINES)
-    if comment[1] == "rooms":
-        return rooms()
-    raise PluginError(f"{comment[0]}: nothing of that name is generated")
+    if found[1] == "commands":
+        return commands(falcon, "falcon")
+    raise ValueError(f"{_comment(found)}: nothing of that name is generated")
+
+
+def commands(command: click.Command, name: str, around: click.Context | None = None) -> str:
+    """What a command says of itself when it is asked for help, and those below it after it."""
+    context = click.Context(
+        command, around, info_name=name, max_content_width=_WIDTH, terminal_width=_WIDTH, **command.context_settings
+    )
+    said = "\n".join(line.rstrip() for line in command.get_help(context).splitlines())
+    level = min(4, len(context.command_path.split()) + 1)
+    text = f"{'#' * level} {context.command_path}\n\n```text\n{said}\n```\n\n"
+    if isinstance(command, click.Group):
+        below = [(command.get_command(context, one), one) for one in command.list_commands(context)]
+        text += "".join(commands(known, one, context) for known, one in below if known and not known.hidden)
+    return text
 
 
 def counterparts(rules: Sequence[Rule]) -> str:
@@ -159,7 +191,7 @@ def word(annotation: Any) -> str:
     elif not said and origin in (tuple, dict):
         said = f"list of {word(args[0])}s" if origin is tuple else f"map of {word(args[1])}s"
     if not said:
-        raise PluginError(f"docs/generated.py has no word for {annotation}")
+        raise ValueError(f"docs/generated.py has no word for {annotation}")
     return said
 
 
@@ -221,3 +253,16 @@ def _sentence(room: str) -> str:
     file = PACKAGE / room / "__init__.py"
     text = ast.get_docstring(ast.parse((file if file.is_file() else PACKAGE / f"{room}.py").read_text())) or ""
     return text.partition("\n")[0].replace("``", "")
+
+
+def main() -> None:
+    """Writes what has to be on the pages now."""
+    for page in sorted((CHECKOUT / "docs").rglob("*.md")):
+        text = page.read_text()
+        if (now := current(text)) != text:
+            page.write_text(now)
+            sys.stdout.write(f"{page.relative_to(CHECKOUT)} is written anew\n")
+
+
+if __name__ == "__main__":
+    main()
