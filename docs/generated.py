@@ -1,6 +1,6 @@
 """What is generated on the pages: tables of the entities from their models, commands from what their help says.
 
-A page has it between two comments, ``<!-- table: feed -->`` and ``<!-- end -->``; other names are ``counterparts: feed``,
+A page has it between two comments, ``<!-- table: feed -->`` and ``<!-- end -->``; others are ``counterparts: feed``,
 ``engines`` and ``commands``. ``make reference`` writes it there, so pages can be read as files, and a test compares.
 The drawing of the rooms, ``<!-- rooms -->``, is made when MkDocs builds the site.
 """
@@ -255,14 +255,18 @@ def _sentence(room: str) -> str:
     return text.partition("\n")[0].replace("``", "")
 
 
-def main() -> None:
-    """Writes what has to be on the pages now."""
+def main(arguments: list[str]) -> int:
+    """Writes what has to be on the pages now; with ``--check`` only says what would be written. The exit code."""
+    stale = 0
     for page in sorted((CHECKOUT / "docs").rglob("*.md")):
         text = page.read_text()
         if (now := current(text)) != text:
-            page.write_text(now)
-            sys.stdout.write(f"{page.relative_to(CHECKOUT)} is written anew\n")
+            stale += 1
+            sys.stdout.write(f"{page.relative_to(CHECKOUT)}\n")
+            if "--check" not in arguments:
+                page.write_text(now)
+    return int(stale > 0 and "--check" in arguments)
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main(sys.argv[1:]))

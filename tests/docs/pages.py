@@ -84,7 +84,7 @@ def run_blocks(blocks: Sequence[Block], folder: Path, environ: Mapping[str, str]
     for block in blocks:
         if block.file:
             path = folder / block.file
-            path.parent.mkdir(exist_ok=True)
+            path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(block.text)
     script = "".join(block.text for block in blocks if block.language == "bash")
     command = ["bash", "-euo", "pipefail", "-c", script]

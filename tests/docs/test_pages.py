@@ -43,6 +43,7 @@ RUN = {
     "docs/guides/running.md": ["0 did not"],
     "docs/guides/retention.md": ["raw-flights"],
     "docs/guides/from-falcon.md": ["2 entities imported into from-falcon"],
+    "docs/guides/your-project.md": ["tests/test_totals.py ."],
     "docs/reference/entities.md": ["no problems"],
 }
 """Page -> some of what its commands print."""

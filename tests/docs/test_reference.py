@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from importlib import import_module
-from importlib.util import module_from_spec, spec_from_file_location
 from pkgutil import iter_modules
 from typing import Any
 
@@ -18,14 +19,10 @@ from tests.processes import CHECKOUT
 
 
 def test_what_is_generated_is_as_it_has_to_be() -> None:
-    spec = spec_from_file_location("generated_docs", CHECKOUT / "docs" / "generated.py")
-    assert spec is not None and spec.loader is not None
-    generated = module_from_spec(spec)
-    spec.loader.exec_module(generated)
-    texts = {page: page.read_text() for page in (CHECKOUT / "docs").rglob("*.md")}
-    stale = [str(page) for page, text in texts.items() if generated.current(text) != text]
-    assert stale == [], "run `make reference`"
-    assert "| `retention.limit` " in generated.current("<!-- table: feed -->\n<!-- end -->").replace("clusters[].", "")
+    """In a process of its own: click keeps what other tests have asked commands for."""
+    command = [sys.executable, "docs/generated.py", "--check"]
+    done = subprocess.run(command, cwd=CHECKOUT, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", ""), "run `make reference`"
 
 
 def _first_column(page: str) -> list[str]:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import click
 import pytest
+import tomllib
 
 from falcon_assets.catalog.yaml_files.yaml_nodes import compose_documents
 from falcon_assets.catalog.yaml_files.yaml_values import PlainValues
@@ -25,11 +26,21 @@ PARTS = [block for block in BLOCKS if block.language == "yaml" and not block.fil
 SHOWN = [line for block in BLOCKS if block.language in ("sh", "bash") for line in block.text.splitlines()]
 _WRITTEN = re.compile(r"`((?:falcon|make|python) (?!\w+ -\w{2})[^`\n]+)`")  # `falcon entity -list` is Apache Falcon's
 WRITTEN = [(page.name, text) for page in PAGES for text in _WRITTEN.findall(page.read_text())]
-KNOWN = {"bash", "sh", "text", "yaml", "sql", "python", "graphql", "xml"}
+KNOWN = {"bash", "sh", "text", "yaml", "sql", "python", "graphql", "xml", "toml", "dockerfile"}
+INSTRUCTIONS = {"FROM", "RUN", "WORKDIR", "COPY", "ENV", "USER"}
 
 
 def test_every_block_is_of_a_kind_that_is_tested() -> None:
     assert {block.language for block in BLOCKS} == KNOWN
+
+
+def test_toml_can_be_read_and_images_have_known_instructions() -> None:
+    """Nothing here builds an image."""
+    for block in BLOCKS:
+        if block.language == "toml":
+            assert tomllib.loads(block.text)
+        if block.language == "dockerfile":
+            assert {line.split()[0] for line in block.text.splitlines()} <= INSTRUCTIONS
 
 
 def test_every_executable_block_is_executed() -> None:
