@@ -104,22 +104,36 @@ def test_a_server_of_another_locale_is_found_out(tmp_path: Path, foreign: Cluste
     assert str(caught.value).startswith(expected)
 
 
-def test_folders_that_are_columns_stay_columns(sandbox: Sandbox) -> None:
-    planted(sandbox, "in/1/day=1/a.json", "in/1/day=2/sub/b.json", "in/2/day=3/c.json")
-    frame = read_input(sandbox.session(), sandbox.counted("flights", "in/1", schema="n int"))
-    assert sorted(map(tuple, frame.collect())) == [(0, 1), (1, 2)]
+def test_folders_that_are_columns_stay_columns_and_texts(sandbox: Sandbox) -> None:
+    planted(sandbox, "in/1/day=01/a.json", "in/1/day=1/sub/b.json", "in/2/day=a%2Fb +/c.json")
+    frame = read_input(sandbox.session(), sandbox.counted("flights", "in/1", "in/2", schema="n int"))
+    assert sorted(map(tuple, frame.collect())) == [(0, "01"), (1, "1"), (2, "a/b +")]
     assert frame.columns == ["n", "day"]
-    assert refusal(sandbox, "in/1", "in/2") == (
-        "input 'flights' (feed 'flights-feed'): the files lie in folders like day=..., which Spark cannot make columns "
-        "of for several instances at once: declare `partitions: [day]` in the feed"
+    assert sorted(map(tuple, read_input(sandbox.session(), sandbox.counted("flights", "in/1")).collect())) == [
+        (0, "01"),
+        (1, "1"),
+    ]
+    typed = read_input(sandbox.session(), sandbox.counted("flights", "in/1", schema="day int, n int"))
+    assert sorted(map(tuple, typed.collect())) == [(0, 1), (1, 1)]
+
+
+def test_folders_that_the_feeds_options_make_columns_of_are_texts(sandbox: Sandbox) -> None:
+    planted(sandbox, "in/year=013/day=01/a.json", "in/year=013/day=1/b.json")
+    options = {"basePath": (sandbox.folder / "in").as_uri()}
+    for schema in ({}, {"schema": "n int"}):
+        frame = read_input(sandbox.session(), sandbox.counted("flights", "in/year=013", options=options, **schema))
+        assert sorted(map(tuple, frame.collect())) == [(0, "013", "01"), (1, "013", "1")]
+    typed = read_input(
+        sandbox.session(), sandbox.counted("flights", "in/year=013", options=options, schema="n int, day int")
     )
+    assert sorted(typed.select("n", "day").collect()) == [(0, 1), (1, 1)]
 
 
 def test_files_beside_folders_that_are_columns(sandbox: Sandbox) -> None:
     planted(sandbox, "in/day=1/a.json", "in/b.json")
     assert refusal(sandbox, "in") == (
-        "input 'flights' (feed 'flights-feed'): the folders of b.json and day=1/a.json make different columns, and "
-        "Spark would leave out one of the files: declare `partitions: [day]` in the feed, or move them"
+        "input 'flights' (feed 'flights-feed'): the folders of b.json and day=1/a.json make different columns: "
+        "declare `partitions: [day]` in the feed, or move them"
     )
     assert copied(sandbox, "in", partitions=["day"]) == [(0,), (1,)]
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 
 from pyspark.sql import DataFrame, SparkSession
 
 from falcon_assets.engines.computing.task import WorkflowResult, WorkflowTask
+from falcon_assets.errors import WorkflowError
 from falcon_assets.spark.capture.capturing import capturing
+from falcon_assets.spark.data.input_files import input_of_failure
 from falcon_assets.spark.data.reading import read_input
 from falcon_assets.spark.data.writing import write_output
 from falcon_assets.spark.session.libs import add_libs, libs_of
@@ -34,8 +37,20 @@ def compute_in_session(
         apply_settings(child, task.settings, task.process)
         add_libs(child, libs_of(task.entity_root, task.workflow.lib))
         inputs = {data.name: read_input(child, data) for data in task.inputs}
-        with capturing(child) as captured:
+        with capturing(child) as captured, _named_input(task):
             frames = compute(child, inputs)
             records = {data.name: write_output(frames[data.name], data) for data in task.outputs}
             found = captured()
     return WorkflowResult(records, application_id(session), found)
+
+
+@contextmanager
+def _named_input(task: WorkflowTask) -> Iterator[None]:
+    """Spark reads late, so what is wrong with a file shows where an output is written: its input is named, too."""
+    try:
+        yield
+    except WorkflowError as error:
+        data = input_of_failure(task.inputs, str(error))
+        if data is None:
+            raise
+        raise WorkflowError(f"{data.title} cannot be read as its feed says: {error}") from error.__cause__

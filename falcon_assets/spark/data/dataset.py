@@ -30,6 +30,11 @@ class InputData:
     counted: tuple[InstanceFiles, ...] = ()
     partitions: tuple[ReadablePartition, ...] = ()
 
+    @property
+    def title(self) -> str:
+        """What people call it in the texts of errors."""
+        return f"input {self.name!r} (feed {self.feed.name!r})"
+
 
 @dataclass(frozen=True)
 class OutputData:

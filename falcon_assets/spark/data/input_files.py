@@ -6,6 +6,7 @@ import json
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
+from urllib.parse import unquote
 
 from pyspark.sql import DataFrame, SparkSession
 
@@ -16,6 +17,7 @@ from falcon_assets.spark.data.paths import literal, path_of, path_of_file
 from falcon_assets.storage.instances.data_files import is_hidden, shown
 
 _SHOWN = 5
+_UNREADABLE = "[FAILED_READ_FILE"
 _FILTERS = ("pathglobfilter", "modifiedbefore", "modifiedafter")
 """With these a feed says itself that some files are not read."""
 
@@ -29,7 +31,7 @@ def require_counted(spark: SparkSession, data: InputData, layout: Mapping[str, s
     Args:
         spark: The session of ``frame``.
         data: The input.
-        layout: The options of :func:`falcon_assets.spark.data.layout.layout_options`.
+        layout: The options of :func:`falcon_assets.spark.data.layout.layout_of`.
         frame: The input as it was loaded, before any filter.
 
     Raises:
@@ -84,6 +86,15 @@ def listed_by_spark(spark: SparkSession, data: InputData, layout: Mapping[str, s
     options = {**layout, **flag_options(data.feed, of_feed=False)}
     frame = spark.read.format("binaryFile").options(**options).load([literal(url) for url in data.urls])
     return _input_files(spark, frame)
+
+
+def input_of_failure(inputs: Iterable[InputData], text: str) -> InputData | None:
+    """The input that holds the file which Spark says that it could not read; None: it says nothing of the kind."""
+    if _UNREADABLE not in text:
+        return None
+    told = unquote(text)
+    found = [(len(path), data) for data in inputs for path in map(path_of, data.urls) if f"{path}/" in told]
+    return max(found, key=lambda one: one[0])[1] if found else None
 
 
 def relative_names(data: InputData, urls: Iterable[str]) -> Iterator[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from fnmatch import translate
+from urllib.parse import unquote
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
@@ -36,12 +37,29 @@ def with_partitions(frame: DataFrame, data: InputData, schema: StructType | None
     columns = {name: _value(folders, depth + level, name) for level, name in enumerate(data.feed.partitions)}
     for name, wanted in wanted_partitions(data):
         frame = frame.where(_matches(columns[name], wanted))
+    return frame.withColumns(_typed(columns, schema))
+
+
+def with_folders(frame: DataFrame, keys: tuple[str, ...], schema: StructType | None) -> DataFrame:
+    """``frame`` with a column for each of ``keys``, of the folders like ``key=value`` that its files lie in.
+
+    The texts stay as they are: ``region=01`` and ``region=1`` are two regions.
+
+    Args:
+        frame: Read with ``recursiveFileLookup``.
+        keys: The keys in the names of the folders, outermost first.
+        schema: The declared schema; a key in it gets the type it declares.
+    """
+    path = sf.col("_metadata.file_path")
+    return frame.withColumns(_typed({unquote(key): _of_folder(path, key) for key in keys}, schema))
+
+
+def _typed(columns: dict[str, Column], schema: StructType | None) -> dict[str, Column]:
     declared = {field.name.lower(): field.dataType for field in schema} if schema else {}
-    typed = {
+    return {
         name: column.cast(declared[name.lower()]) if name.lower() in declared else column
         for name, column in columns.items()
     }
-    return frame.withColumns(typed)
 
 
 def wanted_partitions(data: InputData) -> list[tuple[str, str]]:
@@ -63,6 +81,12 @@ def _value(folders: Column, index: int, name: str) -> Column:
     folder = _unescaped(sf.when(sf.size(folders) > index + 1, sf.get(folders, sf.lit(index))))
     prefix = f"{name}="
     value = sf.when(folder.startswith(prefix), _unescaped(sf.substr(folder, sf.lit(len(prefix) + 1)))).otherwise(folder)
+    return sf.when(value != _HIVE_NULL, value)
+
+
+def _of_folder(path: Column, key: str) -> Column:
+    """The value in the innermost folder of the key, in a path that is a URL."""
+    value = _unescaped(sf.regexp_extract(_unescaped(path), f"^.*/{re.escape(key)}=([^/]*)/", 1))
     return sf.when(value != _HIVE_NULL, value)
 
 

@@ -13,9 +13,10 @@ from falcon_assets.model.feed import Feed
 from falcon_assets.model.table_uri import TableUri
 from falcon_assets.spark.data.availability_flag import flag_options
 from falcon_assets.spark.data.dataset import InputData
+from falcon_assets.spark.data.inference import COLUMNAR, files_of, inferred, is_unlike, with_texts
 from falcon_assets.spark.data.input_files import listed_by_spark, relative_names, require_counted
-from falcon_assets.spark.data.layout import layout_options
-from falcon_assets.spark.data.partitions import wanted_partitions, with_partitions
+from falcon_assets.spark.data.layout import Layout, layout_of
+from falcon_assets.spark.data.partitions import wanted_partitions, with_folders, with_partitions
 from falcon_assets.spark.data.paths import literal
 from falcon_assets.spark.data.schemas import FIXED_SCHEMAS, compare_orc, parse_schema
 from falcon_assets.spark.data.tables import read_partitions
@@ -28,19 +29,21 @@ def read_input(spark: SparkSession, data: InputData) -> DataFrame:
     """All instances of the input as one DataFrame, lazily.
 
     A declared schema is enforced: its columns are read, in its order; a column that the files do not have is null
-    (CSV knows columns by position, so there it is an error), a value or column of another type is an error. For JSON,
-    CSV and XML that means Spark's ``mode: FAILFAST``; the feed's options may say otherwise. The declared partitions
-    of the feed are columns too, whether the folders are named ``US`` or ``country=US``. Where the files were counted,
-    it is made sure that Spark reads them all.
+    (CSV knows columns by position, so there it is an error), a value or column of another type is an error. Without
+    one, all files of all instances have one schema, which has the columns of all by name; CSV's headers must be the
+    same. For JSON, CSV and XML that means Spark's ``mode: FAILFAST``; the feed's options may say otherwise. The
+    declared partitions of the feed are columns too, whether the folders are named ``US`` or ``country=US``, and so are
+    folders like ``country=US`` that nobody declared, as texts. Where the files were counted, it is made sure that
+    Spark reads them all.
 
     Raises:
-        WorkflowError: the data cannot be read as the feed says, Spark would leave out a file, or there is no data and
-            no schema is declared.
+        WorkflowError: the data cannot be read as the feed says, the files have no common schema, Spark would leave out
+            a file, or there is no data and no schema is declared.
     """
     try:
         return _read(spark, data)
     except SPARK_ERRORS as error:
-        raise WorkflowError(f"input {data.name!r} (feed {data.feed.name!r}): {explain(error)}") from error
+        raise WorkflowError(f"{data.title}: {explain(error)}") from error
 
 
 def _read(spark: SparkSession, data: InputData) -> DataFrame:
@@ -50,22 +53,29 @@ def _read(spark: SparkSession, data: InputData) -> DataFrame:
         return _empty(spark, data)
     if data.partitions:
         return read_partitions(spark, data)
-    layout = layout_options(data, _names(spark, data))
-    reader = spark.read.format(feed.format).options(**_options(feed, layout))
+    layout = layout_of(data, _names(spark, data))
+    reader = spark.read.format(feed.format).options(**_options(feed, layout.options))
     paths = [literal(url) for url in data.urls]
+    folders = feed.partitions or layout.keys
     declared = None
     if feed.schema_ is None:
-        frame = reader.load(paths)
-    elif not feed.partitions and feed.format != "orc":
+        frame = inferred(spark, reader, data, paths, layout)
+    elif not folders and not layout.by_spark and feed.format != "orc":
         frame = reader.schema(feed.schema_).load(paths)  # Spark parses the text: no round trip of ours
     else:
         declared = parse_schema(feed.schema_)
-        in_files = _without(declared, feed.partitions)
+        in_files = _without(declared, folders)
         if feed.format == "orc":
-            _check_orc(reader, data, paths, in_files)
+            _check_orc(spark, reader, data, layout, in_files)
         frame = reader.schema(in_files).load(paths)
-    require_counted(spark, data, layout, frame)
-    return with_partitions(frame, data, declared) if feed.partitions else frame
+    if layout.by_spark:
+        known = {field.name.lower() for field in declared or ()}
+        texts = [name for name in layout.by_spark if name.lower() not in known]
+        frame = reader.schema(with_texts(frame.schema, texts)).load(paths)
+    require_counted(spark, data, layout.options, frame)
+    if feed.partitions:
+        return with_partitions(frame, data, declared)
+    return with_folders(frame, layout.keys, declared) if layout.keys else frame
 
 
 def _names(spark: SparkSession, data: InputData) -> Iterator[str]:
@@ -79,10 +89,14 @@ def _names(spark: SparkSession, data: InputData) -> Iterator[str]:
 def _options(feed: Feed, layout: Mapping[str, str]) -> dict[str, str]:
     options = {**feed.options, **flag_options(feed), **layout}
     own = {key.lower(): value for key, value in feed.options.items()}
-    if feed.schema_ is not None and feed.format in _TEXTUAL and "mode" not in own:
+    if feed.format in _TEXTUAL and "mode" not in own:
         options["mode"] = "FAILFAST"
-    if feed.schema_ is not None and own.get("header", "").lower() == "true" and "enforceschema" not in own:
+        if feed.format == "csv" and "columnpruning" not in own:
+            options["columnPruning"] = "false"  # else rows of which no column is used are not looked at
+    if own.get("header", "").lower() == "true" and "enforceschema" not in own:
         options["enforceSchema"] = "false"  # Spark's word for: compare the header
+    if feed.format in COLUMNAR and "mergeschema" not in own:
+        options["mergeSchema"] = "true"  # else it is that of one file, and the columns of others are lost
     return options
 
 
@@ -108,11 +122,16 @@ def _without(schema: StructType, names: tuple[str, ...]) -> StructType:
     return StructType([field for field in schema if field.name.lower() not in lowered])
 
 
-def _check_orc(reader: DataFrameReader, data: InputData, paths: list[str], declared: StructType) -> None:
+def _check_orc(
+    spark: SparkSession, reader: DataFrameReader, data: InputData, layout: Layout, declared: StructType
+) -> None:
     try:
-        found = reader.load(paths).schema
+        compare_orc(data, reader.load([literal(url) for url in data.urls]).schema, declared)
     except SPARK_ERRORS as error:
         if condition_of(error) == "UNABLE_TO_INFER_SCHEMA":  # no file at all: nothing can be wrong
             return
-        raise
-    compare_orc(data, found, declared)
+        if not is_unlike(error):
+            raise
+        # Each may fit though they are not alike, as `int` and `bigint` do.
+        for file in files_of(spark, data, layout):
+            compare_orc(data, reader.load(literal(file)).schema, declared)
