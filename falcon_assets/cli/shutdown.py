@@ -16,6 +16,18 @@ CLEAN_UP_SECONDS = 1.5
 _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
+CLEAN_UPS: list[Callable[[], object]] = []
+"""What a command that computes in this process has to do before the process is ended."""
+
+
+def end_in_time(code: int) -> None:
+    """Where this process has run workflows, its end does not wait for what they have left running in it."""
+    if CLEAN_UPS:
+        from falcon_assets.orchestration.platform.process_end import ends_soon  # noqa: PLC0415 - it is loaded then
+
+        ends_soon(code, CLEAN_UPS[0])
+
+
 @contextmanager
 def ends_in_time(last_words: str, clean_up: Callable[[], object]) -> Iterator[None]:
     """Within the block, a signal that asks this process to end is an interruption, and its end after some seconds.
@@ -33,6 +45,7 @@ def ends_in_time(last_words: str, clean_up: Callable[[], object]) -> Iterator[No
     def interrupt(number: int, _: object) -> None:
         raise KeyboardInterrupt
 
+    CLEAN_UPS.append(clean_up)
     before = {number: signal.getsignal(number) for number in _ENDING}
     before = {number: handler for number, handler in before.items() if handler != signal.SIG_IGN}
     ours, theirs = socket.socketpair()

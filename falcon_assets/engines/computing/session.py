@@ -7,12 +7,14 @@ from contextlib import contextmanager
 
 from pyspark.sql import DataFrame, SparkSession
 
+from falcon_assets.engines.computing.exits import exits_refused
 from falcon_assets.engines.computing.task import WorkflowResult, WorkflowTask
 from falcon_assets.errors import WorkflowError
 from falcon_assets.spark.capture.capturing import capturing
 from falcon_assets.spark.data.input_files import input_of_failure
 from falcon_assets.spark.data.reading import read_input
 from falcon_assets.spark.data.writing import write_output
+from falcon_assets.spark.jvm.environ import in_utc
 from falcon_assets.spark.session.libs import add_libs, libs_of
 from falcon_assets.spark.session.process_settings import apply_settings
 from falcon_assets.spark.session.sessions import application_id, isolated
@@ -33,11 +35,11 @@ def compute_in_session(
         WorkflowError: an input cannot be read, an output cannot be written, or ``compute`` failed.
     """
     session = task.session()
-    with isolated(session) as child:
+    with in_utc(), isolated(session) as child:
         apply_settings(child, task.settings, task.process)
         add_libs(child, libs_of(task.entity_root, task.workflow.lib))
         inputs = {data.name: read_input(child, data) for data in task.inputs}
-        with capturing(child) as captured, _named_input(task):
+        with capturing(child) as captured, exits_refused(), _named_input(task):
             frames = compute(child, inputs)
             records = {data.name: write_output(frames[data.name], data) for data in task.outputs}
             found = captured()

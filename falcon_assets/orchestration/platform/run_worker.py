@@ -12,6 +12,7 @@ from multiprocessing.process import BaseProcess
 
 from falcon_assets.orchestration.dagster_internals.launching import RUN_MODULES, execute_run
 from falcon_assets.orchestration.platform.postgres import database_url
+from falcon_assets.orchestration.platform.process_end import ends_soon
 from falcon_assets.orchestration.platform.reconnecting import wait_until_back
 from falcon_assets.settings import load_settings
 
@@ -42,6 +43,7 @@ def work(arguments: str) -> None:
         wait_until_back(database_url(load_settings()))
         execute_run(arguments)
     finally:
+        ends_soon(0, lambda: None)  # Dagster's history says how the run ended
         # Up to Python 3.12 a forked process leaves without them; they end Spark's JVM and give the database back.
         atexit._run_exitfuncs()
 

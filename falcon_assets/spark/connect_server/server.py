@@ -22,7 +22,7 @@ from falcon_assets.errors import SettingsError
 from falcon_assets.spark.capture.loading import loading
 from falcon_assets.spark.connect_server.server_state import ServerFiles, ServerProcess
 from falcon_assets.spark.endpoints.connect import CREDENTIAL_VARIABLE, OF_CLIENTS, OF_THE_DATABASE, is_ready
-from falcon_assets.spark.jvm.environ import utf8_locale
+from falcon_assets.spark.jvm.environ import spark_environ
 from falcon_assets.spark.jvm.java import require_java
 from falcon_assets.storage.files.path_lock import path_lock
 
@@ -157,7 +157,7 @@ def _launch(files: ServerFiles, port: int, environ: Mapping[str, str]) -> Server
         "SPARK_HOME": spark_home,
         "SPARK_CONNECT_MODE": "0",  # as Spark's own script for the server has it
         "SPARK_LOCAL_IP": "127.0.0.1",
-        **utf8_locale(),
+        **spark_environ(),
         **listener.environ,
         CREDENTIAL_VARIABLE: token,  # environments can be read by their user only, command lines by all
     }

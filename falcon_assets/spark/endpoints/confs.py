@@ -6,7 +6,7 @@ import re
 
 from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.registry import ICEBERG
-from falcon_assets.spark.jvm.environ import utf8_locale
+from falcon_assets.spark.jvm.environ import spark_environ
 
 _SECRET = re.compile(r"(?i)secret|password|token|access[.]?key|account[.]key|credential")
 """As Spark's spark.redaction.regex, and what object stores call theirs."""
@@ -39,8 +39,8 @@ def cluster_confs(cluster: Cluster) -> dict[str, str]:
 
 
 def executor_environ() -> dict[str, str]:
-    """What makes executors take the names of files for UTF-8, whatever their machines' shells say."""
-    return {f"spark.executorEnv.{name}": value for name, value in utf8_locale().items()}
+    """What makes executors take the names of files for UTF-8, and run in UTC, whatever their machines' shells say."""
+    return {f"spark.executorEnv.{name}": value for name, value in spark_environ().items()}
 
 
 def session_confs(cluster: Cluster, working: str) -> dict[str, str]:

@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 
 from falcon_assets.spark.endpoints.confs import without_secrets
 from falcon_assets.spark.endpoints.server_watch import ServerWatch
-from falcon_assets.spark.jvm.environ import utf8_locale
+from falcon_assets.spark.jvm.environ import spark_environ
 
 _RETRIES = 5
 """How often a call is tried again when the server is away: for about 17 seconds."""
@@ -134,7 +134,7 @@ def child_environ(token: str | None) -> dict[str, str]:
     The database is not its business.
     """
     kept = {key: value for key, value in os.environ.items() if key not in (*OF_CLIENTS, *OF_THE_DATABASE)}
-    inherited = kept | utf8_locale()
+    inherited = kept | spark_environ()
     return inherited if token is None else inherited | {CREDENTIAL_VARIABLE: token}
 
 

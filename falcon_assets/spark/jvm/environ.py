@@ -5,6 +5,8 @@ from __future__ import annotations
 import ctypes
 import os
 import sys
+import threading
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import lru_cache
@@ -12,6 +14,43 @@ from functools import lru_cache
 _VARIABLE = "LC_ALL"
 _LOCALES = ("C.UTF-8", "C.utf8", "en_US.UTF-8")
 _LC_CTYPE_MASK = 1
+_ZONE, _UTC = "TZ", "UTC"
+_lock = threading.Lock()
+_computing: list[str | None] = []
+"""The zone that this process had before, once for each block that runs in UTC just now."""
+
+
+def spark_environ() -> dict[str, str]:
+    """The variables under which JVMs, programs and executors have the same locale and zone on every machine."""
+    return {**utf8_locale(), _ZONE: _UTC}
+
+
+@contextmanager
+def in_utc() -> Iterator[None]:
+    """While the block runs, this process is in UTC, as the JVM and its workers are.
+
+    PySpark makes Python's ``datetime`` of an instant, and back, in the zone of the process, whatever the session says.
+    Blocks of several threads may overlap: the last one gives the zone back.
+    """
+    with _lock:
+        _computing.append(os.environ.get(_ZONE) if not _computing else _computing[0])
+        _set_zone(_UTC)
+    try:
+        yield
+    finally:
+        with _lock:
+            before = _computing.pop()
+            if not _computing:
+                _set_zone(before)
+
+
+def _set_zone(zone: str | None) -> None:
+    if zone is None:
+        os.environ.pop(_ZONE, None)
+    else:
+        os.environ[_ZONE] = zone
+    if hasattr(time, "tzset"):
+        time.tzset()
 
 
 @lru_cache(maxsize=1)
@@ -43,16 +82,17 @@ def jvm_starts(more: Callable[[Mapping[str, str]], Mapping[str, str]]) -> Iterat
     """While the block runs, this process has the environment of JVMs, which PySpark hands on to what it starts.
 
     Args:
-        more: Gives what that is besides the locale, from the environment of this process.
+        more: Gives what that is besides the locale and the zone, from the environment of this process.
     """
     given = {**utf8_locale(), **more(os.environ)}
     before = {name: os.environ.get(name) for name in given}
-    os.environ.update(given)
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            if value is not None:
-                os.environ[name] = value
-            else:
-                os.environ.pop(name, None)
+    with in_utc():
+        os.environ.update(given)
+        try:
+            yield
+        finally:
+            for name, value in before.items():
+                if value is not None:
+                    os.environ[name] = value
+                else:
+                    os.environ.pop(name, None)
