@@ -22,6 +22,10 @@ class SettingsError(FalconError):
     """An environment variable or the machine is not as it must be (Java, disk space, a bad clock)."""
 
 
+class LockedError(FalconError):
+    """Another process holds a lock for longer than anybody should wait."""
+
+
 class ExpressionError(FalconError, ValueError):
     """A text of one of the entity languages (instant, frequency, expression, path template) is not legal.
 

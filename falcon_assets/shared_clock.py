@@ -8,14 +8,14 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from filelock import FileLock
-
-from falcon_assets.errors import ExpressionError, SettingsError
+from falcon_assets.errors import ExpressionError, LockedError, SettingsError
+from falcon_assets.file_locks import locked
 from falcon_assets.planning.time.clock import Clock
 
 FILE = "clock.json"
 """In FALCON_HOME; whoever removes it starts the clock anew, for the processes that start afterwards."""
-_PATIENCE = 30
+_PATIENCE = 30.0
+_DOING = "notes the clock of this FALCON_HOME"
 
 
 def start_anew(home: Path) -> None:
@@ -41,7 +41,7 @@ def home_clock(home: Path, database: str) -> Clock | None:
 def keep_clock(home: Path, clock: Clock, database: str) -> None:
     """Notes that the database goes by that simulated clock, for processes that are told none."""
     file = home / FILE
-    with FileLock(home / f"{FILE}.lock", timeout=_PATIENCE):
+    with locked(home / f"{FILE}.lock", _PATIENCE, _DOING):
         noted = _noted(file)
         if clock.runs and noted.get("started") != (clock.started and clock.started.isoformat()):
             return  # of another home: this process cannot know what FALCON_CLOCK said there
@@ -72,13 +72,15 @@ def shared_start(home: Path, text: str, database: str = "") -> datetime:
         if started is None:
             home.mkdir(parents=True, exist_ok=True)
             # Replacing an old file is reading and writing: without a lock, two processes could each write their own.
-            with FileLock(home / f"{FILE}.lock", timeout=_PATIENCE):
+            with locked(home / f"{FILE}.lock", _PATIENCE, _DOING):
                 noted = _noted(file)
                 started = _start(noted, text)
                 if started is None:
                     started = datetime.now(timezone.utc)
                     if not (noted.get("database") == database and "started" in noted):
                         _write(file, {"clock": text, "started": started.isoformat()})
+    except LockedError as error:
+        raise SettingsError(f"FALCON_CLOCK: the start of {text} cannot be kept: {error}") from error
     except OSError as error:
         raise SettingsError(
             f"FALCON_CLOCK: the start of {text} cannot be kept in {file}: {error.strerror or error}; "

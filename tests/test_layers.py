@@ -19,6 +19,7 @@ PACKAGE = Path(falcon_assets.__file__).parent
 ROOMS = [
     "errors",
     "durable",
+    "file_locks",
     "garbage_collection",
     "deferred_signals",
     "cancellation",

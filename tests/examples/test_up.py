@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import random
 import re
 import shutil
 import signal
@@ -17,10 +19,14 @@ import pytest
 
 from falcon_assets.settings import Settings
 from tests.examples.sandbox import PROGRAM, copy_demo, example_environ
+from tests.orchestration.platform.comers_and_goers import Crowd, shutdowns
 from tests.processes import CHECKOUT, free_port
 from tests.waiting import wait_until
 
 PATIENCE = 600
+SECONDS = float(os.environ.get("SERVER_USERS_SECONDS", "20"))
+"""How long other processes come, use the database and are killed meanwhile; ``SERVER_USERS_SECONDS=3600``: an hour."""
+SEED = int(os.environ.get("SIMULATION_SEED", "28"))
 STATES = """
 from falcon_assets.orchestration.platform.dagster_instance import open_instance
 from falcon_assets.settings import load_settings
@@ -90,6 +96,9 @@ def test_hours_land_and_are_computed_until_ctrl_c_and_nothing_is_left(tmp_path: 
 
         wait_until(computed, PATIENCE, log.read_text)
         wait_until(lambda: len(LANDED.findall(log.read_text())) > 1, PATIENCE, log.read_text)  # the clock moves on
+        crowd = Crowd(home, 6, SECONDS, random.Random(SEED))
+        crowd.play()
+        assert (shutdowns(home), crowd.failures) == (0, []), crowd.ended
         with urllib.request.urlopen(f"http://127.0.0.1:{port}/server_info") as response:
             assert response.status == 200
         assert run_up(tmp_path, environ, port).stderr == (
@@ -116,7 +125,7 @@ def test_hours_land_and_are_computed_until_ctrl_c_and_nothing_is_left(tmp_path: 
     ]
     assert re.search(r"^2013-01-02T\d\d:\d\dZ: hourly-delays on primary .* succeeded$", log.read_text(), re.MULTILINE)
     assert (home / "up.log").stat().st_mode & 0o777 == 0o600
-    assert family_of(home) == []
+    assert (shutdowns(home), family_of(home)) == (1, [])
     ended = set(states_of_runs(environ, tmp_path))
     assert "SUCCESS" in ended
     assert ended <= {"SUCCESS", "CANCELED", "QUEUED"}  # what was interrupted is no failure

@@ -16,11 +16,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
-from filelock import FileLock, Timeout
-
 from falcon_assets.catalog.yaml_files.file_changes import AnyChange
 from falcon_assets.durable import make_folders, sync
-from falcon_assets.errors import DefinitionStoreError
+from falcon_assets.errors import DefinitionStoreError, LockedError
+from falcon_assets.file_locks import locked
 
 T = TypeVar("T")
 FOLDER = ".falcon"
@@ -42,11 +41,11 @@ def locked_tree(root: Path) -> Iterator[None]:
     """
     try:
         _own_folder(root)
-        with FileLock(root / FOLDER / "lock", timeout=_PATIENCE):
+        with locked(root / FOLDER / "lock", _PATIENCE, f"changes {root}"):
             _finish(root)
             yield
-    except Timeout as error:
-        raise DefinitionStoreError(f"another command has been changing {root} for {_PATIENCE:.0f} seconds") from error
+    except LockedError as error:
+        raise DefinitionStoreError(str(error)) from error
     except OSError as error:
         raise _unwritable(root, error) from error
 

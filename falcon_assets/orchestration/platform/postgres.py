@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import atexit
 import shutil
 import subprocess
 import warnings
@@ -11,12 +10,11 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-import psutil
 from psycopg2.errors import DiskFull
 from sqlalchemy import URL, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError
 
-from falcon_assets.errors import SettingsError
+from falcon_assets.errors import LockedError, SettingsError
 from falcon_assets.settings import Settings, forget_other_servers, libpq_options
 
 NEEDED_BYTES = 512 * 1024 * 1024
@@ -110,9 +108,8 @@ def _embedded_url(home: Path, runtime: Path | None) -> str:
         server = EmbeddedServer(data, runtime)
         server.start()
         _used.append(server)
-        atexit.register(_forget_the_dead, server)  # runs before the server's own, which was registered before
         return server.url()
-    except (OSError, RuntimeError, KeyError, subprocess.SubprocessError) as error:
+    except (OSError, RuntimeError, KeyError, subprocess.SubprocessError, LockedError) as error:
         raise SettingsError(
             f"the embedded PostgreSQL in {data} does not start: {error}; its log is {data / 'log'}, and "
             "FALCON_DATABASE_URL can name another server"
@@ -124,24 +121,12 @@ def revive_embedded(engine_url: URL) -> None:
     for server in list(_used):
         if engine_url.query.get("host") == str(server.get_postmaster_info().socket_dir) and not server.is_alive():
             # Why it does not start is in its log; whoever waits for it says that it is away.
-            with suppress(OSError, RuntimeError, SettingsError), server._lock:
-                server.ensure_postgres_running()
+            with suppress(OSError, RuntimeError, SettingsError, LockedError):
+                server.revive()
 
 
 def leave_embedded() -> None:
     """Stops the embedded server, if nobody else uses it; for who cannot wait for the end of the interpreter."""
     for server in list(_used):
-        _forget_the_dead(server)
-        server._cleanup()
-
-
-def _forget_the_dead(server: Any) -> None:
-    """Takes killed processes off the server's list of users: it would wait for them for ever, and never stop."""
-    with suppress(ValueError):
-        _used.remove(server)  # the threads that are left must not start it again
-    with server._lock:
-        users = server.global_process_id_list
-        listed = users.get_and_remove(-1)  # nobody's number, so nobody is removed
-        alive = [pid for pid in listed if psutil.pid_exists(pid)]
-        if alive != listed:
-            users.put(alive)
+        _used.remove(server)
+        server.leave()

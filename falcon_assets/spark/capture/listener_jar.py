@@ -15,6 +15,7 @@ import pyspark
 from pyspark.find_spark_home import _find_spark_home
 
 from falcon_assets.errors import FalconError, SettingsError
+from falcon_assets.file_locks import who_locks
 from falcon_assets.spark.jvm.environ import utf8_locale
 from falcon_assets.spark.jvm.java import require_java
 from falcon_assets.storage.files.path_lock import path_lock
@@ -68,7 +69,8 @@ class ListenerJar:
             self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             with path_lock(self.path.with_suffix(".lock"), _COMPILE_SECONDS) as held:
                 if not held:
-                    raise CaptureError(f"another process compiles {self.path} and does not end")
+                    lock = self.path.with_suffix(".lock")
+                    raise CaptureError(f"{who_locks(lock)} compiles {self.path} and does not end: end it")
                 if not self.path.exists():
                     self._make(environ)
         except OSError as error:

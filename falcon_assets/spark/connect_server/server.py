@@ -19,6 +19,7 @@ from pyspark.find_spark_home import _find_spark_home
 
 from falcon_assets.deferred_signals import deferred_signals
 from falcon_assets.errors import SettingsError
+from falcon_assets.file_locks import who_locks
 from falcon_assets.spark.capture.loading import loading
 from falcon_assets.spark.connect_server.server_state import ServerFiles, ServerProcess
 from falcon_assets.spark.endpoints.connect import CREDENTIAL_VARIABLE, OF_CLIENTS, OF_THE_DATABASE, is_ready
@@ -116,7 +117,7 @@ def _alone(files: ServerFiles) -> Iterator[None]:
         files.prepare()
         with path_lock(files.lock, START_SECONDS + _STOP_SECONDS) as held:
             if not held:
-                raise SettingsError(f"another falcon spark start or stop does not end; it holds {files.lock}")
+                raise SettingsError(f"{who_locks(files.lock)} starts or stops this server and does not end: end it")
             yield
     except OSError as error:
         raise SettingsError(f"{files.folder} cannot be used: {error.strerror or error}") from error

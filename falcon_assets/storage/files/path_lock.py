@@ -10,6 +10,8 @@ from pathlib import Path
 
 from filelock import lock_descriptor
 
+from falcon_assets.file_locks import opened
+
 _POLL_SECONDS = 0.05
 
 
@@ -40,7 +42,7 @@ def acquire(file: Path | str, timeout: float) -> int | None:
     """
     deadline = time.monotonic() + timeout
     while True:
-        descriptor = os.open(file, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
+        descriptor = opened(file)
         try:
             if lock_descriptor(descriptor, blocking=False) and _is_at(descriptor, file):
                 return descriptor

@@ -182,17 +182,22 @@ def test_data_of_earlier_versions_are_taken_over_while_their_server_runs(tmp_pat
         earlier.cleanup()
 
 
-def test_a_number_of_a_process_that_is_not_the_server_is_not_believed(tmp_path: Path) -> None:
+@pytest.mark.parametrize("whose", ["own", "server"])
+def test_a_number_of_a_process_that_is_not_the_server_is_not_believed(tmp_path: Path, whose: str) -> None:
     """After a crash of the machine, another process may have the number that the server had."""
     with used(tmp_path) as (user, url):
         file = tmp_path / "postgres/postmaster.pid"
         server = psutil.Process(int(file.read_text().split()[0]))
+        owner = server.uids().real if whose == "server" else os.geteuid()
         user.kill()
         server.send_signal(signal.SIGKILL)
         server.wait()
-        file.write_text(file.read_text().replace(str(server.pid), str(os.getpid()), 1))
-    with used(tmp_path) as (_, url):
-        assert answer(url) == 42
+    with subprocess.Popen(["/bin/cat"], stdin=subprocess.PIPE, user=owner) as other:
+        for lock in (file, folder_of(url) / ".s.PGSQL.5432.lock"):
+            lock.write_text(lock.read_text().replace(str(server.pid), str(other.pid), 1))
+        with used(tmp_path) as (_, url):
+            assert answer(url) == 42
+        other.communicate()
 
 
 class TestSocketFolder:

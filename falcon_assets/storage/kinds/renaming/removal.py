@@ -17,6 +17,7 @@ from pathlib import Path
 from filelock import lock_descriptor
 
 from falcon_assets.errors import StorageError
+from falcon_assets.file_locks import opened
 from falcon_assets.planning.retention.eviction import StoredLocation
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.errors import DISK_FULL
@@ -129,7 +130,7 @@ class RenameRemoval:
     def _new_batch(self) -> str:
         batch = str(self._area.folder / uuid.uuid4().hex)
         Path(batch).mkdir(parents=True)
-        descriptor = os.open(f"{batch}/{BATCH_LOCK}", os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
+        descriptor = opened(f"{batch}/{BATCH_LOCK}", new=True)
         weakref.finalize(self, os.close, descriptor)  # no sooner: it may have another name while the next batch is made
         lock_descriptor(descriptor, blocking=False)
         return batch
