@@ -57,6 +57,7 @@ class Expected:
     opens: datetime  # when it may run, or be tried again
     state: str = "WAITING"
     settled: bool = False
+    ended: datetime | None = None  # when it failed or timed out last
     failures: int = 0  # in a row
     runs: list[Run] = field(default_factory=list)
     causes: list[Change] = field(default_factory=list)  # of a late run that failed and is to be tried again

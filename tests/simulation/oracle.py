@@ -183,7 +183,7 @@ class Oracle:
         process, expected = self.world.process(key[0]), self._instance(key)
         open_now = not expected.settled and not expected.causes and expected.opens <= now
         reads = self._reads(process, key[1], key[2]) if open_now else None
-        return reads is not None and not self._held(key, now)
+        return reads is not None and not self._held(key, now) and not self._waits_for_optional(key, now)
 
     def _ready_in_order(self, process: Process, cluster: str, now: datetime) -> list[ProcessKey]:
         ready = [key for key in self._due(now, process, cluster) if self._ready(key, now)]
@@ -202,10 +202,64 @@ class Oracle:
             for key in self._due(now, process, cluster):
                 expected = self._instance(key)
                 waits_from = max(key[2], self.running_since[process.name], expected.opens)
-                if expected.settled or now < waits_from + process.timeout:
+                if expected.settled or now < self._first_look(process, waits_from) + process.timeout:
                     continue
-                if self._reads(process, cluster, key[2]) is None:
+                if self._reads(process, cluster, key[2]) is not None:
+                    continue
+                makers = [self._instance(maker) for maker in self._makers_of_lacking(process, cluster, key[2])]
+                ends = [maker.ended or now for maker in makers]
+                if all(maker.settled for maker in makers) and all(
+                    now >= self._first_look(process, end) + process.timeout for end in ends
+                ):
                     self._fail(key, now, "TIMED_OUT")
+
+    def _first_look(self, process: Process, moment: datetime) -> datetime:
+        """When somebody looked first at what is there since a moment; a pause is as long as an instance may wait."""
+        before = max((tick for tick in self.world.ticks if tick < moment), default=None)
+        first = min((tick for tick in self.world.ticks if tick >= moment), default=moment)
+        return first if before is None or first - before >= process.timeout else moment
+
+    def _makers_of_lacking(self, process: Process, cluster: str, nominal: datetime) -> Iterator[ProcessKey]:
+        """Those of what required inputs lack; a window of `latest` is made by all that are before it."""
+        for item in process.inputs:
+            times = self._window(process, cluster, item, nominal)
+            if item.optional:
+                continue
+            if times is None:
+                keys = [key for key in self.producers if key[:2] == (cluster, item.feed)]
+                yield from (self.producers[key] for key in keys if self.producers[key][2] <= nominal)
+                continue
+            for time in times:
+                producer = self.producers.get((cluster, item.feed, time))
+                if producer and (cluster, item.feed, time) not in self.present:
+                    yield producer
+
+    def _is_about_to_be_made(self, key: ProcessKey, now: datetime) -> bool:
+        """Whether a producer that is due has all that it needs, or lacks only what is about to be made itself."""
+        process, expected = self.world.process(key[0]), self._instance(key)
+        if key not in self._due(now, process, key[1]) or expected.settled or expected.opens > now:
+            return False
+        if self._reads(process, key[1], key[2]) is not None:
+            return True
+        makers = list(self._makers_of_lacking(process, key[1], key[2]))
+        lacks_from_outside = any(
+            (key[1], item.feed, time) not in self.present and (key[1], item.feed, time) not in self.producers
+            for item in process.inputs
+            if not item.optional
+            for time in self._window(process, key[1], item, key[2]) or []
+        )
+        return bool(makers) and not lacks_from_outside and all(self._is_about_to_be_made(one, now) for one in makers)
+
+    def _waits_for_optional(self, key: ProcessKey, now: datetime) -> bool:
+        process, cluster, nominal = self.world.process(key[0]), key[1], key[2]
+        lacking = [
+            (cluster, item.feed, time)
+            for item in process.inputs
+            if item.optional and not item.start.startswith("latest")
+            for time in self._window(process, cluster, item, nominal) or []
+        ]
+        makers = [self.producers[one] for one in lacking if one in self.producers and one not in self.present]
+        return any(self._is_about_to_be_made(maker, now) for maker in makers)
 
     def _round(self, now: datetime) -> bool:
         """Everything that can start now, decided before any of it runs. False when nothing could."""
@@ -252,6 +306,7 @@ class Oracle:
         expected, retry = self._instance(key), self.world.process(key[0]).retry
         expected.failures += 1
         again = retry.policy != "final" and expected.failures <= retry.attempts
+        expected.ended = now
         expected.state, expected.settled = state, not (again and (state == "FAILED" or retry.on_timeout))
         factor = 1 if retry.policy == "periodic" else 2 ** (expected.failures - 1)
         expected.opens = now + factor * retry.delay

@@ -1,8 +1,8 @@
 """The tables of the ledger, in the PostgreSQL schema ``falcon``; the migrations create them.
 
-Everything but ``entity_status``, ``reruns``, ``evictions``, ``collected``, ``passes``, ``incomplete``, ``clock``,
-``audit``, ``version_lifecycle``, SLAs, notifications and the versions of definitions is a projection of Dagster's
-history: ``falcon ledger rebuild`` makes it anew.
+Everything but ``entity_status``, ``reruns``, ``evictions``, ``collected``, ``passes``, ``incomplete``, ``looks``,
+``clock``, ``audit``, ``version_lifecycle``, SLAs, notifications and the versions of definitions is a projection of
+Dagster's history: ``falcon ledger rebuild`` makes it anew.
 """
 
 from __future__ import annotations
@@ -36,6 +36,7 @@ from falcon_assets.ledger.tables.scheduling import (
     ENTITY_STATUS,
     EVICTIONS,
     INCOMPLETE,
+    LOOKS,
     PASSES,
     PROGRESS,
     RERUNS,
@@ -64,6 +65,7 @@ __all__ = [
     "FOLD",
     "INCOMPLETE",
     "KEPT_VERSIONS",
+    "LOOKS",
     "METADATA",
     "NOTIFICATIONS",
     "NOTIFICATION_EVENTS",

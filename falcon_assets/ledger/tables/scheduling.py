@@ -100,6 +100,17 @@ PROGRESS = Table(
 )
 """How far the coordinators are. Nothing depends on it but how much they check again."""
 
+LOOKS = Table(
+    "looks",
+    METADATA,
+    Column("process", Text, primary_key=True),
+    Column("cluster", Text, primary_key=True),
+    Column("last", INSTANT, nullable=False, comment="the last look, on the falcon clock"),
+    Column("woke", INSTANT, comment="the look that ended the last long pause"),
+    Column("slept", INSTANT, comment="the look before that pause; null: none"),
+)
+"""When the coordinators looked. Dagster has no place for it: a rebuild leaves it alone."""
+
 CLOCK = Table(
     "clock",
     METADATA,

@@ -15,6 +15,7 @@ from falcon_assets.ledger.instances.instance_pages import Key
 from falcon_assets.operations.installation import Installation
 from falcon_assets.orchestration.coordination.cluster_reruns import reruns_on
 from falcon_assets.orchestration.coordination.cluster_snapshot import ClusterSnapshot
+from falcon_assets.orchestration.coordination.producer_situations import ProducerSituations, writers
 from falcon_assets.orchestration.dagster_internals.tables import has_unfinished_runs
 from falcon_assets.planning.instances.instance_record import RerunRequest
 from falcon_assets.planning.instances.reason import Reason
@@ -61,6 +62,7 @@ def recorded_reasons(
     for workload, nominal in waiting:
         nominals.setdefault(workload, []).append(nominal)
     status = statuses(connection, [one.entity for one in nominals], now)
+    written_by = writers(store.workloads)
     found: dict[Key, dict[str, Any]] = {}
     for cluster in {one.cluster for one in nominals}:
         own = [one for one in nominals if one.cluster == cluster]
@@ -69,9 +71,9 @@ def recorded_reasons(
             reruns = reruns_on(connection, store, cluster, (), now)
             since = {one.name: min(nominals[one]) for one in own}
             last = max(max(nominals[one]) for one in own)
-            snapshot = ClusterSnapshot(
-                connection, cluster, list(members.values()), status, unfinished, now, last, reruns, since
-            )
+            producers = ProducerSituations(connection, store, written_by, unfinished, now)
+            what = (connection, cluster, list(members.values()), status, unfinished, now, last, reruns, since)
+            snapshot = ClusterSnapshot(*what, producers=producers.of)
         except FalconError as error:
             found |= {(one.name, cluster, at): Undecidable(str(error)).as_data() for one in own for at in nominals[one]}
             continue

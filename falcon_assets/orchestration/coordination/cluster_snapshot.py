@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
+from functools import partial
 from itertools import zip_longest
 from typing import TYPE_CHECKING
 
@@ -14,14 +15,18 @@ from sqlalchemy import Connection
 from falcon_assets.ledger import queries
 from falcon_assets.ledger.entities.status import EntityStatus, Status
 from falcon_assets.ledger.instances.last_used import last_used
+from falcon_assets.ledger.instances.looks import ended_since, looks_at, set_looks
 from falcon_assets.ledger.instances.newest_instances import newest_written
 from falcon_assets.model.instant import format_instant
 from falcon_assets.model.process import Input
 from falcon_assets.orchestration.coordination.cluster_reruns import ClusterReruns
 from falcon_assets.orchestration.mapping import run_tags
 from falcon_assets.planning.instances.instance_record import InstanceRecord, InstanceState
+from falcon_assets.planning.rules.looks import Looks
 from falcon_assets.planning.rules.pending_reruns import PendingReruns
+from falcon_assets.planning.rules.producers import no_producers
 from falcon_assets.planning.rules.readiness import Readiness
+from falcon_assets.planning.rules.retries import timeout_of
 from falcon_assets.planning.rules.situation import Decision, Situation
 from falcon_assets.planning.time.timeline import feed_timeline
 from falcon_assets.planning.windows.expression_bounds import expression_bounds
@@ -33,6 +38,11 @@ if TYPE_CHECKING:
     import dagster as dg
 
 _NOTHING = InstanceSet()
+_NEVER_LOOKED = Looks()
+_REMEMBERED = timedelta(days=400)
+"""Whoever waits longer counts from its own time."""
+_WRITTEN_AFTER = timedelta(minutes=1)
+"""So long a look is not written down again: there are thousands of workloads, and pauses are longer."""
 
 
 def progress_key(workload: Workload) -> tuple[str, str]:
@@ -56,6 +66,7 @@ class ClusterSnapshot:
         until: datetime | None,
         reruns: ClusterReruns,
         since: Mapping[str, datetime] | None = None,
+        producers: Callable[[str, str], Sequence[Situation]] | None = None,
     ) -> None:
         """Asks the ledger.
 
@@ -69,10 +80,15 @@ class ClusterSnapshot:
             until: No instance after it matters.
             reruns: The requests on the cluster.
             since: Workload -> no instance before it matters; None: none that is settled, nor what is before all others.
+            producers: Says what is known of the workloads that write a feed on a cluster; None: nobody knows.
         """
         self._connection, self._cluster, self._status, self._now, self._until = connection, cluster, status, now, until
         self._progress = queries.progress(connection, cluster)
         workloads = [one.workload for one in members]
+        self._producers = producers
+        self._looked = looks_at(connection, cluster)
+        self._ended: dict[str, Mapping[datetime, datetime]] = {}
+        self._collected: dict[str, Mapping[str, datetime]] = {}
         self._first = {one.name: (since or {}).get(one.name) or self._first_open(one) for one in workloads}
         self._workloads = {one.name: one for one in workloads}
         self._reruns = reruns
@@ -125,6 +141,11 @@ class ClusterSnapshot:
             pending_reruns=self._reruns.pending.get(reads_on) or PendingReruns(),
             last_used=self._last_used.get(name, {}),
             newest_written=self._written if workload.snapshots else {},
+            is_suspended=status.status is Status.SUSPENDED,
+            looks=self._looks(workload),
+            collected=partial(self._collected_on, reads_on),
+            producers=partial(self._producers, reads_on) if self._producers else no_producers,
+            ended=partial(self._ended_at, name),
             evicted={
                 one.feed: self._evicted[reads_on, one.feed]
                 for one in workload.inputs
@@ -141,7 +162,11 @@ class ClusterSnapshot:
         return spans
 
     def remember(self, decisions: Mapping[tuple[str, str], Decision]) -> None:
-        """Writes down up to where everything is settled."""
+        """Writes down that all were looked at, and up to where everything is settled."""
+        looks = {name: self._looks(workload) for name, workload in self._workloads.items()}
+        set_looks(
+            self._connection, self._cluster, {name: one for name, one in looks.items() if self._is_news(name, one)}
+        )
         moved = {}
         for name, workload in self._workloads.items():
             decision = decisions.get((name, self._cluster))
@@ -149,6 +174,30 @@ class ClusterSnapshot:
             if first > self._first[name]:
                 moved[progress_key(workload)] = first
         queries.set_progress(self._connection, self._cluster, moved)
+
+    def _looks(self, workload: Workload) -> Looks:
+        return self._looked.get(workload.name, _NEVER_LOOKED).and_at(self._now, timeout_of(workload))
+
+    def _is_news(self, name: str, looks: Looks) -> bool:
+        known = self._looked.get(name, _NEVER_LOOKED)
+        if known.last is None or looks.woke != known.woke:
+            return True
+        return not timedelta() <= self._now - known.last < _WRITTEN_AFTER
+
+    def _collected_on(self, cluster: str, feed: str) -> datetime | None:
+        return self._last_collected(cluster).get(feed)
+
+    def _last_collected(self, cluster: str) -> Mapping[str, datetime]:
+        if cluster not in self._collected:
+            self._collected[cluster] = queries.last_collected(self._connection, cluster)
+        return self._collected[cluster]
+
+    def _ended_at(self, name: str, nominal: datetime) -> datetime | None:
+        """When an instance ended that did not succeed; asked once: of those of which it can matter to anybody."""
+        if name not in self._ended:
+            since = self._now - _REMEMBERED
+            self._ended[name] = ended_since(self._connection, name, self._cluster, since)
+        return self._ended[name].get(nominal)
 
     def _first_open(self, workload: Workload) -> datetime:
         return self._progress.get(progress_key(workload), workload.timeline.start)

@@ -15,6 +15,7 @@ from falcon_assets.ledger.queries import Name
 from falcon_assets.model.instant import format_instant
 from falcon_assets.orchestration.coordination.cluster_reruns import reruns_on
 from falcon_assets.orchestration.coordination.cluster_snapshot import ClusterSnapshot
+from falcon_assets.orchestration.coordination.producer_situations import ProducerSituations, Writers, writers
 from falcon_assets.orchestration.coordination.timeout_causes import timeout_causes
 from falcon_assets.orchestration.mapping import asset_keys as names
 from falcon_assets.orchestration.mapping import run_tags
@@ -75,9 +76,11 @@ class Coordinator:
     _members: dict[str, list[Readiness]] = field(default_factory=dict, init=False)
     _refused: dict[tuple[str, str], str] = field(default_factory=dict, init=False)
     """Workloads that nothing can be said about, and why."""
+    _writers: Writers = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         """Prepares what does not change from tick to tick."""
+        object.__setattr__(self, "_writers", writers(self.store.workloads))
         for workload in self.workloads:
             try:
                 _ = workload.partitions
@@ -118,7 +121,10 @@ class Coordinator:
                 continue
             with ledger.engine.begin() as connection:
                 reruns = reruns_on(connection, self.store, cluster, [one.workload.name for one in members], now)
-                snapshot = ClusterSnapshot(connection, cluster, members, status, unfinished, now, until, reruns)
+                producers = ProducerSituations(connection, self.store, self._writers, unfinished, now, until)
+                what = (connection, cluster, members, status, unfinished, now, until, reruns)
+                snapshot = ClusterSnapshot(*what, producers=producers.of)
+                producers.add(snapshot, cluster, members)
                 for member in members:
                     key = (member.workload.name, cluster)
                     try:

@@ -15,6 +15,7 @@ from falcon_assets.planning.rules.waiting import (
     InputsMissing,
     NewerIsReady,
     NoFreeSlot,
+    OptionalInputPending,
     RerunPending,
     RetryDelayed,
     TurnPending,
@@ -116,7 +117,7 @@ def _following(
             return
         if first_reason((*TAKEN, RetryDelayed), at, nominal) or not chain.may_follow(nominal, written, at.available):
             return
-        if RerunPending.find(at, nominal, None):
+        if RerunPending.find(at, nominal, None) or OptionalInputPending.find(at, nominal, None):
             return
         written |= chain.written([nominal])
         yield nominal

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
@@ -10,9 +10,11 @@ from itertools import chain
 
 from falcon_assets.planning.instances.instance_record import InstanceRecord, RerunRequest
 from falcon_assets.planning.instances.reason import Reason
+from falcon_assets.planning.rules.looks import Looks
 from falcon_assets.planning.rules.newer_versions import LastUse, NewerVersions
 from falcon_assets.planning.rules.own_outputs import OwnChain
 from falcon_assets.planning.rules.pending_reruns import PendingReruns
+from falcon_assets.planning.rules.producers import Producers, never, no_producers
 from falcon_assets.planning.rules.readiness import MissingInput, Readiness
 from falcon_assets.planning.time.timeline import Timeline
 from falcon_assets.planning.workloads.workload import Workload
@@ -39,6 +41,11 @@ class Situation:
         evicted: By the name of the feed: its instances that retention took away, and when; nobody waits for them.
         last_used: By the name of the input, of those of which each version is used once.
         newest_written: By the name of the feed, of the snapshots that it writes: the newest instance that is recorded.
+        is_suspended: Whether people hold the workload back, which they had scheduled.
+        looks: When somebody looked, this time included.
+        collected: Says when somebody last searched for the instances of a feed from outside; None: nobody knows.
+        producers: Says what is known of the workloads that write a feed.
+        ended: Says when an instance ended of which ``records`` says nothing any more; None: nobody knows.
         workload: The workload.
         timeline: Its instances.
         at_once: How many of them may run at once.
@@ -58,6 +65,11 @@ class Situation:
     evicted: Mapping[str, Mapping[datetime, datetime]] = field(default_factory=dict)
     last_used: Mapping[str, LastUse] = field(default_factory=dict)
     newest_written: Mapping[str, datetime] = field(default_factory=dict)
+    is_suspended: bool = False
+    looks: Looks = field(default_factory=Looks)
+    collected: Callable[[str], datetime | None] = never
+    producers: Producers = no_producers
+    ended: Callable[[datetime], datetime | None] = never
     workload: Workload = field(init=False, repr=False)
     timeline: Timeline = field(init=False, repr=False)
     at_once: int = field(init=False)

@@ -14,6 +14,7 @@ from falcon_assets.errors import count_of
 from falcon_assets.model.instant import format_instant
 from falcon_assets.planning.instances.instance_record import InstanceRecord, InstanceState
 from falcon_assets.planning.instances.reason import Reason
+from falcon_assets.planning.rules.producers import being_made, settled_since
 from falcon_assets.planning.rules.readiness import MissingInput
 from falcon_assets.planning.rules.retries import gives_up_at, later, opens_at, timeout_text
 from falcon_assets.planning.rules.situation import Situation
@@ -110,7 +111,7 @@ class InputsMissing(Waiting):
     Attributes:
         inputs: The first of what it lacks.
         more: How much more it lacks.
-        until: When it gives up; None: never, for other instances of its workload are to make that first.
+        until: When it gives up, if nobody is making what it lacks then; None: not while that is made, or may be.
     """
 
     inputs: tuple[MissingInput, ...]
@@ -127,7 +128,10 @@ class InputsMissing(Waiting):
         inputs = (first, *islice(missing, _NAMED - 1))
         # Its turn has not come: however long those before it take, nothing is wrong with it.
         has_turn = at.chain is None or not at.chain.waits_for_own(nominal, at.available)
-        return cls(inputs, sum(1 for _ in missing), gives_up(at, nominal, record) if has_turn else None)
+        until = gives_up(at, nominal, record) if has_turn else None
+        if until is not None and until <= at.now:  # makers are asked when it matters: there are thousands of instances
+            until = _given_up_in_earnest(at, nominal, until)
+        return cls(inputs, sum(1 for _ in missing), until)
 
     @property
     def what(self) -> str:
@@ -159,9 +163,40 @@ class RerunPending(Waiting):
         return f"waits for the rerun of {self.process} {format_instant(self.instance)}"
 
 
+@dataclass(frozen=True)
+class OptionalInputPending(Waiting):
+    """An optional input that it lacks is in a run, or about to be: with it, it is worth more.
+
+    Attributes:
+        input: The first of what it lacks so.
+    """
+
+    input: MissingInput
+
+    @classmethod
+    def find(cls, at: Situation, nominal: datetime, record: InstanceRecord | None) -> OptionalInputPending | None:
+        """See :meth:`Waiting.find`."""
+        lacking = None if nominal in at.requests else being_made(at, nominal)
+        # As long as for what it requires, from when somebody looked again: no longer.
+        woke = at.looks.woke or nominal
+        if lacking is None or max(gives_up(at, nominal, record), gives_up_at(woke, at.workload)) <= at.now:
+            return None
+        return cls(lacking)
+
+    def __str__(self) -> str:
+        """A predicate."""
+        return f"waits for {self.input}, which is optional and about to be made"
+
+
 TAKEN: tuple[type[Waiting], ...] = (InRun, InstanceSuspended)
 """Reasons that cost nothing to find, and leave nothing to decide."""
-NOT_READY: tuple[type[Waiting], ...] = (ProcessSuspended, RetryDelayed, InputsMissing, RerunPending)
+NOT_READY: tuple[type[Waiting], ...] = (
+    ProcessSuspended,
+    RetryDelayed,
+    InputsMissing,
+    RerunPending,
+    OptionalInputPending,
+)
 """Why an instance that nobody has in hand is not ready; the first that applies counts."""
 
 
@@ -256,11 +291,28 @@ GIVEN_UP: tuple[type[GivenUp], ...] = (InputEvicted, InputsTimedOut)
 
 
 def gives_up(at: Situation, nominal: datetime, record: InstanceRecord | None) -> datetime:
-    """When an instance has waited for its inputs for as long as the workload says."""
+    """When an instance has waited for its inputs for as long as the workload says, since somebody could look."""
     asked = at.requests[nominal].requested_at if nominal in at.requests else nominal
     due = later(nominal, at.workload.delay)
     again = _opens(at, record) or _waits_again(at, record) or nominal
-    return gives_up_at(max(due, at.since or nominal, again, asked), at.workload)
+    return gives_up_at(at.looks.first_since(max(due, at.since or nominal, again, asked)), at.workload)
+
+
+def _given_up_in_earnest(at: Situation, nominal: datetime, until: datetime) -> datetime | None:
+    """The same once that time is over: what made, or may still make, what it lacks is over for as long, too.
+
+    None while something may still come of it, or nobody has looked for what comes from outside since a pause.
+    """
+    for lacking in at.missing(nominal):
+        if lacking.instance in at.pending_reruns.by_feed.get(lacking.feed, {}):
+            return None
+        since = settled_since(at, nominal, lacking)
+        collected = at.collected(lacking.feed)
+        if since is None or (at.looks.woke and collected and collected < at.looks.woke):
+            return None
+        if not is_set_back(since, at.now):
+            until = max(until, gives_up_at(at.looks.first_since(since), at.workload))
+    return until
 
 
 def _opens(at: Situation, record: InstanceRecord | None) -> datetime | None:

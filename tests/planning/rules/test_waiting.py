@@ -21,6 +21,7 @@ from falcon_assets.planning.rules.waiting import (
     InstanceSuspended,
     NewerIsReady,
     NoFreeSlot,
+    OptionalInputPending,
     ProcessSuspended,
     RerunPending,
     RetryDelayed,
@@ -44,6 +45,11 @@ SAID: list[tuple[Reason, str, str]] = [
     ),
     (MISSING, "inputs_missing", f"waits for {NAMED}"),
     (RerunPending("clean", NOON), "rerun_pending", "waits for the rerun of clean 2013-01-01T12:00Z"),
+    (
+        OptionalInputPending(LACKING[0]),
+        "optional_input_pending",
+        "waits for flights: raw-flights 2013-01-01T12:00Z, which is optional and about to be made",
+    ),
     (NoFreeSlot(3, False), "no_free_slot", "waits for a free slot (parallel: 3)"),
     (
         NoFreeSlot(3, True),
