@@ -13,11 +13,14 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from pyiceberg.catalog import Catalog
 
 from examples.tables import metastore
 from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.registry import is_rest
 from falcon_assets.storage.tables.catalog import Partition, TableCatalog, Values
+from falcon_assets.storage.tables.column_types import spark_type
+from falcon_assets.storage.tables.hive import HiveCatalog
 from falcon_assets.storage.tables.table_store import TableStore
 from tests import iceberg_rest
 from tests.builders import make_cluster
@@ -108,8 +111,26 @@ class Tables:
     def catalog(self) -> TableCatalog:
         return self.store.catalog
 
-    def make(self) -> None:
-        self.catalog.create("default", self.name, self.COLUMNS, self.keys, "parquet", self._location)
+    def make(self, *types: pa.DataType, columns: pa.Schema = COLUMNS) -> None:
+        """Makes it: by its catalog, or with partition keys of other types than texts as other programs do."""
+        if not types:
+            self.catalog.create("default", self.name, columns, self.keys, "parquet", self._location)
+        elif isinstance(self.catalog, HiveCatalog):
+            self.catalog.create("default", self.name, columns, self.keys, "parquet", self._location)
+            with self.catalog._client("make a table") as client:
+                made = client.get_table("default", self.name)
+                client.drop_table("default", self.name, False)
+                for key, one in zip(made.partitionKeys, types, strict=True):
+                    key.type = spark_type(one)
+                client.create_table(made)
+        else:
+            every = pa.schema([*columns, *zip(self.keys, types, strict=True)])
+            opened: Catalog = self.catalog._catalog  # type: ignore[attr-defined]
+            opened.create_namespace_if_not_exists("default")
+            name = ("default", self.name)
+            with opened.create_table_transaction(name, every, self._location) as made, made.update_spec() as update:
+                for key in self.keys:
+                    update.add_identity(key)
 
     def files(self, *flights: int) -> str:
         """A folder with so many flights, as Spark writes it."""

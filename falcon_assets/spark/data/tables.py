@@ -13,8 +13,7 @@ from falcon_assets.spark.data.paths import literal
 from falcon_assets.spark.data.schemas import parse_schema
 from falcon_assets.storage.kinds.reading import ReadablePartition
 from falcon_assets.storage.tables.catalog import Column, TableLayout
-
-_HIVE_NULL = "__HIVE_DEFAULT_PARTITION__"
+from falcon_assets.storage.tables.key_values import NO_VALUE, same
 
 
 def read_partitions(spark: SparkSession, data: InputData) -> DataFrame:
@@ -42,7 +41,8 @@ def _read(spark: SparkSession, data: InputData, columns: tuple[Column, ...], one
             f"input {data.name!r} (feed {data.feed.name!r}): a partition of {one.layout.name} is neither in Parquet "
             "nor in ORC, and no other formats of tables can be read"
         )
-    keys = {key.name.lower(): (key, value) for key, value in zip(one.layout.keys, one.partition.values, strict=True)}
+    values = same(one.layout.keys, one.partition.values)
+    keys = {key.name.lower(): (key, value) for key, value in zip(one.layout.keys, values, strict=True)}
     in_files = [column for column in columns if column.name.lower() not in keys]
     schema = ", ".join(f"`{column.name}` {column.type}" for column in in_files)
     reader = spark.read.format(one.partition.format).schema(schema).option("recursiveFileLookup", "true")
@@ -50,7 +50,7 @@ def _read(spark: SparkSession, data: InputData, columns: tuple[Column, ...], one
     typed = {column.name.lower(): column for column in columns}
     for name, (key, value) in keys.items():
         column = typed.get(name, key)
-        frame = frame.withColumn(column.name, sf.lit(None if value == _HIVE_NULL else value).cast(column.type))
+        frame = frame.withColumn(column.name, sf.lit(None if value == NO_VALUE else value).cast(column.type))
     return frame
 
 

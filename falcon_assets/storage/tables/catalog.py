@@ -98,6 +98,8 @@ class TableCatalog(ABC):
 
     keeps_history = False
     """Whether older states of a table can be read as long as their files are there."""
+    keeps_spellings = False
+    """Whether values of keys that are numbers or dates come as somebody wrote them, not in their one spelling."""
     says_urls_of_hadoop = False
     """Whether its readers are told URLs as Hadoop has them (``s3a://``), and not those of the store itself."""
 
@@ -118,7 +120,8 @@ class TableCatalog(ABC):
         Args:
             database: Of the table.
             table: Is there.
-            fixed: Only those with these values, by the lower-case names of their keys.
+            fixed: Only those with exactly these values, however they are spelled, by the lower-case names of their
+                keys; :func:`.key_values.canonical`.
         """
 
     @abstractmethod

@@ -6,6 +6,7 @@ import copy
 import hashlib
 import json
 import logging
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -20,6 +21,7 @@ from thrift.transport.TTransport import TBufferedTransport, TTransportException
 from falcon_assets.errors import StorageError, UnreachableError
 from falcon_assets.storage.tables.catalog import Column, NewPartition, Partition, TableCatalog, TableLayout, Values
 from falcon_assets.storage.tables.column_types import columns_of, hive_type
+from falcon_assets.storage.tables.key_values import has_spellings, same
 from falcon_assets.storage.tables.partition_names import partition_name, values_of
 
 if TYPE_CHECKING:
@@ -37,6 +39,7 @@ _AT_ONCE = 1000
 _CHANGED_AT_ONCE = 250
 """So many are replaced, or taken away: a metastore on Derby cannot take a thousand away in one call."""
 _ALL = -1
+_PLAIN = re.compile(r"[A-Za-z0-9_.-]+")
 _SHOWN = 3
 _STATISTICS = frozenset(("COLUMN_STATS_ACCURATE", "numRows", "rawDataSize"))
 """What ``ANALYZE TABLE`` changes and no writer of data."""
@@ -62,6 +65,7 @@ class HiveCatalog(TableCatalog):
     Each operation has a connection of its own, so any thread may call.
     """
 
+    keeps_spellings = True
     says_urls_of_hadoop = True
 
     def __init__(self, cluster: str, endpoint: str) -> None:
@@ -89,13 +93,18 @@ class HiveCatalog(TableCatalog):
 
     def values(self, database: str, table: str, fixed: Mapping[str, str]) -> list[Values]:
         with self._client(f"list the partitions of {database}.{table}") as client:
-            if fixed:
-                keys = [key.name.lower() for key in client.get_table(database, table).partitionKeys]
-                part = [fixed.get(key, "") for key in keys]
+            keys = [Column(key.name, key.type) for key in client.get_table(database, table).partitionKeys or ()]
+            part = [_pattern(key, fixed.get(key.name.lower(), "")) for key in keys]
+            if any(part):
                 names = client.get_partition_names_ps(database, table, part, _ALL)
             else:
                 names = client.get_partition_names(database, table, _ALL)
-        return [values_of(name) for name in names]
+        wanted = [fixed.get(key.name.lower()) for key in keys]
+        return [
+            values
+            for values in map(values_of, names)
+            if all(one in (None, value) for one, value in zip(wanted, same(keys, values), strict=True))
+        ]
 
     def partitions(self, database: str, table: str, wanted: Sequence[Values]) -> dict[Values, Partition]:
         if not wanted:
@@ -103,7 +112,7 @@ class HiveCatalog(TableCatalog):
         found: dict[Values, Partition] = {}
         with self._client(f"look at partitions of {database}.{table}") as client:
             keys = [key.name for key in client.get_table(database, table).partitionKeys]
-            for one in _named(client, database, table, [partition_name(keys, values) for values in wanted]):
+            for one in _named(client, database, table, keys, [partition_name(keys, values) for values in wanted]):
                 found[tuple(one.values)] = _partition(one)
         return found
 
@@ -154,7 +163,7 @@ class HiveCatalog(TableCatalog):
         with self._client(f"drop partitions of {database}.{table}") as client:
             keys = [key.name for key in client.get_table(database, table).partitionKeys]
             known = {partition_name(keys, one.values): one for one in partitions}
-            there = {partition_name(keys, one.values): one for one in _named(client, database, table, [*known])}
+            there = {partition_name(keys, one.values): one for one in _named(client, database, table, keys, [*known])}
             for name, one in there.items():
                 if _partition(one).version != known[name].version:
                     raise self._replaced(f"{database}.{table}", name)
@@ -171,11 +180,9 @@ class HiveCatalog(TableCatalog):
         patience = _SECONDS + _SECONDS_EACH * len(new)
         with self._client(f"publish partitions of {database}.{table}", patience) as client:
             whole = client.get_table(database, table)
-            names = {
-                values: partition_name([key.name for key in whole.partitionKeys], values)
-                for values in {**before, **new}
-            }
-            self._require_unchanged(client, database, table, {names[values]: one for values, one in before.items()})
+            keys = [key.name for key in whole.partitionKeys]
+            names = {values: partition_name(keys, values) for values in {**before, **new}}
+            self._require_unchanged(client, database, table, keys, before)
             made = {values: _made(whole, values, one, said) for values, one in new.items()}
             added = [one for values, one in made.items() if values not in before]
             found = []
@@ -189,16 +196,19 @@ class HiveCatalog(TableCatalog):
             altered = [one for values, one in made.items() if values in before]
             for some in _parts(altered, _CHANGED_AT_ONCE):
                 client.alter_partitions(database, table, some)
-            found += _named(client, database, table, [names[tuple(one.values)] for one in altered])
+            found += _named(client, database, table, keys, [names[tuple(one.values)] for one in altered])
             self._drop(client, database, table, [names[values] for values in before.keys() - new.keys()])
             return {tuple(one.values): _partition(one) for one in found}
 
-    def _require_unchanged(self, client: Any, database: str, table: str, before: Mapping[str, Partition]) -> None:
-        there = _named(client, database, table, [*before])
+    def _require_unchanged(
+        self, client: Any, database: str, table: str, keys: Sequence[str], before: Mapping[Values, Partition]
+    ) -> None:
+        names = {values: partition_name(keys, values) for values in before}
+        there = _named(client, database, table, keys, [*names.values()])
         versions = {tuple(one.values): _partition(one).version for one in there}
-        for name, one in before.items():
-            if versions.get(one.values) != one.version:
-                raise self._replaced(f"{database}.{table}", name)
+        for values, one in before.items():
+            if versions.get(values) != one.version:
+                raise self._replaced(f"{database}.{table}", names[values])
 
     @staticmethod
     def _drop(client: Any, database: str, table: str, names: list[str]) -> None:
@@ -255,10 +265,22 @@ def _parts(items: Sequence[T], size: int) -> Iterator[list[T]]:
         yield list(items[begin : begin + size])
 
 
-def _named(client: Any, database: str, table: str, names: Sequence[str]) -> Iterator[Any]:
-    """Those of the partitions that are there."""
+def _pattern(key: Column, value: str) -> str:
+    """The value of a partition key for the metastore's filter; "": any.
+
+    It takes a dot for any character, as a database takes an underscore, and what it makes of other characters that
+    mean something in a pattern depends on its version. So what comes of it is more than what was asked for.
+    """
+    return value if _PLAIN.fullmatch(value) and not has_spellings(key) else ""
+
+
+def _named(client: Any, database: str, table: str, keys: Sequence[str], names: Sequence[str]) -> Iterator[Any]:
+    """Those of the partitions that are there: exactly those, also where a database does not tell cases apart."""
+    wanted = set(names)
     for some in _parts(names, _AT_ONCE):
-        yield from client.get_partitions_by_names(database, table, some)
+        for one in client.get_partitions_by_names(database, table, some):
+            if partition_name(keys, tuple(one.values)) in wanted:
+                yield one
 
 
 def _made(whole: Any, values: Values, one: NewPartition, said: Mapping[str, str]) -> Any:

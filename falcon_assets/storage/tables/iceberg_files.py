@@ -21,10 +21,10 @@ from pyiceberg.typedef import Record
 from pyiceberg.types import DateType, NestedField, StringType
 
 from falcon_assets.storage.tables.catalog import Values
+from falcon_assets.storage.tables.key_values import NO_VALUE
 from falcon_assets.storage.tables.table_files import data_files
 
 _EPOCH = date(1970, 1, 1)
-_HIVE_NULL = "__HIVE_DEFAULT_PARTITION__"
 
 
 def table_name(table: Table) -> str:
@@ -41,7 +41,7 @@ def equal(table: Table, fixed: Mapping[str, str]) -> BooleanExpression:
     """The files of partitions with these values, by the lower-case names of their keys."""
     fields = {field.name.lower(): field for field in key_fields(table)}
     each = [
-        IsNull(term=fields[key].name) if value == _HIVE_NULL else EqualTo(term=fields[key].name, value=value)
+        IsNull(term=fields[key].name) if value == NO_VALUE else EqualTo(term=fields[key].name, value=value)
         for key, value in fixed.items()
     ]
     if not each:
@@ -97,18 +97,25 @@ def _record(table: Table, values: Values) -> Record:
 
 
 def _stored(field: NestedField, text: str) -> Any:
-    """The value of a partition key as manifests have it."""
-    if text == _HIVE_NULL:
+    """The value of a partition key as manifests have it.
+
+    Raises:
+        ValueError: it would not come back as it is.
+    """
+    if text == NO_VALUE:
         return None
     if isinstance(field.field_type, StringType):
         return text
-    return (date.fromisoformat(text) - _EPOCH).days if isinstance(field.field_type, DateType) else int(text)
+    found = (date.fromisoformat(text) - _EPOCH).days if isinstance(field.field_type, DateType) else int(text)
+    if text_of(field, found) != text:
+        raise ValueError(f"the {field.field_type} {text!r} of partition key {field.name} is {text_of(field, found)!r}")
+    return found
 
 
 def text_of(field: NestedField, stored: Any) -> str:
     """The value of a partition key as people write it."""
     if stored is None:
-        return _HIVE_NULL
+        return NO_VALUE
     return str(_EPOCH + timedelta(days=stored)) if isinstance(field.field_type, DateType) else str(stored)
 
 

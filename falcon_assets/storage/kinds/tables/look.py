@@ -8,6 +8,7 @@ from falcon_assets.errors import StorageError
 from falcon_assets.model.table_uri import ANY, TableUri
 from falcon_assets.planning.instances.instance_paths import InstancePaths
 from falcon_assets.storage.tables.catalog import Partition, TableLayout, Values
+from falcon_assets.storage.tables.key_values import canonical, has_spellings, same, spelled
 from falcon_assets.storage.tables.table_store import TableStore
 
 
@@ -40,12 +41,29 @@ class TableLook:
         layout = self.layout(uri)
         if layout is None:
             return {}
-        fixed = {key: value for key, value in uri.fixed.items() if "${" not in value}
+        one = TableUri.parse(paths.data(paths.timeline.start))
+        every = self._fixed(layout, one)
+        fixed = {key: every[key] for key, value in uri.fixed.items() if "${" not in value}
         found: dict[str, list[Values]] = {}
         for values in self._store.catalog.values(uri.database, uri.table, fixed):
-            found.setdefault(str(uri.of(layout.key_names, values)), []).append(values)
+            own = (
+                spelled(key, value, one.fixed.get(key.name.lower(), value))
+                for key, value in zip(layout.keys, same(layout.keys, values), strict=True)
+            )
+            found.setdefault(str(uri.of(layout.key_names, tuple(own))), []).append(values)
         self._listed |= found
         return found
+
+    def _fixed(self, layout: TableLayout, uri: TableUri) -> dict[str, str]:
+        """The keys that have one value, in lower case, and that value as catalogs have it."""
+        try:
+            return {
+                key.name.lower(): canonical(key, uri.fixed[key.name.lower()])
+                for key in layout.keys
+                if key.name.lower() in uri.fixed
+            }
+        except ValueError as error:
+            raise StorageError(f"cluster {self._store.cluster.name!r}: {uri}: {error}") from None
 
     def required(self, path: str) -> tuple[Partition, ...]:
         """As :meth:`partitions`.
@@ -65,22 +83,42 @@ class TableLook:
         return self._found[path]
 
     def ask(self, paths: Sequence[str]) -> None:
-        """Asks for the partitions of instances of one feed."""
+        """Asks for the partitions of instances of one feed.
+
+        Raises:
+            StorageError: the table has other partition keys than they, or a key has no such value.
+        """
         uris = {path: TableUri.parse(path) for path in paths}
         first = next(iter(uris.values()))
         layout = self.layout(first)
-        keys = [key.lower() for key in layout.key_names] if layout else []
-        wanted: dict[str, list[Values]] = {}
-        for path, uri in uris.items():
-            if layout is None:
-                wanted[path] = []
-            elif path in self._listed:
-                wanted[path] = self._listed[path]
-            elif ANY in (value for _, value in uri.keys):
-                wanted[path] = self._store.catalog.values(uri.database, uri.table, uri.fixed)
-            else:
-                wanted[path] = [tuple(uri.fixed[key] for key in keys)]
+        if layout is None:
+            self._found |= dict.fromkeys(paths, ())
+            return
+        wanted = self._wanted(layout, uris)
         every = [values for each in wanted.values() for values in each]
         there = self._store.catalog.partitions(first.database, first.table, every)
         for path, each in wanted.items():
             self._found[path] = tuple(there[values] for values in sorted(each) if values in there)
+
+    def _wanted(self, layout: TableLayout, uris: Mapping[str, TableUri]) -> dict[str, Sequence[Values]]:
+        """The partitions that instances may be, as the catalog spells them."""
+        asked = {path: self._fixed(layout, uri) for path, uri in uris.items() if path not in self._listed}
+        single = [fixed for fixed in asked.values() if len(fixed) == len(layout.keys)]
+        spelled_freely = self._store.catalog.keeps_spellings and any(map(has_spellings, layout.keys))
+        there = self._spellings(layout, single) if single and spelled_freely else {}
+        wanted: dict[str, Sequence[Values]] = {path: self._listed[path] for path in uris if path in self._listed}
+        for path, fixed in asked.items():
+            one = tuple(fixed.get(key.name.lower(), ANY) for key in layout.keys)
+            if len(fixed) < len(layout.keys):
+                wanted[path] = self._store.catalog.values(uris[path].database, uris[path].table, fixed)
+            else:
+                wanted[path] = there.get(one, ()) if spelled_freely else [one]
+        return wanted
+
+    def _spellings(self, layout: TableLayout, asked: Sequence[Mapping[str, str]]) -> dict[Values, list[Values]]:
+        """The partitions that are there, by their values in the one spelling."""
+        common = {key: value for key, value in asked[0].items() if all(one[key] == value for one in asked)}
+        found: dict[Values, list[Values]] = {}
+        for values in self._store.catalog.values(*layout.name.split(".", 1), common):
+            found.setdefault(same(layout.keys, values), []).append(values)
+        return found

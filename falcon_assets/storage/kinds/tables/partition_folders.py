@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from urllib.parse import unquote
 
 from falcon_assets.errors import StorageError
 from falcon_assets.model.table_uri import TableUri
-from falcon_assets.storage.tables.catalog import Values
+from falcon_assets.storage.tables.catalog import Column, Values
+from falcon_assets.storage.tables.key_values import canonical
 from falcon_assets.storage.tables.partition_names import partition_name
 
 
@@ -17,7 +18,9 @@ def folder_of(uri: TableUri, keys: Sequence[str], values: Values) -> str:
     return partition_name(uri.open_keys, tuple(known[key.lower()] for key in uri.open_keys))
 
 
-def partition_folders(files: Iterable[str], uri: TableUri, keys: Sequence[str]) -> dict[Values, tuple[str, list[str]]]:
+def partition_folders(
+    files: Iterable[str], uri: TableUri, keys: Sequence[Column]
+) -> dict[Values, tuple[str, list[str]]]:
     """The partitions that were written for an instance: the folder of each, and its files.
 
     Args:
@@ -25,8 +28,11 @@ def partition_folders(files: Iterable[str], uri: TableUri, keys: Sequence[str]) 
         uri: The instance. Of keys that are ``*`` the folders say the values, in any order of the keys.
         keys: The partition keys of the table.
 
+    Returns:
+        By values in their one spelling.
+
     Raises:
-        StorageError: there is none, or a file lies in none.
+        StorageError: there is none, a file lies in none, two folders are one partition, or a key has no such value.
     """
     opened = sorted(key.lower() for key in uri.open_keys)
     named = "/".join(f"{key}=..." for key in uri.open_keys)
@@ -36,8 +42,10 @@ def partition_folders(files: Iterable[str], uri: TableUri, keys: Sequence[str]) 
         steps = file.split("/")[:-1][: len(opened)]
         said = {key.lower(): unquote(value) for key, _, value in (step.partition("=") for step in steps)}
         if sorted(said) == opened:
-            values = {**uri.fixed, **said}
-            found.setdefault(tuple(values[key.lower()] for key in keys), ("/".join(steps), []))[1].append(file)
+            folder, own = found.setdefault(_canonical(keys, {**uri.fixed, **said}), ("/".join(steps), []))
+            if folder != "/".join(steps):
+                raise StorageError(f"{folder} and {'/'.join(steps)} are one partition of the table")
+            own.append(file)
         else:
             astray.append(file)
     if not found:
@@ -46,3 +54,10 @@ def partition_folders(files: Iterable[str], uri: TableUri, keys: Sequence[str]) 
         by = ", ".join(uri.open_keys)
         raise StorageError(f"{astray[0]} lies in no folder {named}: a program writes it with partitionBy({by})")
     return found
+
+
+def _canonical(keys: Sequence[Column], values: Mapping[str, str]) -> Values:
+    try:
+        return tuple(canonical(key, values[key.name.lower()]) for key in keys)
+    except ValueError as error:
+        raise StorageError(str(error)) from None

@@ -18,12 +18,14 @@ from falcon_assets.storage.kinds.objects.spark_urls import spark_url
 from falcon_assets.storage.kinds.objects.written import Written
 from falcon_assets.storage.kinds.tables.instance_version import version_of
 from falcon_assets.storage.kinds.tables.kept_versions import KeptPartitions
+from falcon_assets.storage.kinds.tables.look import TableLook
 from falcon_assets.storage.kinds.tables.old_versions import remove_old
 from falcon_assets.storage.kinds.tables.version_folders import GRACE_SECONDS, VersionFolders
 from falcon_assets.storage.kinds.tables.written_version import written_version
 from falcon_assets.storage.local_staging import LocalStaging
 from falcon_assets.storage.output_target import OutputTarget
 from falcon_assets.storage.tables.catalog import Column, NewPartition, Partition, TableLayout, Values
+from falcon_assets.storage.tables.key_values import same, why_not_written
 from falcon_assets.storage.tables.table_store import TableStore
 
 
@@ -129,7 +131,7 @@ class TablePublication:
                 raise self._error(output, f"nothing was written to {self.staging(name)}")
             try:
                 files = table_files(found, partial(written.open, name), output.layout.format)
-                folders = partition_folders(files.records, uri, output.layout.key_names)
+                folders = partition_folders(files.records, uri, output.layout.keys)
                 if output.is_new:
                     keys = output.layout.key_names
                     catalog.create(
@@ -147,8 +149,11 @@ class TablePublication:
                 raise type(error)(str(self._error(output, why))) from error
             written.bring(name, files.records, output.place, lambda: None)
             folder.settle(output.place, output.target.permission)
+            spelled = ((same(output.layout.keys, values), values) for values in output.before)
+            there = dict(sorted(spelled, key=lambda one: one[0] == one[1]))
             new = {
-                values: NewPartition(
+                # Where it is there, as it is spelled there: a second one beside it would be the same one twice.
+                there.get(values, values): NewPartition(
                     (folder.url(f"{output.place}/{each}".rstrip("/")),),
                     sum(files.records[file] for file in own),
                     files=tuple(folder.url(f"{output.place}/{file}") for file in own),
@@ -192,11 +197,10 @@ class TablePublication:
             layout = TableLayout(uri.name, (), keys, location, target.format)
         if not layout.format:
             raise StorageError(f"{self._key}: table {uri.name} is neither in Parquet nor in ORC, which processes write")
+        if why := next(filter(None, map(why_not_written, layout.keys)), None):
+            raise StorageError(f"{self._key}: table {uri.name} is {why}")
         values = tuple(uri.fixed.get(key.lower(), ANY) for key in layout.key_names)
-        there = [values]
-        if uri.open_keys:
-            there = [] if is_new else catalog.values(uri.database, uri.table, uri.fixed)
-        before = {} if is_new else catalog.partitions(uri.database, uri.table, there)
+        before = {} if is_new else {one.values: one for one in TableLook(self._store).partitions(target.path)}
         versions = VersionFolders.of(self._store, layout)
         place = versions.new(values)
         written = written_version(self._held, name, versions.folder, self._there or place, self._staging)
