@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.orc
 import pyarrow.parquet as pq
 import pytest
 
@@ -16,7 +18,7 @@ from falcon_assets.spark.data.dataset import InputData
 from falcon_assets.spark.data.reading import read_input
 from falcon_assets.storage.kinds.reading import ReadablePartition
 from falcon_assets.storage.tables.catalog import Column, Partition, TableLayout
-from tests.builders import make_feed
+from tests.builders import make_cluster, make_feed
 from tests.spark.sandbox import Sandbox
 
 LAYOUT = TableLayout(
@@ -96,6 +98,30 @@ def test_a_table_of_another_schema_is_refused(sandbox: Sandbox) -> None:
 def test_other_formats_are_refused(sandbox: Sandbox) -> None:
     with pytest.raises(WorkflowError, match=r"a partition of db\.flights is neither in Parquet nor in ORC"):
         read_input(sandbox.session(), given(sandbox, *DAYS, format=""))
+
+
+def test_digits_that_an_orc_table_has_not_are_refused(tmp_path: Path) -> None:
+    """ORC's reader would round them; catalogs do not look into the files of others."""
+    sandbox = Sandbox(tmp_path, make_cluster())
+    folder = tmp_path / "partition"
+    folder.mkdir()
+    rows = {"price": pa.array([Decimal("1.25")], pa.decimal128(10, 2)), "code": ["abc"]}
+    pyarrow.orc.write_table(pa.table(rows), folder / "part-0.orc")
+    data = given(sandbox, DAYS[0])
+
+    def read(price: str) -> list[Any]:
+        layout = replace(LAYOUT, columns=(Column("price", price), Column("code", "varchar(3)")), format="orc")
+        there = Partition(DAYS[0], (f"file:{folder}",), "v", 1, 1, "orc")
+        frame = read_input(sandbox.session(), replace(data, partitions=(ReadablePartition(layout, there),)))
+        return [tuple(row)[:2] for row in frame.collect()]
+
+    with pytest.raises(WorkflowError) as raised:
+        read("decimal(10,1)")
+    assert str(raised.value) == (
+        "input 'rows' (feed 'raw-flights'): the files do not have the declared schema: "
+        "price is decimal(10,2), declared decimal(10,1)"
+    )
+    assert read("decimal(10,2)") == [(Decimal("1.25"), "abc")]
 
 
 def test_nothing_available_has_the_declared_columns_and_the_keys(sandbox: Sandbox) -> None:

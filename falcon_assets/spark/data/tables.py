@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import reduce
 
 from pyspark.sql import DataFrame, SparkSession
@@ -10,9 +11,11 @@ from pyspark.sql import functions as sf
 from falcon_assets.errors import WorkflowError
 from falcon_assets.spark.data.dataset import InputData
 from falcon_assets.spark.data.paths import literal
-from falcon_assets.spark.data.schemas import parse_schema
+from falcon_assets.spark.data.schemas import compare_orc, parse_schema
+from falcon_assets.spark.failures import SPARK_ERRORS, condition_of
 from falcon_assets.storage.kinds.reading import ReadablePartition
 from falcon_assets.storage.tables.catalog import Column, TableLayout
+from falcon_assets.storage.tables.column_types import as_read, plain_type
 from falcon_assets.storage.tables.key_values import NO_VALUE, same
 
 
@@ -44,14 +47,29 @@ def _read(spark: SparkSession, data: InputData, columns: tuple[Column, ...], one
     values = same(one.layout.keys, one.partition.values)
     keys = {key.name.lower(): (key, value) for key, value in zip(one.layout.keys, values, strict=True)}
     in_files = [column for column in columns if column.name.lower() not in keys]
-    schema = ", ".join(f"`{column.name}` {column.type}" for column in in_files)
+    schema = ", ".join(f"`{column.name}` {as_read(column.type)}" for column in in_files)
     reader = spark.read.format(one.partition.format).schema(schema).option("recursiveFileLookup", "true")
-    frame = reader.load([literal(place) for place in one.partition.places])
+    places = [literal(place) for place in one.partition.places]
+    if one.partition.format == "orc":
+        _check_orc(spark, data, places, in_files)
+    frame = reader.load(places)
     typed = {column.name.lower(): column for column in columns}
     for name, (key, value) in keys.items():
         column = typed.get(name, key)
-        frame = frame.withColumn(column.name, sf.lit(None if value == NO_VALUE else value).cast(column.type))
+        frame = frame.withColumn(column.name, sf.lit(None if value == NO_VALUE else value).cast(as_read(column.type)))
     return frame
+
+
+def _check_orc(spark: SparkSession, data: InputData, places: list[str], columns: Sequence[Column]) -> None:
+    """ORC's reader rounds what has more digits, and makes null of what is of another type."""
+    try:
+        found = spark.read.format("orc").option("recursiveFileLookup", "true").load(places).schema
+    except SPARK_ERRORS as error:
+        if condition_of(error) == "UNABLE_TO_INFER_SCHEMA":  # no file at all: nothing can be wrong
+            return
+        raise
+    declared = ", ".join(f"`{column.name}` {plain_type(column.type)}" for column in columns)
+    compare_orc(data, found, parse_schema(declared))
 
 
 def _declared(data: InputData, layout: TableLayout) -> tuple[Column, ...]:
@@ -62,7 +80,7 @@ def _declared(data: InputData, layout: TableLayout) -> tuple[Column, ...]:
     wrong = [
         f"{one.name} is {there.get(one.name.lower(), 'not there')}, declared {one.type}"
         for one in declared
-        if one.name.lower() not in keys and there.get(one.name.lower()) != one.type
+        if one.name.lower() not in keys and as_read(there.get(one.name.lower(), "")) != as_read(one.type)
     ]
     if wrong:
         raise WorkflowError(

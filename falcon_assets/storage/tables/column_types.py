@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import re
+
 import pyarrow as pa
 
 from falcon_assets.storage.tables.catalog import Column
 
+TEXTS = re.compile(r"(var)?char\((\d+)\)")
+"""Texts of limited length; its second group is the limit."""
 _PLAIN = {
     pa.bool_(): "boolean",
     pa.int8(): "tinyint",
@@ -56,3 +60,13 @@ def spark_type(arrow: pa.DataType) -> str:
 def hive_type(spark: str) -> str:
     """The same as Hive has it, which knows one kind of timestamp."""
     return spark.replace("timestamp_ntz", "timestamp")
+
+
+def as_read(spark: str) -> str:
+    """The type as Spark reads files, which knows no texts of limited length there."""
+    return TEXTS.sub("string", spark)
+
+
+def plain_type(spark: str) -> str:
+    """The type as it is in files: how long a text may be is not said there, nor what a Hive timestamp means."""
+    return as_read(spark.replace(" ", "").lower()).replace("timestamp_ntz", "timestamp")

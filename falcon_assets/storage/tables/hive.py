@@ -41,8 +41,11 @@ _CHANGED_AT_ONCE = 250
 _ALL = -1
 _PLAIN = re.compile(r"[A-Za-z0-9_.-]+")
 _SHOWN = 3
-_STATISTICS = frozenset(("COLUMN_STATS_ACCURATE", "numRows", "rawDataSize"))
-"""What ``ANALYZE TABLE`` changes and no writer of data."""
+_STATISTICS = re.compile(
+    r"COLUMN_STATS_ACCURATE|numRows|rawDataSize|STATS_GENERATED.*|transient_lastDdlTime"
+    r"|spark\.sql\.statistics\..*|impala_intermediate_stats_.*|impala\..*"
+)
+"""What those change who count data and do not write any, the time of such a change among it."""
 _CLASSES = {
     "parquet": (
         "org.apache.hadoop.hive.ql.io.parquet.MapredParquetInputFormat",
@@ -295,7 +298,7 @@ def _made(whole: Any, values: Values, one: NewPartition, said: Mapping[str, str]
 
 
 def _partition(one: Any) -> Partition:
-    parameters = {key: value for key, value in (one.parameters or {}).items() if key not in _STATISTICS}
+    parameters = {key: value for key, value in (one.parameters or {}).items() if not _STATISTICS.fullmatch(key)}
     signed = json.dumps([one.sd.location, sorted(parameters.items())]).encode()
     return Partition(
         tuple(one.values),

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import IO, NamedTuple
 
 import pyarrow as pa
+import pyarrow.compute
 import pyarrow.orc
 import pyarrow.parquet
 
 from falcon_assets.errors import StorageError
 from falcon_assets.storage.instances.data_files import is_hidden
 from falcon_assets.storage.tables.catalog import TableLayout
-from falcon_assets.storage.tables.column_types import columns_of
-
-_TEXTS = re.compile(r"(var)?char\(\d+\)")
+from falcon_assets.storage.tables.column_types import TEXTS, columns_of, plain_type
 
 
 class TableFiles(NamedTuple):
@@ -101,12 +99,53 @@ def require_fit(columns: pa.Schema, layout: TableLayout) -> None:
     wrong += [
         f"{one.name} is {one.type}, and {wanted[name].type} in the table"
         for name, one in found.items()
-        if name in wanted and _plain(one.type) != _plain(wanted[name].type)
+        if name in wanted and plain_type(one.type) != plain_type(wanted[name].type)
     ]
     if wrong:
         raise StorageError(f"the output does not fit table {layout.name}: {'; '.join(wrong)}")
 
 
-def _plain(text: str) -> str:
-    """The type as it is in files: how long a text may be is not said there, nor what a Hive timestamp means."""
-    return _TEXTS.sub("string", text.replace(" ", "").lower()).replace("timestamp_ntz", "timestamp")
+def require_short(
+    names: Iterable[str], opened: Callable[[str], AbstractContextManager[IO[bytes]]], layout: TableLayout
+) -> None:
+    """Makes sure that texts in files are as short as the table says, which files themselves do not.
+
+    Args:
+        names: The files, as for :func:`table_files`.
+        opened: Opens one of them.
+        layout: The table.
+
+    Raises:
+        StorageError: one is longer; or the table limits texts inside of other values, which is not looked through.
+        OSError: as the store says.
+    """
+    limited = [one for one in layout.columns if TEXTS.search(one.type.lower())]
+    limits = {one.name.lower(): int(found[2]) for one in limited if (found := TEXTS.fullmatch(one.type.lower()))}
+    if inside := [str(one) for one in limited if one.name.lower() not in limits]:
+        raise StorageError(
+            f"table {layout.name} limits texts inside of {inside[0]}, which no process writes: use string"
+        )
+    types = {one.name.lower(): one.type for one in limited}
+    for name in names if limits else ():
+        with opened(name) as file:
+            for column, longest in _longest(file, layout.format, limits):
+                if longest > limits[column.lower()]:
+                    raise StorageError(
+                        f"the output does not fit table {layout.name}: {column} has a text of {longest} characters, "
+                        f"and is {types[column.lower()]} in the table"
+                    )
+
+
+def _longest(file: IO[bytes], kind: str, wanted: Collection[str]) -> Iterator[tuple[str, int]]:
+    """The length of the longest text in each part of those columns."""
+    whole = pyarrow.orc.ORCFile(file) if kind == "orc" else pyarrow.parquet.ParquetFile(file)
+    schema = whole.schema if kind == "orc" else whole.schema_arrow
+    columns = [one.name for one in schema if one.name.lower() in wanted]
+    parts = (
+        (whole.read_stripe(number, columns) for number in range(whole.nstripes))
+        if kind == "orc"
+        else whole.iter_batches(columns=columns)
+    )
+    for part in parts:
+        for column in columns:
+            yield column, pyarrow.compute.max(pyarrow.compute.utf8_length(part[column])).as_py() or 0

@@ -121,7 +121,12 @@ class TablePublication:
         import pyarrow as pa  # noqa: PLC0415 - takes a while, and so does the next one
 
         from falcon_assets.storage.kinds.tables.partition_folders import partition_folders  # noqa: PLC0415
-        from falcon_assets.storage.tables.table_files import new_columns, require_fit, table_files  # noqa: PLC0415
+        from falcon_assets.storage.tables.table_files import (  # noqa: PLC0415
+            new_columns,
+            require_fit,
+            require_short,
+            table_files,
+        )
 
         output = self._outputs[name]
         uri, catalog, written, folder = output.uri, self._store.catalog, output.written, output.versions.folder
@@ -140,6 +145,7 @@ class TablePublication:
                 layout = self._layout(output.target, uri) or output.layout
                 more = new_columns(files.columns, layout) if output.target.merges_schema else pa.schema([])
                 require_fit(pa.schema([one for one in files.columns if one not in more]), layout)
+                require_short(files.records, partial(written.open, name), layout)
                 if len(more):
                     catalog.add_columns(uri.database, uri.table, more)
                     # Of two that add columns to a Hive table in one moment, the first one's are lost.

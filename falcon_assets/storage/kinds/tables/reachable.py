@@ -26,29 +26,53 @@ from falcon_assets.storage.tables.catalog import Partition
 
 
 def within_reach(
-    held: ExitStack, folder: TableFolder | None, partitions: Sequence[Partition], staging: LocalStaging | None
+    cluster: str,
+    held: ExitStack,
+    folder: TableFolder | None,
+    partitions: Sequence[Partition],
+    staging: LocalStaging | None,
 ) -> list[Partition]:
     """The partitions with places that Spark can read.
 
     Args:
+        cluster: Whose table it is, for messages.
         held: Keeps the copies.
         folder: The folder of their table; None: it is on neither kind of store, and they stay as they are.
         partitions: They, as the catalog says them.
         staging: Where they are copied to, if Spark cannot reach the store; None: it can.
 
     Raises:
-        StorageError: Spark has no connector that is known to work, or a partition changes while it is copied.
+        StorageError: Spark has no connector that is known to work, a partition changes while it is copied, or what the
+            catalog says is not there.
         OSError: as the store says.
     """
-    if folder is None or folder.store is None:
+    if folder is None:
         return [*partitions]
     store = folder.store
+    if store is None or staging is None:
+        _require_there(cluster, folder, partitions)
+    if store is None:
+        return [*partitions]
     if staging is None:
         told = {place: folder.path(place) for one in partitions for place in one.places}
         urls = {place: spark_url(store, path) if path else place for place, path in told.items()}
         return [replace(one, places=tuple(urls[place] for place in one.places)) for one in partitions]
     area = held.enter_context(staging.folder())
     return [_copied(store, folder, one, area / str(number)) for number, one in enumerate(partitions)]
+
+
+def _require_there(cluster: str, folder: TableFolder, partitions: Sequence[Partition]) -> None:
+    every = [(one, place, path) for one in partitions for place in one.places if (path := folder.path(place))]
+    with ThreadPoolExecutor(folder.store.files.requests if folder.store else 1) as pool:
+        there = pool.map(folder.is_there, (path for _, _, path in every))
+        if lost := next((one for one, is_there in zip(every, there, strict=True) if not is_there), None):
+            raise _lost(cluster, *lost[:2])
+
+
+def _lost(cluster: str, one: Partition, place: str) -> StorageError:
+    """Without rows it would say that there were none."""
+    where = f"cluster {cluster!r}: cannot read partition {'/'.join(one.values)}"
+    return StorageError(f"{where}: {place} is not there, where the catalog says that it is")
 
 
 def _copied(store: ClusterStore, folder: TableFolder, one: Partition, area: Path) -> Partition:
@@ -76,7 +100,10 @@ def _listed(store: ClusterStore, folder: TableFolder, one: Partition) -> dict[st
         path = folder.path(place)
         if path is None:
             raise StorageError(f"cluster {store.cluster.name!r}: {place} is on another store than its table")
-        for entry in store.files.all_below(path) or ():
+        entries = store.files.all_below(path)
+        if not entries:
+            raise _lost(store.cluster.name, one, place)
+        for entry in entries:
             name = str(entry["name"])
             if not any(map(is_hidden, name.removeprefix(path).strip("/").split("/"))):
                 found[name] = entry

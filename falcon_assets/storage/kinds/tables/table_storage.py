@@ -175,8 +175,9 @@ class TableStorage(StorageKind):
         layout = self._look.layout(TableUri.parse(uri))
         assert layout is not None
         with ExitStack() as held:
-            with driver_explained(self.store.cluster.name, f"read {path}"):
-                places = within_reach(held, self._folder_of(layout), found, staging)
+            name = self.store.cluster.name
+            with driver_explained(name, f"read {path}"):
+                places = within_reach(name, held, self._folder_of(layout), found, staging)
             partitions = tuple(ReadablePartition(layout, one) for one in places)
             yield ReadableInstance(version_of(found), partitions=partitions)
 
