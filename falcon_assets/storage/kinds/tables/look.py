@@ -105,7 +105,7 @@ class TableLook:
         asked = {path: self._fixed(layout, uri) for path, uri in uris.items() if path not in self._listed}
         single = [fixed for fixed in asked.values() if len(fixed) == len(layout.keys)]
         spelled_freely = self._store.catalog.keeps_spellings and any(map(has_spellings, layout.keys))
-        there = self._spellings(layout, single) if single and spelled_freely else {}
+        there = self._spellings(layout, next(iter(uris.values())), single) if single and spelled_freely else {}
         wanted: dict[str, Sequence[Values]] = {path: self._listed[path] for path in uris if path in self._listed}
         for path, fixed in asked.items():
             one = tuple(fixed.get(key.name.lower(), ANY) for key in layout.keys)
@@ -115,10 +115,13 @@ class TableLook:
                 wanted[path] = there.get(one, ()) if spelled_freely else [one]
         return wanted
 
-    def _spellings(self, layout: TableLayout, asked: Sequence[Mapping[str, str]]) -> dict[Values, list[Values]]:
+    def _spellings(
+        self, layout: TableLayout, uri: TableUri, asked: Sequence[Mapping[str, str]]
+    ) -> Mapping[Values, Sequence[Values]]:
         """The partitions that are there, by their values in the one spelling."""
         common = {key: value for key, value in asked[0].items() if all(one[key] == value for one in asked)}
-        found: dict[Values, list[Values]] = {}
-        for values in self._store.catalog.values(*layout.name.split(".", 1), common):
-            found.setdefault(same(layout.keys, values), []).append(values)
+        found: dict[Values, tuple[Values, ...]] = {}
+        for values in self._store.catalog.values(uri.database, uri.table, common):
+            one = same(layout.keys, values)
+            found[one] = (*found.get(one, ()), values)
         return found
