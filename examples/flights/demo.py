@@ -18,7 +18,7 @@ from examples.flights.late_flights import CORRECTED
 from examples.flights.live import again_in_words
 from examples.flights.report import feed_reports
 from examples.flights.up import alone
-from falcon_assets.cli.quiet import errors_to
+from falcon_assets.cli.quiet import output_to
 from falcon_assets.cli.run_display import progress_on, shown_on, tell
 from falcon_assets.errors import count_of
 from falcon_assets.model.cluster import Cluster
@@ -94,21 +94,25 @@ class Demo:
         with self._at(last - _BEFORE_LATE_FLIGHTS) as installation:
             installation.set_clock(anew=True)
         settings = self.installation.settings
-        with errors_to(settings.home / "demo.log"), own_server(settings.home, settings.environ) as serve:
-            try:
-                for now in (last - _BEFORE_LATE_FLIGHTS, last - _AFTER_LATE_FLIGHTS, last):
-                    landed = self._land(first, last, now)
-                    done.landed += landed
-                    first = max(first, now - _LANDS_BACK)
-                    if landed or now == last:
-                        self._compute(now, serve, done, is_last=now == last)
-            except KeyboardInterrupt:
-                self.console.print("Interrupted: what was finished is recorded, the rest runs the next time.")
-                sys.exit(130)
-            finally:
-                stop_sessions()
-            self.console.print(self._table())
+        log = settings.home / "demo.log"
+        with output_to(log) as terminal, own_server(settings.home, settings.environ) as serve:
+            replace(self, console=Console(file=terminal))._run(first, last, serve, done)
         return done
+
+    def _run(self, first: datetime, last: datetime, serve: Callable[[Cluster], None], done: Done) -> None:
+        try:
+            for now in (last - _BEFORE_LATE_FLIGHTS, last - _AFTER_LATE_FLIGHTS, last):
+                landed = self._land(first, last, now)
+                done.landed += landed
+                first = max(first, now - _LANDS_BACK)
+                if landed or now == last:
+                    self._compute(now, serve, done, is_last=now == last)
+        except KeyboardInterrupt:
+            self.console.print("Interrupted: what was finished is recorded, the rest runs the next time.")
+            sys.exit(130)
+        finally:
+            stop_sessions()
+        self.console.print(self._table())
 
     def _land(self, first: datetime, last: datetime, now: datetime) -> int:
         """Lands files as they are at ``now``; the number of instances that were not there, or not like this."""

@@ -13,7 +13,7 @@ from yaml import YAMLError
 
 from falcon_assets.catalog.yaml_files.documents import Document, Files, read_files
 from falcon_assets.catalog.yaml_files.file_text import sections
-from falcon_assets.catalog.yaml_files.secrets import hide_secrets, may_hold_secrets, secret_values
+from falcon_assets.catalog.yaml_files.secrets import hide_secrets, may_hold_secrets, secret_properties, secret_values
 from falcon_assets.catalog.yaml_files.yaml_nodes import compose_documents
 
 Key: TypeAlias = tuple[str, str]
@@ -93,10 +93,18 @@ def text_of(raw: bytes) -> str:
     return raw.decode("utf-8-sig")
 
 
-def masked(text: str) -> str:
-    """The text with stars for the values of storage options, but for names of environment variables."""
+def masked(text: str, *, properties: bool = False) -> str:
+    """The text with stars for the values of storage options, but for names of environment variables.
+
+    Args:
+        text: Of definitions.
+        properties: Whether those of secret properties are hidden, too: where the text is for people. What is recorded
+            has them, because instances run with it again.
+    """
     try:
-        secrets = [node for root in compose_documents(text) for node in secret_values(root, names=False)]
+        roots = list(compose_documents(text))
+        secrets = [node for root in roots for node in secret_values(root, names=False)]
+        secrets += [node for root in roots if properties for node in secret_properties(root)]
     except YAMLError:  # a document without the directives in front of it
         return re.sub(r"\S", "*", text) if may_hold_secrets(text) else text
     parts = _LINE_BREAK.split(text)

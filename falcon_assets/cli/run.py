@@ -11,7 +11,7 @@ import click
 from rich.console import Console
 
 from falcon_assets.cli.parameters import INSTANT
-from falcon_assets.cli.quiet import errors_to
+from falcon_assets.cli.quiet import output_to
 from falcon_assets.cli.run_display import shown_on, tell
 from falcon_assets.cli.shutdown import ends_in_time
 from falcon_assets.errors import count_of
@@ -53,16 +53,16 @@ def run(until: datetime | None, pipeline: str | None, process: str | None) -> No
 
 
 def _run(until: datetime | None, pipeline: str | None, process: str | None) -> ForegroundResult:
-    console = Console()
-
     @contextmanager
     def shown() -> Iterator[Display]:
-        with errors_to(installation.settings.home / "run.log"), shown_on(console) as display:
+        log = installation.settings.home / "run.log"
+        with output_to(log) as terminal, shown_on(Console(file=terminal)) as display:
             yield display
 
     with open_installation() as installation:
         require_machine(installation.settings.environ, installation.settings.home)
         outcome = run_ready(installation, shown, until=until, pipeline=pipeline, process=process)
+    console = Console()
     tell(console, outcome)
     console.print(f"{count_of(outcome.succeeded, 'instance')} succeeded, {len(outcome.trouble)} did not")
     return outcome

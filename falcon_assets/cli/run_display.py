@@ -29,7 +29,8 @@ _LOOKING = "looking for data, and for what is ready"
 def progress_on(console: Console) -> Progress:
     """Progress bars: what, how far, how many, how long."""
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    return Progress(*columns, console=console, redirect_stderr=False)  # what libraries say there goes to the log
+    # What libraries and workflows say goes to the log.
+    return Progress(*columns, console=console, redirect_stdout=False, redirect_stderr=False)
 
 
 @contextmanager

@@ -9,6 +9,8 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
+from falcon_assets.cli.quiet import terminal_number
+
 GRACE_SECONDS = 8.0
 """For what is finished in order: the record of what was done, sessions of Spark, the embedded database."""
 CLEAN_UP_SECONDS = 1.5
@@ -80,6 +82,7 @@ def _end_now(code: int, last_words: str, clean_up: Callable[[], object]) -> None
     cleaning.start()
     cleaning.join(CLEAN_UP_SECONDS)
     with suppress(OSError):
-        cursor = "\r\x1b[?25h" if os.isatty(1) else ""  # a progress display has hidden it
-        os.write(1, f"{cursor}{last_words}\n".encode())
+        number = terminal_number()
+        cursor = "\r\x1b[?25h" if os.isatty(number) else ""  # a progress display has hidden it
+        os.write(number, f"{cursor}{last_words}\n".encode())
     os._exit(code)

@@ -17,12 +17,12 @@ from falcon_assets.ledger.instances.last_used import last_used
 from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.feed import Feed
 from falcon_assets.model.process import Process
+from falcon_assets.model.secret_values import is_secret
 from falcon_assets.operations.auditing import require_readable
 from falcon_assets.operations.installation import Installation
 from falcon_assets.planning.instances.process_instance import plan_process_instance
 from falcon_assets.planning.rules.newer_versions import LastUse
 from falcon_assets.planning.time.clock import Clock
-from falcon_assets.spark.endpoints.confs import is_secret
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.feed_store import StoresOf
 from falcon_assets.storage.kinds.available_instances import AvailableInstances

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import sys
 import traceback
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 
 import pyspark
@@ -126,14 +126,19 @@ def python_failure(message: str) -> str:
     return f"{text} ({own[-1]})" if own else text
 
 
-def log_stack(error: BaseException | None) -> None:
-    """Writes all that is known of a failure in Spark to the log of the run: stacks of Python and of the JVM."""
+def log_stack(error: BaseException | None, hide: Callable[[str], str] = str) -> None:
+    """Writes all that is known of a failure in Spark to the log of the run: stacks of Python and of the JVM.
+
+    Args:
+        error: The failure.
+        hide: Puts stars for what is secret.
+    """
     if not isinstance(error, (*SPARK_ERRORS, ConnectionError)):
         return
     text = "".join(traceback.format_exception(error))
     with suppress(Exception):  # a JVM that died tells no stack
         text += getattr(error, "getStackTrace", str)() or ""
-    sys.stderr.write(f"{text}\n")
+    sys.stderr.write(f"{hide(text)}\n")
 
 
 def own_line(error: BaseException, file: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 import yaml
 
+from falcon_assets.catalog.stored_tree import masked
 from falcon_assets.catalog.yaml_files.secrets import secret_values
 from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.feed import Feed
@@ -29,3 +30,9 @@ def test_keys_of_entities(key: str) -> None:
 @pytest.mark.parametrize("key", ["notifications", "notificaton", "Notify", "notify_on", "storage_option"])
 def test_keys_that_were_meant(key: str) -> None:
     assert hidden(key)
+
+
+def test_secret_properties_are_hidden_where_people_read_and_kept_where_instances_run_again() -> None:
+    text = "kind: process\nproperties: {jdbc.password: hunter2, threshold: '15'}\n"
+    assert masked(text, properties=True) == "kind: process\nproperties: {jdbc.password: *******, threshold: '15'}\n"
+    assert masked(text) == text

@@ -12,7 +12,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from falcon_assets.engines.computing.run import run_workflow
-from falcon_assets.spark.endpoints.confs import is_secret
+from falcon_assets.model.secret_values import is_secret
 from tests.spark.sandbox import SECRET, SECRET_KEY, Sandbox
 
 LOOKS = """

@@ -13,7 +13,7 @@ from yaml.nodes import CollectionNode, MappingNode, Node, ScalarNode
 
 from falcon_assets.catalog.yaml_files.definition_files import definition_files
 from falcon_assets.catalog.yaml_files.journal import read_between_changes
-from falcon_assets.catalog.yaml_files.secrets import hide_secrets, may_hold_secrets, secret_values
+from falcon_assets.catalog.yaml_files.secrets import hide_secrets, may_hold_secrets, secret_properties, secret_values
 from falcon_assets.catalog.yaml_files.yaml_nodes import TooManyDocumentsError, child, compose_documents
 from falcon_assets.catalog.yaml_files.yaml_values import PlainValues
 from falcon_assets.errors import Position, Problem, printable
@@ -81,7 +81,7 @@ class Document:
 
     @cached_property
     def _secrets(self) -> tuple[ScalarNode, ...]:
-        return tuple(secret_values(self.root))
+        return (*secret_values(self.root), *secret_properties(self.root))
 
 
 @dataclass

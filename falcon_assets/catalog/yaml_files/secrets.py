@@ -8,9 +8,12 @@ from difflib import get_close_matches
 
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
+from falcon_assets.model.secret_values import is_secret
+
 SECRET_KEY = "storage_options"  # noqa: S105 - the name of a key, not a secret
 NOTIFICATION_KEY = "notification"
 _EVENTS_KEY = "on"
+_PROPERTIES = "properties"
 _LOOKS_LIKE_IT = re.compile(r"storage.?option|notif", re.IGNORECASE)
 
 
@@ -45,6 +48,15 @@ def secret_values(root: Node, *, names: bool = True) -> Iterator[ScalarNode]:
                     found = [leaf for leaf in _nodes(secret) if isinstance(leaf, ScalarNode)]
                     shown = set() if names else {id(name) for name in _variables(secret)}
                     yield from (leaf for leaf in found if id(leaf) not in shown)
+
+
+def secret_properties(root: Node) -> Iterator[ScalarNode]:
+    """The values of properties that are secret by their names, which are recorded, and not shown."""
+    for node in _nodes(root):
+        for key, value in node.value if isinstance(node, MappingNode) else ():
+            if isinstance(key, ScalarNode) and key.value == _PROPERTIES and isinstance(value, MappingNode):
+                named = ((name, inner) for name, inner in value.value if isinstance(inner, ScalarNode))
+                yield from (inner for name, inner in named if isinstance(name, ScalarNode) and is_secret(name.value))
 
 
 def _names_receivers(key: str) -> bool:

@@ -10,7 +10,7 @@ import click
 
 from falcon_assets.cli.listing import print_json
 from falcon_assets.cli.parameters import one_instance
-from falcon_assets.cli.quiet import errors_to
+from falcon_assets.cli.quiet import output_to
 from falcon_assets.cli.shutdown import ends_in_time
 from falcon_assets.model.instant import format_instant
 from falcon_assets.operations.installation import open_installation
@@ -53,7 +53,7 @@ def replay(
     request = InstanceRequest(InstanceQuery(process, start=instance, cluster=cluster), None, reason)
     with ends_in_time(_INTERRUPTED, abandon), open_installation() as installation:
         try:
-            with errors_to(installation.settings.home / "replay.log"):
+            with output_to(installation.settings.home / "replay.log"):
                 done = replay_instance(installation, request, version, publish=publish)
         except KeyboardInterrupt:
             click.echo(_INTERRUPTED)

@@ -18,6 +18,7 @@ from falcon_assets.engines.computing.programs import run_program
 from falcon_assets.engines.computing.task import WorkflowResult, WorkflowTask
 from falcon_assets.errors import ExpressionError, WorkflowError
 from falcon_assets.model.instant import format_instant
+from falcon_assets.model.secret_values import hides, is_secret
 from falcon_assets.planning.lineage.captured import Captured, parse_captured
 from falcon_assets.planning.windows.interpolate import interpolate
 from falcon_assets.spark.capture.capturing import captured_by_server
@@ -26,7 +27,7 @@ from falcon_assets.spark.data.dataset import InputData, OutputData
 from falcon_assets.spark.data.input_files import require_names, require_visible
 from falcon_assets.spark.data.paths import literal, utf8
 from falcon_assets.spark.data.writing import count_records
-from falcon_assets.spark.endpoints.confs import cluster_confs, executor_environ, is_connect, is_secret
+from falcon_assets.spark.endpoints.confs import cluster_confs, executor_environ, is_connect
 from falcon_assets.spark.endpoints.connect import child_environ, token_of
 from falcon_assets.spark.endpoints.connect_endpoint import without_token
 from falcon_assets.spark.endpoints.reachable import require_reachable
@@ -77,7 +78,7 @@ def submit(task: WorkflowTask, file: str, args: Sequence[str], main_class: str |
         application, captured = _application(events), _captured(capture)
     if code != 0:
         ended = f"was ended by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
-        said = _cause(log, task, token)
+        said = _cause(log, token)
         raise WorkflowError(f"{path}: spark-submit {ended}; its log is {log}" + (f" and says:\n{said}" if said else ""))
     records = {data.name: _count(task, data, f"{path}: the program ended well", log) for data in task.outputs}
     if is_connect(endpoint):
@@ -209,14 +210,11 @@ def _log_folder(task: WorkflowTask) -> Path:
     return folder
 
 
-def _cause(log: Path, task: WorkflowTask, token: str | None) -> str:
+def _cause(log: Path, token: str | None) -> str:
     with log.open("rb") as file:
         file.seek(max(0, log.stat().st_size - _TAIL_BYTES))
         text = "\n".join(cause_in(file.read().decode(errors="replace")))
-    for key, value in {**task.cluster.properties, **task.properties, "token": token}.items():
-        if is_secret(key) and value:
-            text = text.replace(value, "*****")
-    return text
+    return hides([token or ""])(text)
 
 
 def _application(events: Path) -> str:

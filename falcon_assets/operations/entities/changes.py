@@ -14,7 +14,7 @@ from falcon_assets.catalog.yaml_files.documents import Document, Files, shown_pa
 from falcon_assets.catalog.yaml_files.file_changes import FileChange
 from falcon_assets.catalog.yaml_files.file_text import UnwritableError, normalised, rewritten
 from falcon_assets.catalog.yaml_files.merging import canonical, has_comments, merged, said
-from falcon_assets.catalog.yaml_files.secrets import secret_values
+from falcon_assets.catalog.yaml_files.secrets import secret_properties, secret_values
 from falcon_assets.errors import (
     DefinitionStoreError,
     EntityInUseError,
@@ -126,7 +126,7 @@ def require_definitions(given: Stored) -> None:
     for document in given.files.documents:
         problems += [
             document.problem_at(node, "the value is hidden: write it, or {env: NAME}")
-            for node in secret_values(document.root)
+            for node in (*secret_values(document.root), *secret_properties(document.root))
             if _STARS.fullmatch(node.value)
         ]
     if problems:

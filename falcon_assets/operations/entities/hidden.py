@@ -1,22 +1,30 @@
-"""Values of storage options are never shown, names of environment variables are."""
+"""Values of storage options and of secret properties are never shown, names of environment variables are."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from falcon_assets.catalog.yaml_files.secrets import SECRET_KEY
-
-HIDDEN = "*****"
+from falcon_assets.model.secret_values import STARS, is_secret
 
 
 def hidden(value: Any) -> Any:
-    """The plain values of a definition, without those of its storage options."""
+    """The plain values of a definition, without those of its storage options and secret properties."""
     if isinstance(value, dict):
-        return {key: _stars(item) if key == SECRET_KEY else hidden(item) for key, item in value.items()}
+        return {
+            key: _stars(item) if key == SECRET_KEY else _properties(item) if key == "properties" else hidden(item)
+            for key, item in value.items()
+        }
     return [hidden(item) for item in value] if isinstance(value, list) else value
 
 
 def _stars(value: Any) -> Any:
     if isinstance(value, dict):
         return value if set(value) == {"env"} else {key: _stars(item) for key, item in value.items()}
-    return None if value is None else HIDDEN
+    return None if value is None else STARS
+
+
+def _properties(value: Any) -> Any:
+    if not isinstance(value, dict):
+        return value
+    return {key: STARS if is_secret(str(key)) and item is not None else item for key, item in value.items()}

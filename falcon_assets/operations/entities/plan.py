@@ -41,7 +41,8 @@ def _diff(change: AnyChange) -> str:
     if isinstance(change, WorkflowChange):
         return change.diff(shown_path(change.path))
     before, after = (
-        masked(text_of(content)) if content is not None else "" for content in (change.before, change.after)
+        masked(text_of(content), properties=True) if content is not None else ""
+        for content in (change.before, change.after)
     )
     name = shown_path(change.path)
     sides = ("/dev/null" if change.before is None else name, "/dev/null" if change.after is None else name)

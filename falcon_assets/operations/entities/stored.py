@@ -18,4 +18,4 @@ def stored_definition(installation: Installation, name: str, kind: str | None = 
     entity = any_named(installation.all_entities, name, kind)
     require_readable(installation, "show", [entity])
     stored = read_tree(installation.all_entities.root)
-    return masked(stored.text(stored.by_key[entity.kind, entity.name]).strip("\n") + "\n")
+    return masked(stored.text(stored.by_key[entity.kind, entity.name]).strip("\n") + "\n", properties=True)

@@ -10,9 +10,10 @@ from pyspark.sql import SparkSession
 
 from falcon_assets.errors import StorageError
 from falcon_assets.model.cluster import Cluster
+from falcon_assets.model.secret_values import is_secret
 from falcon_assets.planning.instances.dagster_names import op_name
 from falcon_assets.settings import load_settings
-from falcon_assets.spark.endpoints.confs import is_secret, session_confs
+from falcon_assets.spark.endpoints.confs import session_confs
 from falcon_assets.spark.session.sessions import session_for
 from falcon_assets.storage.cluster_store import ClusterStore
 

@@ -2,19 +2,9 @@
 
 from __future__ import annotations
 
-import re
-
 from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.registry import ICEBERG
 from falcon_assets.spark.jvm.environ import spark_environ
-
-_SECRET = re.compile(r"(?i)secret|password|token|access[.]?key|account[.]key|credential")
-"""As Spark's spark.redaction.regex, and what object stores call theirs."""
-
-
-def is_secret(key: str) -> bool:
-    """Whether the value of a property of that name is nobody's business."""
-    return _SECRET.search(key) is not None
 
 
 def is_connect(endpoint: str) -> bool:

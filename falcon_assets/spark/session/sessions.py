@@ -17,11 +17,12 @@ from pyspark.sql import SparkSession
 
 from falcon_assets.errors import WorkflowError
 from falcon_assets.model.cluster import Cluster
+from falcon_assets.model.secret_values import is_secret
 from falcon_assets.spark.cancelling import cancellable_jobs, ended_quietly
 from falcon_assets.spark.capture.capturing import listen
 from falcon_assets.spark.capture.loading import loading
 from falcon_assets.spark.connect_server.server_state import authenticated
-from falcon_assets.spark.endpoints.confs import is_connect, is_secret, session_confs, without_secrets
+from falcon_assets.spark.endpoints.confs import is_connect, session_confs, without_secrets
 from falcon_assets.spark.endpoints.connect import (
     connect_child,
     interrupt_connect,

@@ -2,36 +2,16 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
 
-from falcon_assets.model.cluster import EnvironmentValue
+from falcon_assets.model.secret_values import secret_properties, secrets_of
 from falcon_assets.operations.installation import Installation
 from falcon_assets.planning.workloads.workload import Workload
-from falcon_assets.spark.endpoints.confs import is_secret
-
-_TOKEN = re.compile(r";token=([^;]+)")
 
 
 def known_secrets(installation: Installation, workload: Workload) -> Iterator[str]:
     """Secret properties, options of stores, and the token of a Spark Connect server."""
     clusters = [installation.entities.cluster(one) for one in sorted({workload.cluster, workload.reads_on})]
-    for entity in (workload.entity, *clusters):
-        yield from (value for key, value in entity.properties.items() if is_secret(key))
+    yield from secret_properties(workload.entity.properties)
     for cluster in clusters:
-        yield from _values(cluster.storage_options, installation.settings.environ)
-        if cluster.interfaces.registry:
-            yield from _values(cluster.interfaces.registry.storage_options, installation.settings.environ)
-        if cluster.interfaces.execute:
-            yield from _TOKEN.findall(cluster.interfaces.execute.endpoint)
-
-
-def _values(option: Any, environ: Mapping[str, str]) -> Iterator[str]:
-    if isinstance(option, Mapping):
-        for inner in option.values():
-            yield from _values(inner, environ)
-    elif isinstance(option, EnvironmentValue):
-        yield environ.get(option.env, "")
-    elif isinstance(option, str):
-        yield option
+        yield from secrets_of(cluster, installation.settings.environ)

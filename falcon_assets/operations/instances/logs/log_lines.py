@@ -14,7 +14,6 @@ Read: TypeAlias = Callable[[int, int], bytes]
 
 TAIL = 100
 """How many lines or events of a log are shown where not all are asked for."""
-STARS = "*****"
 _BLOCK = 1 << 16
 _TAIL_BYTES = 1 << 20
 
@@ -23,18 +22,6 @@ def last_of(items: Iterable[T], number: int = TAIL) -> tuple[list[T], bool]:
     """The last of the items, and whether there were more."""
     found = deque(items, number + 1)
     return list(found)[-number:], len(found) > number
-
-
-def hides(secrets: Iterable[str]) -> Callable[[str], str]:
-    """Puts stars for the secrets, the longest first: one may be a part of another."""
-    known = sorted({one for one in secrets if one}, key=len, reverse=True)
-
-    def hide(text: str) -> str:
-        for one in known:
-            text = text.replace(one, STARS)
-        return text
-
-    return hide
 
 
 def lines_of(read: Read, offset: int = 0) -> Iterator[str]:

@@ -16,11 +16,12 @@ from falcon_assets.engines.computing.program_files import logs_of_run
 from falcon_assets.errors import UnknownEntityError, UnknownInstanceError
 from falcon_assets.events.record import said_by
 from falcon_assets.model.instant import format_instant
+from falcon_assets.model.secret_values import hides
 from falcon_assets.operations.installation import Installation
 from falcon_assets.operations.instances.listing import instance_status
 from falcon_assets.operations.instances.logs.instance_runs import InstanceRun, partition_of, runs_of
 from falcon_assets.operations.instances.logs.known_secrets import known_secrets
-from falcon_assets.operations.instances.logs.log_lines import Read, hides, last_of, lines_of, reading, tail_of
+from falcon_assets.operations.instances.logs.log_lines import Read, last_of, lines_of, reading, tail_of
 from falcon_assets.operations.instances.query import InstanceInfo, InstanceQuery
 from falcon_assets.orchestration.dagster_internals import run_events
 from falcon_assets.orchestration.dagster_internals.compute_logs import captured_logs

@@ -1,0 +1,40 @@
+"""What is secret by its name is hidden in every text, and nothing else is."""
+
+from __future__ import annotations
+
+import pytest
+
+from falcon_assets.model.secret_values import hides, is_secret, secret_properties, secrets_of
+from tests.builders import make_cluster
+
+SECRET = "jdbc.password db_password api_token API_KEY apikey db.pwd ssh.private-key smtp_passwd passphrase"
+SETTINGS = "spark.hadoop.fs.s3a.secret.key fs.azure.account.key aws.access.key gcs_credentials"
+OTHERS = "threshold primary_key key user pwd_file_less spark.sql.shuffle.partitions"
+
+
+@pytest.mark.parametrize("key", f"{SECRET} {SETTINGS}".split())
+def test_secret_names(key: str) -> None:
+    assert is_secret(key)
+
+
+@pytest.mark.parametrize("key", OTHERS.split())
+def test_other_names(key: str) -> None:
+    assert not is_secret(key)
+
+
+def test_short_secrets_are_whole_words_and_plain_words_are_none() -> None:
+    hide = hides(["abc", "5", "true", "", "hunter2hunter2"])
+    assert hide("abc abcd x=abc; 2013-05-05 true xhunter2hunter2y") == "***** abcd x=*****; 2013-05-05 true x*****y"
+
+
+def test_secrets_of_a_cluster() -> None:
+    cluster = make_cluster(
+        storage_options={"key": {"env": "KEY"}, "client_kwargs": {"x": "plain-option"}},
+        properties={"jdbc.password": "of the cluster", "threshold": "15"},
+    )
+    assert set(secrets_of(cluster, {"KEY": "from the environment"})) == {
+        "of the cluster",
+        "from the environment",
+        "plain-option",
+    }
+    assert list(secret_properties({"a": "b"})) == []
