@@ -98,7 +98,8 @@ def lies_as_now(then: Feed, now: Feed, cluster: str) -> Feed:
     """The feed as it was, its data where it lies now on the cluster."""
     locations, table = now.locations_on(cluster), now.table_on(cluster)
     moved = then.model_copy(update={"availability_flag": now.availability_flag, "locations": None, "table": table})
-    return _on(moved, cluster, lambda one: one.model_copy(update={"locations": locations, "table": None}))
+    there = {"locations": locations, "table": None, "path_timezone": now.path_zone_on(cluster)}
+    return _on(moved, cluster, lambda one: one.model_copy(update=there))
 
 
 def _on(feed: Feed, cluster: str, changed: Any) -> Feed:

@@ -15,6 +15,8 @@ from falcon_assets.model.path_template import TIME_VARIABLES
 
 _NAMESPACE = re.compile(r"uri:(falcon|ivory):(cluster|feed|process|datasource):0\.[0-9]+")
 _NO_FORMAT = "format: parquet\nFalcon did not know in which format the files are: write it here where it is another one"
+_CALENDAR = re.compile(r"(days|months)\(")
+_FILLED_IN_UTC = "Falcon filled paths in UTC: so instances lie where they lay"
 _NOT_IMPORTED = "Of {file}, not imported (see the warnings of `falcon import xml`):"
 
 
@@ -102,6 +104,7 @@ def _no_entity(root: Element) -> str:
 
 
 def _settle_feed(keys: Keys, conversion: Conversion) -> None:
+    _settle_path_zone(keys)
     if "format" not in keys:
         anchor = next((key for key in ("locations", "table", "clusters") if key in keys), None)
         if anchor:
@@ -114,6 +117,17 @@ def _settle_feed(keys: Keys, conversion: Conversion) -> None:
                 _take_over(entry.value, common, conversion)
             _settle_retention(entry, conversion)
     _settle_snapshot(keys, conversion)
+
+
+def _settle_path_zone(keys: Keys) -> None:
+    """Falcon filled all paths in UTC; here those of days and months show the feed's zone, unless it says otherwise."""
+    zone, frequency = keys.get("timezone"), keys.get("frequency")
+    if zone is None or frequency is None or zone.value == "UTC" or not _CALENDAR.match(str(frequency.value)):
+        return
+    rest = list(keys.items())
+    at = list(keys).index("timezone") + 1
+    keys.clear()
+    keys.update([*rest[:at], ("path_timezone", Node("UTC", zone.line, [_FILLED_IN_UTC])), *rest[at:]])
 
 
 def _settle_snapshot(keys: Keys, conversion: Conversion) -> None:

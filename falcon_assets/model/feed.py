@@ -148,6 +148,8 @@ class FeedCluster(Declaration):
     """Overrides the feed's locations one by one."""
     table: Table | None = None
     """Overrides the feed's table."""
+    path_timezone: TimeZoneName | None = None
+    """Overrides the feed's."""
 
 
 class Feed(Declaration):
@@ -167,6 +169,9 @@ class Feed(Declaration):
     """Step from one instance to the next, a century at most."""
     timezone: TimeZoneName = "UTC"
     """Steps of days and months follow the calendar of this zone."""
+    path_timezone: TimeZoneName | None = None
+    """The zone whose clock paths and tables show in ``${YEAR}`` to ``${MINUTE}``; omitted: UTC for minutes and hours,
+    ``timezone`` for days and months. Apache Falcon filled all of them in UTC."""
     partitions: tuple[NonEmpty, ...] = ()
     """Names of the sub-partitions below an instance path, in order (``/US/2013``: country, year); they are columns
     when it is read."""
@@ -222,6 +227,17 @@ class Feed(Declaration):
             meta=own.meta or common.meta,
             storage_options=options,
         )
+
+    def path_zone_on(self, cluster: str) -> str:
+        """The zone whose clock the paths on that cluster show."""
+        entry = self.on(cluster)
+        declared = (entry.path_timezone if entry else None) or self.path_timezone
+        return declared or self.calendar_zone
+
+    @property
+    def calendar_zone(self) -> str:
+        """The zone whose clock its instances are named after, of which no two have the same time."""
+        return "UTC" if self.frequency.is_absolute else self.timezone
 
     def sla_on(self, cluster: str) -> FeedSla | None:
         """When an instance should be on that cluster: as declared for it, else for the feed."""

@@ -31,6 +31,19 @@ def from_wall(wall: datetime, timezone_name: str) -> datetime:
     return wall.replace(tzinfo=zone(timezone_name), fold=0).astimezone(timezone.utc)
 
 
+def moments_of_wall(wall: datetime, timezone_name: str) -> tuple[datetime, datetime]:
+    """The first and the last moment, in UTC, that a wall clock of that zone may show ``wall`` (naive) at.
+
+    They differ where clocks are changed: both occurrences of a time that is repeated; around a time that is left out,
+    all moments between which the clock goes past it.
+
+    Raises:
+        OverflowError: before year 1 or after year 9999.
+    """
+    first, last = (wall.replace(tzinfo=zone(timezone_name), fold=fold).astimezone(timezone.utc) for fold in (0, 1))
+    return min(first, last), max(first, last)
+
+
 def add_months(wall: datetime, months: int) -> datetime:
     """``months`` later on the calendar; a day that the month lacks becomes its last day.
 

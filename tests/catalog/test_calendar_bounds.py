@@ -81,3 +81,83 @@ def test_window_of_more_instances_than_anybody_reads(tmp_path: Path) -> None:
     files["processes.yaml"] = files["processes.yaml"].replace(INPUT, declared)
     rule = "holds 1000001 instances of feed 'raw': 1000000 at most"
     assert problems(tmp_path, files) == [f"processes.yaml:8: inputs[0].start: input 'flights' {rule}"]
+
+
+SHOWN = [
+    (
+        "hours(1)",
+        "path_timezone: America/New_York",
+        "instances 2013-11-03T05:00Z and 2013-11-03T06:00Z would share a path of "
+        "'/delays/${YEAR}/${MONTH}/${DAY}/${HOUR}' in America/New_York, "
+        "where clocks show 2013-11-03T01:00 twice: write UTC",
+    ),
+    (
+        "days(1)",
+        "timezone: America/New_York\npath_timezone: UTC",
+        "instances 2013-03-10T00:30Z and 2013-03-10T23:30Z would share a path of "
+        "'/delays/${YEAR}/${MONTH}/${DAY}' in UTC, "
+        "at 2013-03-10T00:30 and 2013-03-10T23:30: write a finer path, or start at another time of day",
+    ),
+    ("hours(1)", "path_timezone: Asia/Kolkata", None),
+    ("hours(1)", "path_timezone: UTC\ntimezone: America/New_York", None),
+    ("days(1)", "timezone: America/New_York\npath_timezone: Asia/Tokyo", None),
+]
+
+
+@pytest.mark.parametrize(("frequency", "keys", "message"), SHOWN)
+def test_two_instances_that_would_share_a_path(tmp_path: Path, frequency: str, keys: str, message: str | None) -> None:
+    start = "2013-01-01T00:30Z" if frequency == "days(1)" and message else "2013-01-01T00:00Z"
+    feed = DELAYS.replace("hours(1)", f"{frequency}\n{keys}").replace("start: 2013-01-01T00:00Z", f"start: {start}")
+    feed = feed.replace("/${HOUR}", "") if frequency == "days(1)" else feed
+    files = {"clusters.yaml": FILES["clusters.yaml"], "feeds.yaml": feed.lstrip()}
+    found = problems(tmp_path, files) if message else load(tmp_path, files) and []
+    line = feed.lstrip()[: feed.lstrip().index("path_timezone")].count("\n") + 1
+    assert found == ([f"feeds.yaml:{line}: path_timezone: {message}"] if message else [])
+
+
+STARTS = [
+    (
+        "months(1)",
+        "America/New_York",
+        "2026-08-01T00:00Z",
+        "2026-08-01T00:00Z is 2026-07-31T20:00 in America/New_York, not midnight of the first of a month: instance "
+        "2026-08-01T00:00Z lies in '/delays/2026/07'; start at 2026-08-01T04:00Z, or say by path_timezone which clock "
+        "paths show (UTC: in '/delays/2026/08')",
+    ),
+    (
+        "days(1)",
+        "Asia/Singapore",
+        "2026-08-04T22:00Z",
+        "2026-08-04T22:00Z is 2026-08-05T06:00 in Asia/Singapore, not midnight: instance 2026-08-04T22:00Z lies in "
+        "'/delays/2026/08/05'; start at 2026-08-03T16:00Z, or say by path_timezone which clock paths show (UTC: in "
+        "'/delays/2026/08/04')",
+    ),
+    (
+        "days(1)",
+        "Asia/Kolkata",
+        "2026-08-04T00:00Z",
+        "2026-08-04T00:00Z is 2026-08-04T05:30 in Asia/Kolkata, not midnight: instance 2026-08-04T00:00Z lies in "
+        "'/delays/2026/08/04'; start at 2026-08-03T18:30Z, or say by path_timezone which clock paths show",
+    ),
+    ("days(1)", "America/New_York", "2026-08-01T04:00Z", None),
+    ("months(1)", "America/New_York", "2026-08-01T04:00Z", None),
+    ("days(1)", "UTC", "2026-08-01T04:00Z", None),
+    ("days(1)", "America/Sao_Paulo", "2013-10-20T03:00Z", None),
+    ("hours(1)", "America/New_York", "2026-08-01T00:00Z", None),
+    ("days(1)", "Asia/Singapore\npath_timezone: UTC", "2026-08-04T22:00Z", None),
+    ("days(1)", "Asia/Singapore\npath_timezone: Asia/Singapore", "2026-08-04T22:00Z", None),
+]
+
+
+@pytest.mark.parametrize(("frequency", "zone", "start", "message"), STARTS)
+def test_a_start_that_is_another_date_there(
+    tmp_path: Path, frequency: str, zone: str, start: str, message: str | None
+) -> None:
+    """Midnight that clocks leave out is the time after it."""
+    feed = DELAYS.replace("hours(1)", f"{frequency}\ntimezone: {zone}").replace(SPAN, SPAN.replace("2014", "2030"))
+    feed = feed.replace("start: 2013-01-01T00:00Z", f"start: {start}").lstrip()
+    for finer in {"days(1)": ["/${HOUR}"], "months(1)": ["/${DAY}", "/${HOUR}"]}.get(frequency, []):
+        feed = feed.replace(finer, "")
+    found = load(tmp_path, {"clusters.yaml": FILES["clusters.yaml"], "feeds.yaml": feed}).warnings
+    told = [str(one).partition("validity.start: ")[2] for one in found]
+    assert told == ([message] if message else [])

@@ -202,6 +202,25 @@ def test_instants(written: str, is_now: str) -> None:
 
 
 @pytest.mark.parametrize(
+    "frequency, zone, shown",
+    [
+        ("days(1)", "Asia/Singapore", "UTC"),
+        ("months(1)", "Asia/Kolkata", "UTC"),
+        ("days(1)", "UTC", None),
+        ("hours(1)", "Asia/Kolkata", None),
+    ],
+)
+def test_paths_are_filled_as_falcon_filled_them(frequency: str, zone: str, shown: str | None) -> None:
+    """In UTC, which those of hours and of UTC show anyway."""
+    text = changed(
+        OUTPUT, "<frequency>hours(1)</frequency>", f"<frequency>{frequency}</frequency><timezone>{zone}</timezone>"
+    )
+    assert (data(text).get("path_timezone"), data(text)["timezone"]) == (shown, zone)
+    keys = list(data(text))
+    assert shown is None or keys[keys.index("timezone") + 1] == "path_timezone"
+
+
+@pytest.mark.parametrize(
     "written, is_now", [*SHORT_ZONES.items(), ("GMT+5", "Etc/GMT-5"), ("GMT-08:00", "Etc/GMT+8"), ("GMT+0", "UTC")]
 )
 def test_zones_of_java(written: str, is_now: str) -> None:

@@ -24,6 +24,7 @@ from falcon_assets.catalog.checks.storage.storage_options import check_storage_o
 from falcon_assets.catalog.checks.storage.versions import check_versions
 from falcon_assets.catalog.checks.time.calendars import check_calendars
 from falcon_assets.catalog.checks.time.output_validity import check_output_validity
+from falcon_assets.catalog.checks.time.path_zones import check_path_zones
 from falcon_assets.catalog.checks.time.windows import check_windows
 from falcon_assets.catalog.declared import Definitions
 from falcon_assets.errors import Problem
@@ -44,6 +45,7 @@ CHECKS = (
     check_deadlines,
     check_producers,
     check_calendars,
+    check_path_zones,
     check_windows,
     check_output_validity,
     check_variables,

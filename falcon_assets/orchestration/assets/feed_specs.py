@@ -48,6 +48,7 @@ def _metadata(feed: Feed, cluster: Cluster) -> dict[str, Any]:
     shown = {
         "falcon/frequency": feed.frequency,
         "falcon/timezone": feed.timezone,
+        "falcon/path_timezone": entry.path_timezone or feed.path_timezone,
         "falcon/validity_start": entry.validity.start.isoformat(),
         "falcon/validity_end": entry.validity.end.isoformat(),
         "falcon/location": locations.data,

@@ -110,8 +110,11 @@ def moved(then: Feed, now: Feed | None, cluster: str) -> Feed | None:
     if now is None or now.on(cluster) is None:
         return None
     found = lies_as_now(then, now, cluster)
-    places = (then.locations_on(cluster).data, then.table_on(cluster))
-    return found if (found.locations_on(cluster).data, found.table_on(cluster)) != places else None
+    return found if _places(found, cluster) != _places(then, cluster) else None
+
+
+def _places(feed: Feed, cluster: str) -> tuple[object, ...]:
+    return feed.locations_on(cluster).data, feed.table_on(cluster), feed.path_zone_on(cluster)
 
 
 def _shown(entity: Cluster | Feed) -> dict[str, object]:

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from itertools import takewhile
 
-from falcon_assets.model.feed import Feed
 from falcon_assets.model.path_template import TIME_VARIABLES, PathTemplate
+from falcon_assets.planning.instances.instance_paths import InstancePaths
 
 _SPAN = {
     "YEAR": timedelta(days=366),
@@ -18,8 +18,8 @@ _SPAN = {
     "MINUTE": timedelta(minutes=1),
 }
 _CLOCKS_APART = timedelta(days=2)
-"""More than any zone's wall clock is away from UTC, a day that a zone skipped included. Paths of minutes and hours show
-UTC: there no folder beside those of the span is listed."""
+"""More than any zone's wall clock is away from UTC, a day that a zone skipped included. Where paths
+show UTC, no folder beside those of the span is listed."""
 _DAY = timedelta(days=1)
 _FEW_DAYS, _FEW_SPANS = timedelta(days=7), 7
 _STEPS = (_FEW_DAYS + 2 * _CLOCKS_APART) // _DAY + 1
@@ -39,9 +39,9 @@ class FolderSpans:
     apart: timedelta
 
     @classmethod
-    def of(cls, feed: Feed, spans: Iterable[tuple[datetime, datetime]]) -> FolderSpans:
+    def of(cls, paths: InstancePaths, spans: Iterable[tuple[datetime, datetime]]) -> FolderSpans:
         """Those of aware times."""
-        apart = timedelta(0) if feed.frequency.is_absolute else _CLOCKS_APART
+        apart = timedelta(0) if paths.zone == "UTC" else _CLOCKS_APART
         return cls([(_utc_wall(first), _utc_wall(last)) for first, last in spans], apart)
 
     def may_hold(self, level: PathTemplate, path: str) -> bool:

@@ -1,7 +1,8 @@
 """Where the instances of a feed lie on a cluster, and which instance a path belongs to.
 
 The rule of the path variables ``${YEAR} ${MONTH} ${DAY} ${HOUR} ${MINUTE}``: feeds of minutes and hours show UTC,
-feeds of days and months show the wall clock of the feed's zone. So in either case no two instances share a path.
+feeds of days and months show the wall clock of the feed's zone. So in either case no two instances share a path. Where
+``path_timezone`` says another zone, its wall clock is shown, and the checks of definitions refuse what would be shared.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from falcon_assets.model.feed import Feed
 from falcon_assets.model.path_rules import has_control_characters
 from falcon_assets.model.path_template import TIME_VARIABLES, PathTemplate
 from falcon_assets.model.template import Variable, value_of
-from falcon_assets.model.wall_clock import to_wall
+from falcon_assets.model.wall_clock import MICROSECOND, moments_of_wall, to_wall
 from falcon_assets.planning.time.timeline import Timeline, feed_timeline
 
 LocationKind: TypeAlias = Literal["data", "stats", "meta"]
@@ -74,12 +75,26 @@ class InstancePaths:
             wall = template.match(path, {}) if template.is_timed else None  # what all instances share is nobody's
             if wall is None:
                 return None
-            found = self.timeline.instance(self.timeline.index_of_wall(wall))
-            inside = self.timeline.start <= found < self.timeline.end
-            exact = inside and template.render(self.wall(found), {}) == path
+            for found in self._at_wall(wall):
+                inside = self.timeline.start <= found < self.timeline.end
+                if inside and template.render(self.wall(found), {}) == path:
+                    return found
         except (ExpressionError, OverflowError):
-            return None
-        return found if exact else None
+            pass
+        return None
+
+    def _at_wall(self, wall: datetime) -> Iterator[datetime]:
+        """The instances that may be the first whose paths show ``wall`` or a later time: one, but for clock changes."""
+        timeline = self.timeline
+        if self._is_calendar:
+            yield timeline.instance(timeline.index_of_wall(wall))
+            return
+        first, last = moments_of_wall(wall, self.zone)
+        index = timeline.index_at_or_before(first - MICROSECOND) + 1
+        yield timeline.instance(index)
+        while timeline.instance(index) < last:
+            index += 1
+            yield timeline.instance(index)
 
     @cached_property
     def prefix(self) -> str:
@@ -95,12 +110,21 @@ class InstancePaths:
 
     def wall(self, instance: datetime) -> datetime:
         """The clock time (naive) that the paths of ``instance`` show."""
-        if self.feed.frequency.is_absolute:
-            return to_wall(instance, "UTC")
-        index = self.timeline.index_at_or_before(instance)
-        if self.timeline.instance(index) == instance:
-            return self.timeline.wall(index)
-        return to_wall(instance, self.feed.timezone)
+        if self._is_calendar and not self.feed.frequency.is_absolute:
+            index = self.timeline.index_at_or_before(instance)
+            if self.timeline.instance(index) == instance:
+                return self.timeline.wall(index)
+        return to_wall(instance, self.zone)
+
+    @cached_property
+    def zone(self) -> str:
+        """The zone whose clock the paths show."""
+        return self.feed.path_zone_on(self.cluster.name)
+
+    @cached_property
+    def _is_calendar(self) -> bool:
+        """Whether paths show the times that instances are named after, none of which is shown twice."""
+        return self.zone == self.feed.calendar_zone
 
     @property
     def template(self) -> PathTemplate:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from functools import cache, lru_cache
@@ -57,11 +58,18 @@ def offset_changes(timezone_name: str, first_year: int, last_year: int) -> froze
     if zone(timezone_name).utcoffset(None) is not None:  # a zone that never changes, such as UTC
         return frozenset()
     years = range(max(min(first_year, _RULE_REPEATS_FROM), 2), min(last_year, _RULE_REPEATS_FROM) + 1)
-    return frozenset().union(*(_changes_in(timezone_name, year) for year in years))
+    return frozenset(change for year in years for _, change in _changes_in(timezone_name, year))
+
+
+def dated_changes(timezone_name: str, first_year: int, last_year: int) -> Iterator[tuple[datetime, OffsetChange]]:
+    """Each change from the start of ``first_year`` to the end of ``last_year`` with its moment in UTC, oldest first."""
+    if zone(timezone_name).utcoffset(None) is None:
+        for year in range(max(first_year, 2), min(last_year, 9998) + 1):
+            yield from _changes_in(timezone_name, year)
 
 
 @cache
-def _changes_in(timezone_name: str, year: int) -> frozenset[OffsetChange]:
+def _changes_in(timezone_name: str, year: int) -> tuple[tuple[datetime, OffsetChange], ...]:
     local = zone(timezone_name)
 
     def offset(moment: datetime) -> timedelta:
@@ -78,6 +86,6 @@ def _changes_in(timezone_name: str, year: int) -> frozenset[OffsetChange]:
                 middle = low + ((high - low) // 2) // timedelta(seconds=1) * timedelta(seconds=1)
                 low, high = (middle, high) if offset(middle) == before else (low, middle)
             wall = (high + before).replace(tzinfo=None)
-            found.append(OffsetChange((wall - datetime.min) % _DAY, after - before))
+            found.append((high, OffsetChange((wall - datetime.min) % _DAY, after - before)))
         day, before = day + _DAY, after
-    return frozenset(found)
+    return tuple(found)

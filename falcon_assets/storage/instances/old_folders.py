@@ -50,7 +50,7 @@ class _Pass:
         self._walk = TemplateWalk(paths.template, self._names, self._may_hold)
         last = paths.timeline.last
         end = last if last is not None and last < now else now
-        self._spans = FolderSpans.of(paths.feed, [(paths.timeline.start, end)])
+        self._spans = FolderSpans.of(paths, [(paths.timeline.start, end)])
 
     def visits(self) -> Iterator[Visit]:
         for folder in self._walk.folders():

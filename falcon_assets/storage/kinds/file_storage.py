@@ -51,7 +51,7 @@ class FileStorage(StorageKind):
         paths = InstancePaths(feed, cluster)
         if not spans:
             return
-        shown = FolderSpans.of(feed, spans)
+        shown = FolderSpans.of(paths, spans)
 
         def names(folder: str, depth: int) -> Names:
             if "${" not in walk.steps[depth]:

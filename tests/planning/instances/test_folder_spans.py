@@ -36,6 +36,7 @@ def test_every_folder_of_an_instance_in_a_span_may_hold_it(zone: str, data: st.D
     feed = make_feed(
         frequency=data.draw(st.sampled_from(["hours(7)", "days(1)", "days(3)", "months(1)"])),
         timezone=zone,
+        path_timezone=data.draw(st.sampled_from([None, "UTC", "Asia/Tokyo", "America/New_York"])),
         locations={"data": data.draw(st.sampled_from(TEMPLATES))},
         clusters=[{"name": "primary", "validity": {"start": start, "end": start + timedelta(days=90)}}],
     )
@@ -43,14 +44,14 @@ def test_every_folder_of_an_instance_in_a_span_may_hold_it(zone: str, data: st.D
     instance = data.draw(st.sampled_from(paths.timeline.between(start, start + timedelta(days=90))))
     before, after = (timedelta(hours=data.draw(st.integers(0, 200))) for _ in range(2))
     elsewhere = start + timedelta(days=data.draw(st.integers(-900, 900)))
-    spans = FolderSpans.of(feed, [(elsewhere, elsewhere), (instance - before, instance + after)])
+    spans = FolderSpans.of(paths, [(elsewhere, elsewhere), (instance - before, instance + after)])
     for level, folder in levels(paths.template, paths.data(instance)):
         assert spans.may_hold(level, folder)
         assert folder in (spans.folders(level) or [folder])
 
 
 def test_folders_of_other_times_hold_nothing() -> None:
-    spans = FolderSpans.of(make_feed(), [(datetime(2013, 1, 31, 22, tzinfo=timezone.utc),) * 2])
+    spans = FolderSpans.of(InstancePaths(make_feed(), CLUSTER), [(datetime(2013, 1, 31, 22, tzinfo=timezone.utc),) * 2])
     day = PathTemplate("/${YEAR}/${MONTH}/${DAY}")
     asked = ["/2013/01/30", "/2013/01/31", "/2013/02/01", "/2013/01/x"]
     assert [path for path in asked if spans.may_hold(day, path)] == ["/2013/01/31"]

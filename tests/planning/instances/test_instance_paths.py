@@ -10,6 +10,8 @@ from falcon_assets.errors import ExpressionError
 from falcon_assets.model.instant import format_instant, parse_instant
 from falcon_assets.model.path_template import PathTemplate
 from falcon_assets.planning.instances.instance_paths import InstancePaths
+from falcon_assets.planning.instances.shared_paths import first_shared
+from falcon_assets.planning.time.zone_changes import dated_changes
 from tests.builders import make_cluster, make_feed
 from tests.properties import examples
 from tests.zones import ZONES
@@ -81,6 +83,46 @@ def test_an_instance_maps_to_its_path_and_back(paths, k):
     assert paths.instance(paths.data(neighbour)) == (neighbour if neighbour < paths.timeline.end else None)
 
 
+@st.composite
+def shown_elsewhere(draw):
+    """Paths that show the clock of any zone: without days that share a path, which the checks of definitions refuse."""
+    frequency = draw(st.sampled_from(sorted({*TEMPLATES, "minutes(7)"})))
+    start = draw(minutes)
+    template = "/a/${YEAR}/${MONTH}/${DAY}/${HOUR}/${MINUTE}" if frequency == "minutes(7)" else None
+    return paths(
+        frequency,
+        template or draw(st.sampled_from(TEMPLATES[frequency])),
+        start=format_instant(start),
+        end=format_instant(start + timedelta(days=800)),
+        zone=draw(st.sampled_from(ZONES)),
+        path_timezone=draw(st.sampled_from(ZONES)),
+    )
+
+
+@examples(300)
+@given(shown_elsewhere(), st.integers(0, 10**6), st.booleans())
+def test_a_path_of_another_clock_maps_back(paths, k, near_a_change):
+    line = paths.timeline
+    changes = [at for at, _ in dated_changes(paths.zone, line.start.year, line.end.year)]
+    if near_a_change and changes:
+        k = line.index_at_or_before(changes[k % len(changes)]) + k % 200 - 100
+    k %= line.count
+    instance, path = line.instance(k), paths.data(line.instance(k))
+    around = 2 * line.frequency.length + timedelta(hours=3)
+    near = line.between(instance - around, instance + around)
+    shared = sum(paths.data(one) == path for one in near) > 1
+    assert first_shared(paths, paths.template) is not None or not shared
+    assert shared or paths.instance(path) == instance
+
+
+@examples(100)
+@given(shown_elsewhere())
+def test_what_is_said_to_share_a_path_does(paths):
+    shared = first_shared(paths, paths.template)
+    assert shared is None or (shared[0] < shared[1] and paths.data(shared[0]) == paths.data(shared[1]))
+    assert shared is None or paths.instance(paths.data(shared[1])) == shared[0]
+
+
 @examples(300)
 @given(declared(), st.text("/a0123456789-x\n", max_size=20))
 def test_any_other_text_is_none_and_no_crash(paths, text):
@@ -109,6 +151,31 @@ def test_the_rule_of_zones(frequency, zone, instance, path):
     found = paths(frequency, start="2013-01-01T05:00Z", zone=zone)
     assert found.data(parse_instant(instance)) == path
     assert found.instance(path) == parse_instant(instance)
+
+
+@pytest.mark.parametrize(
+    ("frequency", "shown", "instance", "path"),
+    [
+        ("days(1)", "UTC", "2013-07-01T04:00Z", "/raw/2013/07/01/04"),
+        ("days(1)", "Asia/Kolkata", "2013-07-01T04:00Z", "/raw/2013/07/01/09"),
+        ("hours(1)", "Asia/Kolkata", "2013-07-01T04:00Z", "/raw/2013/07/01/09"),
+        ("hours(1)", "America/New_York", "2013-07-01T04:00Z", "/raw/2013/07/01/00"),
+    ],
+)
+def test_paths_show_the_clock_that_is_declared(frequency, shown, instance, path):
+    """Of the feed, or of one of its clusters only."""
+    for_all = paths(frequency, start="2013-01-01T05:00Z", zone="America/New_York", path_timezone=shown)
+    entry = {"name": "primary", "validity": {"start": "2013-01-01T05:00Z", "end": "2014-01-01T00:00Z"}}
+    feed = make_feed(
+        frequency=frequency,
+        timezone="America/New_York",
+        path_timezone="Asia/Tokyo",
+        locations={"data": "/raw/${YEAR}/${MONTH}/${DAY}/${HOUR}"},
+        clusters=[{**entry, "path_timezone": shown}, {**entry, "name": "backup"}],
+    )
+    for found in (for_all, InstancePaths(feed, make_cluster())):
+        assert (found.data(parse_instant(instance)), found.instance(path)) == (path, parse_instant(instance))
+    assert InstancePaths(feed, make_cluster(name="backup")).zone == "Asia/Tokyo"
 
 
 def test_an_instance_pushed_past_midnight_keeps_its_day():
