@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from falcon_assets.events.record import storable
-from falcon_assets.planning.lineage.columns import OutputColumn, OutputColumns, Source
+from falcon_assets.planning.lineage.columns import OutputColumn, OutputColumns, Source, is_place
 
 SCHEMA, LINEAGE, ROWS = "dagster/column_schema", "dagster/column_lineage", "rows_from"
+ROWS_OPAQUE = "rows_opaque"
 _OPAQUE = "falcon/opaque"
 _OPAQUE_TEXT = "passed through code that Spark does not look into: it may come from more, or from less"
 
@@ -27,12 +28,13 @@ def columns_metadata(columns: OutputColumns | None, cluster: str) -> dict[str, A
     ]
     lineage = {
         one.name: [
-            dg.TableColumnDep(dg.AssetKey([source] if "/" in source else [cluster, source]), column)
+            dg.TableColumnDep(dg.AssetKey([source] if is_place(source) else [cluster, source]), column)
             for source, column in one.inputs
         ]
         for one in columns.each
     }
     rows = {} if columns.rows_from is None else {ROWS: dg.MetadataValue.json(columns.as_data()["rows_from"])}
+    rows |= {ROWS_OPAQUE: dg.MetadataValue.bool(True)} if columns.are_rows_opaque else {}
     return {SCHEMA: dg.TableSchema(schema), LINEAGE: dg.TableColumnLineage(lineage), **rows}
 
 
@@ -55,7 +57,7 @@ def columns_in(metadata: Mapping[str, Any]) -> OutputColumns | None:
         )
         for one in schema.columns
     )
-    return OutputColumns(each, _sources(rows))
+    return OutputColumns(each, _sources(rows), getattr(metadata.get(ROWS_OPAQUE), "value", False) is True)
 
 
 def _sources(said: Any) -> tuple[Source, ...] | None:

@@ -45,6 +45,9 @@ class FeedInstanceAvailable(Record):
         kept_versions: The versions that are kept beside it; None: its feed keeps none.
         undeclared: What it was made from besides, and its process does not declare.
         undeclared_places: Where it was made from what is of no feed: folders, files and tables, as Spark names them.
+        undeclared_writes: What the run that made it wrote besides, and its process does not declare.
+        capture: How much of all that is known, as in :class:`.DataCaptured`; None: not recorded.
+        capture_warnings: In words, how it differs from what the process declares.
         restored_by: Who had it restored from a version that was kept; None: it was made.
         columns: What it holds, and what that was made from; none: nobody knows.
         made_by: The user of the operating system whose run made it.
@@ -80,6 +83,9 @@ class FeedInstanceAvailable(Record):
     columns: Annotated[OutputColumns | None, keys.COLUMNS] = None
     undeclared: Annotated[tuple[Consumption, ...], keys.UNDECLARED] = ()
     undeclared_places: Annotated[tuple[Text, ...], keys.UNDECLARED_PLACES] = ()
+    undeclared_writes: tuple[Text, ...] = ()
+    capture: Words | None = None
+    capture_warnings: tuple[Words, ...] = ()
 
     def metadata(self) -> dict[str, Any]:
         """See :class:`Record`; with what Dagster knows how to show."""

@@ -154,6 +154,7 @@ def _details(found: Lineage) -> None:
         "run": one.run_id,
         "attempt": one.attempt,
         "user": one.made_by,
+        "capture": one.capture,
         "environment": one.environment and ", ".join(f"{name} {of}" for name, of in one.environment.items()),
         "path": one.path,
         "records": one.records,
@@ -167,6 +168,8 @@ def _details(found: Lineage) -> None:
     for name, value in told.items():
         if value is not None:
             click.echo(f"  {name}: {printable(str(value))}")
+    for warning in one.warnings:
+        click.echo(f"  warning: {printable(warning)}")
 
 
 def _columns(found: Lineage) -> None:
@@ -179,7 +182,8 @@ def _columns(found: Lineage) -> None:
         unsure = "  (not sure: it passed through code that Spark does not look into)" if one.is_opaque else ""
         click.echo(f"  {printable(f'{one.name} {one.type} from {_sources(one.inputs)}')}{unsure}")
     if columns.rows_from is not None:
-        click.echo(printable(f"rows are decided by: {_sources(columns.rows_from)}"))
+        more = ", and perhaps more" if columns.are_rows_opaque else ""
+        click.echo(printable(f"rows are decided by: {_sources(columns.rows_from)}{more}"))
 
 
 def _sources(sources: Sequence[Source]) -> str:

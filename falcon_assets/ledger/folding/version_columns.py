@@ -29,7 +29,7 @@ def plan_of(columns: OutputColumns | None, plans: Plans) -> str | None:
 
 def store_plans(connection: Connection, plans: Plans) -> None:
     """Stores what is new among them."""
-    upsert(connection, VERSION_COLUMNS, [{"plan": plan, **said} for plan, said in plans.items()])
+    upsert(connection, VERSION_COLUMNS, [{"plan": plan, "rows_opaque": None, **said} for plan, said in plans.items()])
 
 
 def columns_of_plans(connection: Connection, plans: Collection[str]) -> dict[str, OutputColumns]:

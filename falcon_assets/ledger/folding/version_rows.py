@@ -44,6 +44,9 @@ class VersionRow:
     plan: str | None = None
     restored_by: str | None = None
     places: str | None = None
+    capture: str | None = None
+    warnings: str | None = None
+    writes: str | None = None
 
 
 @dataclass(frozen=True)
@@ -117,6 +120,9 @@ class VersionRows:
                 "plan": plan_of(fact.columns, self.plans),
                 "made_by": fact.made_by,
                 "places": json.dumps(fact.undeclared_places) if fact.undeclared_places else None,
+                "capture": fact.capture,
+                "warnings": json.dumps(fact.capture_warnings) if fact.capture_warnings else None,
+                "writes": json.dumps(fact.undeclared_writes) if fact.undeclared_writes else None,
                 "environment": json.dumps(fact.environment, sort_keys=True) if fact.environment else None,
             }
             for read, is_declared in inputs_of(fact).items():

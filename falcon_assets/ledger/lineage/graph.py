@@ -23,7 +23,8 @@ _FIELDS = [one.name for one in fields(Version)]
 _NAMES = [{"id": "number"}.get(one.name, one.name) for one in _COLUMNS]
 _IN_ORDER = itemgetter(*map(_NAMES.index, _FIELDS))
 """What a version is made of, in its order: by place, as a hundred thousand are made at once."""
-_STATUS, _ENVIRONMENT, _PLACES = map(_FIELDS.index, ("status", "environment", "places"))
+_STATUS, _ENVIRONMENT = map(_FIELDS.index, ("status", "environment"))
+_LISTS = [_FIELDS.index(name) for name in ("places", "warnings", "writes")]
 
 
 def versions_of_instance(connection: Connection, feed: str, instance: datetime) -> list[Version]:
@@ -119,5 +120,6 @@ def version_of_row(row: Any) -> Version:
     values[_STATUS] = VersionStatus(values[_STATUS])
     if values[_ENVIRONMENT]:
         values[_ENVIRONMENT] = json.loads(values[_ENVIRONMENT])
-    values[_PLACES] = tuple(json.loads(values[_PLACES])) if values[_PLACES] else ()
+    for number in _LISTS:
+        values[number] = tuple(json.loads(values[number])) if values[number] else ()
     return Version(*values)

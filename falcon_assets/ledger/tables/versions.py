@@ -35,6 +35,9 @@ DATA_VERSIONS = Table(
     Column("made_by", Text, comment="the user of the operating system whose run made it; null: not recorded"),
     Column("environment", Text, comment="JSON: versions of Python and packages that it was made with"),
     Column("places", Text, comment="JSON: from what of no feed it was made; null: nothing, or nobody knows"),
+    Column("capture", Text, comment="how much of what its run read and wrote is known; null: not recorded"),
+    Column("warnings", Text, comment="JSON: how that differs from what the process declares; null: in nothing"),
+    Column("writes", Text, comment="JSON: what its run wrote and does not declare; null: nothing, or nobody knows"),
     Column("restored_by", Text, comment="AVAILABLE: who restored it; null: it was made or landed"),
     Column("plan", Text, comment="hash of its columns and what they were made from; null: not recorded"),
 )
@@ -61,6 +64,7 @@ VERSION_COLUMNS = Table(
     Column("plan", Text, primary_key=True, comment="hash of the columns"),
     Column("columns", JSONB, nullable=False, comment="name, type, what each was made from, whether that is sure"),
     Column("rows_from", JSONB(none_as_null=True), comment="what decides which rows there are; null: not recorded"),
+    Column("rows_opaque", Boolean, comment="whether more may decide which rows there are; null: it is sure"),
 )
 """The columns of versions and what these were made from, once for all that were made alike."""
 

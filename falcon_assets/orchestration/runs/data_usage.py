@@ -12,7 +12,8 @@ from falcon_assets.errors import FalconError, UnreachableError, WorkflowError
 from falcon_assets.events.inputs import Consumption
 from falcon_assets.model.feed import Feed
 from falcon_assets.planning.instances.instance_paths import InstancePaths
-from falcon_assets.planning.lineage.usage import FoundInstance, Usage
+from falcon_assets.planning.lineage.declared import FoundInstance
+from falcon_assets.planning.lineage.usage import Usage
 from falcon_assets.storage.feed_store import StoresOf
 from falcon_assets.storage.kinds.kind_of import kind_of
 from falcon_assets.storage.kinds.storage_kind import StorageKind
@@ -95,6 +96,11 @@ def require_declared(usage: Usage, process: str, file: Path | str) -> None:
     if usage.problem:
         why = f"strict_lineage is set, and what it read and wrote is not known: {usage.problem}"
         raise WorkflowError(f"process {process!r}: {file}: {why}; falcon doctor says more")
+    if usage.unknown:
+        why = f"strict_lineage is set, and nobody knows where it {', or where it '.join(usage.unknown)}"
+        raise WorkflowError(
+            f"process {process!r}: {file}: {why}: read and write by Spark's queries, or take strict_lineage out"
+        )
     if usage.breaches:
         said = "; ".join(usage.breaches)
         raise WorkflowError(

@@ -28,7 +28,8 @@ from falcon_assets.orchestration.runs.kept_versions import kept_versions
 from falcon_assets.orchestration.runs.planned_inputs import Available, Evicted, PlannedInputs, nothing_evicted
 from falcon_assets.planning.instances.instance_record import LateChange
 from falcon_assets.planning.instances.process_instance import OutputPlan, ProcessInstance, plan_process_instance
-from falcon_assets.planning.lineage.usage import DeclaredData, DeclaredInput, Usage, usage
+from falcon_assets.planning.lineage.declared import DeclaredData, DeclaredInput
+from falcon_assets.planning.lineage.usage import Usage, usage
 from falcon_assets.planning.rules.lateness import late_workflow
 from falcon_assets.planning.time.clock import Clock
 from falcon_assets.spark.data.dataset import InputData, OutputData

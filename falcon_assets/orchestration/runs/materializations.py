@@ -40,7 +40,7 @@ def materializations(
     succeeded = InstanceChanged(process, cluster, nominal, state, at, inputs=inputs, late=late, definition=definition)
     work = WorkDone(round(result.seconds, 3), result.application_id)
     used = result.usage
-    captured = DataCaptured(f"none: {used.problem}" if used.problem else "complete", tuple(used.warnings))
+    captured = DataCaptured(used.capture, tuple(used.warnings))
     published = [
         FeedInstanceAvailable(
             cluster,
@@ -62,6 +62,9 @@ def materializations(
             environment=run_environment(),
             undeclared=result.undeclared,
             undeclared_places=used.recorded_places,
+            undeclared_writes=used.recorded_writes,
+            capture=captured.capture,
+            capture_warnings=captured.capture_warnings,
             columns=used.columns.get(output.plan.name),
         )
         for output in result.outputs

@@ -52,12 +52,18 @@ class DataWrite:
         source: What wrote it there, if not Spark's own writer of files.
         columns: What was written.
         rows_from: What decides which rows there are.
+        are_rows_opaque: Whether code that Spark does not look into decides it: more may.
+        is_append: Whether what was there stays.
+        roots: Of all that it was made from, the roots of each read.
     """
 
     path: str | None
     source: str | None
     columns: tuple[WrittenColumn, ...]
     rows_from: tuple[ColumnRead, ...] = ()
+    are_rows_opaque: bool = False
+    is_append: bool = False
+    roots: tuple[tuple[str, ...], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -67,13 +73,13 @@ class Captured:
     Attributes:
         reads: What it read.
         writes: What it wrote.
-        jobs: How many jobs were no queries, so that nobody knows what they did.
+        unknown: In words, what it did of which nobody knows where.
         problem: Why this may not be all; empty: it is.
     """
 
     reads: tuple[DataRead, ...] = ()
     writes: tuple[DataWrite, ...] = ()
-    jobs: int = 0
+    unknown: tuple[str, ...] = ()
     problem: str = ""
 
 
@@ -91,7 +97,7 @@ def parse_captured(text: str) -> Captured:
                 DataRead(tuple(one["roots"]), tuple(one["paths"]), one["isComplete"]) for one in said.get("reads", ())
             ),
             tuple(map(_write, said.get("writes", ()))),
-            said.get("jobs", 0),
+            tuple(said.get("unknown", ())),
             said.get("problem") or lost,
         )
     except (KeyError, TypeError, AttributeError) as error:
@@ -108,7 +114,15 @@ def _write(one: dict[str, Any]) -> DataWrite:
         )
         for column in one.get("columns", ())
     )
-    return DataWrite(one["path"], one.get("source"), columns, _column_reads(one.get("rowsFrom", ())))
+    return DataWrite(
+        one["path"],
+        one.get("source"),
+        columns,
+        _column_reads(one.get("rowsFrom", ())),
+        one.get("areRowsOpaque", False),
+        one.get("isAppend", False),
+        tuple(map(tuple, one.get("roots", ()))),
+    )
 
 
 def _column_reads(said: Iterable[dict[str, Any]]) -> tuple[ColumnRead, ...]:

@@ -87,6 +87,9 @@ def _next(affected: Affected, version: Version, made: Version, columns: OutputCo
     decides = columns.rows_from or ()
     rows = _depends(decides, version.feed, affected, sure=True)
     is_known = columns.rows_from is not None and (rows or not _depends(decides, version.feed, affected, sure=False))
+    # What was read and no column comes from went through the program perhaps, which may have done anything with it.
+    sources = {source for source, _ in (*decides, *(read for one in columns.each for read in one.inputs))}
+    is_known = is_known and not columns.are_rows_opaque and version.feed in sources
     return Affected(frozenset(sure), frozenset(unsure), rows, is_known)
 
 

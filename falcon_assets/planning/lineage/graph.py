@@ -37,6 +37,9 @@ class Version:
         restored_by: Who restored it, if it is there for that.
         kept_at: Where it lies, if it was replaced and is kept.
         places: Where it was made from what is of no feed.
+        capture: How much of what its run read and wrote is known; None: not recorded.
+        warnings: In words, how that differs from what its process declares.
+        writes: What its run wrote besides, and does not declare.
     """
 
     number: int
@@ -66,6 +69,9 @@ class Version:
     restored_by: str | None = None
     kept_at: str | None = None
     places: tuple[str, ...] = ()
+    capture: str | None = None
+    warnings: tuple[str, ...] = ()
+    writes: tuple[str, ...] = ()
 
     @property
     def id(self) -> str:
@@ -94,7 +100,8 @@ class Version:
         names = ("ended_by", "archived_to", "path", "bytes", "records", "files", "process", "kept_at", "restored_by")
         more = {name: getattr(self, name) for name in _MADE}
         made = {"nominal_time": self.nominal and format_instant(self.nominal), **more}
-        return {**self.as_node(), **times, **{name: getattr(self, name) for name in names}, **made}
+        seen = {"capture": self.capture, "capture_warnings": [*self.warnings], "undeclared_writes": [*self.writes]}
+        return {**self.as_node(), **times, **{name: getattr(self, name) for name in names}, **made, **seen}
 
 
 @dataclass(frozen=True)

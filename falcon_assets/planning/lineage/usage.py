@@ -2,68 +2,27 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
-from falcon_assets.model.instant import format_instant
-from falcon_assets.planning.lineage.captured import Captured, ColumnRead, DataRead
-from falcon_assets.planning.lineage.columns import OutputColumn, OutputColumns, Source
+from falcon_assets.planning.lineage.captured import Captured, DataRead
+from falcon_assets.planning.lineage.columns import OutputColumns
+from falcon_assets.planning.lineage.declared import (
+    DeclaredData,
+    DeclaredInput,
+    Find,
+    FoundInstance,
+    is_in,
+    normal_place,
+)
+from falcon_assets.planning.lineage.origins import Origins
 
 FeedInstance: TypeAlias = tuple[str, datetime]
 """Feed, instance."""
-
-
-class FoundInstance(NamedTuple):
-    """An instance of a feed that lies somewhere."""
-
-    feed: str
-    instance: datetime
-    cluster: str = ""
-    """Where it lies; empty: on the cluster of the process."""
-
-    def __str__(self) -> str:
-        """It in words."""
-        return f"{self.feed} {format_instant(self.instance)}{self.cluster and f' on {self.cluster}'}"
-
-
-Find: TypeAlias = Callable[[str], FoundInstance | None]
-"""The instance of a feed that a place belongs to; None: to none."""
-
-_LOCAL = re.compile(r"file:/+")
-_SCHEMES = re.compile(r"s3[an]://")
 _SHOWN = 5
 _RECORDED = 100
-
-
-@dataclass(frozen=True)
-class DeclaredInput:
-    """An input as Spark reads it.
-
-    Attributes:
-        feed: Its feed.
-        urls: Where its instances are; none: it has none, and is optional.
-    """
-
-    feed: str
-    urls: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class DeclaredData:
-    """What an instance may read and write.
-
-    Attributes:
-        inputs: By name.
-        outputs: By name, the folder in staging.
-        scratch: Folders in which it may do what it likes: staging and working locations.
-    """
-
-    inputs: Mapping[str, DeclaredInput]
-    outputs: Mapping[str, str]
-    scratch: Sequence[str]
 
 
 @dataclass(frozen=True)
@@ -71,7 +30,8 @@ class Usage:
     """What an instance read and wrote.
 
     Attributes:
-        problem: Why this may not be all; empty: it is.
+        problem: Why nothing of it is sure; empty: it is.
+        unknown: In words, what it did of which nobody knows where.
         undeclared: Instances of feeds that it read, and that are none of its inputs.
         places: Other places that it read.
         written: Places that it wrote, besides its outputs.
@@ -80,11 +40,19 @@ class Usage:
     """
 
     problem: str = ""
+    unknown: tuple[str, ...] = ()
     undeclared: tuple[FoundInstance, ...] = ()
     places: tuple[str, ...] = ()
     written: tuple[str, ...] = ()
     not_read: tuple[str, ...] = ()
     columns: Mapping[str, OutputColumns] = field(default_factory=dict)
+
+    @property
+    def capture(self) -> str:
+        """How much of it is known, in words."""
+        if self.problem:
+            return f"none: {self.problem}"
+        return f"partly: {'; '.join(_some(list(self.unknown)))}" if self.unknown else "complete"
 
     @property
     def breaches(self) -> list[str]:
@@ -104,6 +72,11 @@ class Usage:
         """The places for the graph; of very many the first, and how many more there are."""
         return tuple(_some(list(self.places), _RECORDED))
 
+    @property
+    def recorded_writes(self) -> tuple[str, ...]:
+        """Likewise of those that it wrote."""
+        return tuple(_some(list(self.written), _RECORDED))
+
 
 def usage(captured: Captured, declared: DeclaredData, find: Find) -> Usage:
     """Holds what was captured against what is declared.
@@ -115,74 +88,42 @@ def usage(captured: Captured, declared: DeclaredData, find: Find) -> Usage:
     """
     own = [*declared.outputs.values(), *declared.scratch]
     may_read = [*own, *(url for one in declared.inputs.values() for url in one.urls)]
-    foreign = [place for place in _places(captured.reads) if not _is_in(place, may_read)]
+    foreign = [place for place in _places(captured.reads) if not is_in(place, may_read)]
     found = {place: find(place) for place in foreign}
     written = [one.path or one.source or "" for one in captured.writes]
-    missing = [name for name, url in declared.outputs.items() if not any(_is_in(one, [url]) for one in written)]
+    missing = [name for name, url in declared.outputs.items() if not any(is_in(one, [url]) for one in written)]
     problem = captured.problem or (f"nobody saw how output {missing[0]} was written" if missing else "")
-    is_known = not problem and not captured.jobs
+    is_known = not problem and not captured.unknown
+    origins = Origins(captured, declared, find)
     return Usage(
         problem,
+        captured.unknown,
         tuple(sorted({one for one in found.values() if one is not None})),
         tuple(sorted(place for place, one in found.items() if one is None)),
-        tuple(sorted({normal_place(one) for one in written if not _is_in(one, own)})),
+        tuple(sorted({normal_place(one) for one in written if not is_in(one, own)})),
         tuple(name for name, one in declared.inputs.items() if is_known and _is_unread(one, captured.reads)),
-        {
-            name: columns
-            for name, url in declared.outputs.items()
-            if (columns := _columns(captured, declared, url, find))
-        },
+        {name: columns for name, url in declared.outputs.items() if (columns := origins.columns(url))},
     )
 
 
 def _places(reads: Sequence[DataRead]) -> Iterator[str]:
     """What was read, each once: files' folders where all are known, else what was to be read."""
-    known = {one.roots for one in reads if one.is_complete}
-    places = (
-        place
-        for one in reads
-        for place in (one.paths if one.is_complete else one.roots)
-        if one.is_complete or one.roots not in known
-    )
+    places = (place for one in _known(reads) for place in (one.paths if one.is_complete else one.roots))
     return iter(dict.fromkeys(map(normal_place, places)))
 
 
+def _known(reads: Sequence[DataRead]) -> list[DataRead]:
+    """They without those of which only the roots are known, and of others of the same roots more."""
+    known = {one.roots for one in reads if one.is_complete}
+    return [one for one in reads if one.is_complete or one.roots not in known]
+
+
 def _is_unread(one: DeclaredInput, reads: Sequence[DataRead]) -> bool:
-    roots = {normal_place(root) for read in reads for root in read.roots}
-    return bool(one.urls) and not any(_is_in(root, [url]) or _is_in(url, [root]) for url in one.urls for root in roots)
-
-
-def _columns(captured: Captured, declared: DeclaredData, url: str, find: Find) -> OutputColumns | None:
-    """Of the first write into the folder that has any: what is written there besides looks the same."""
-
-    def sources(read: Sequence[ColumnRead]) -> tuple[Source, ...]:
-        return tuple(sorted({(_source(roots, declared, find), column) for roots, column in read}))
-
-    for write in captured.writes:
-        if write.columns and write.path and _is_in(write.path, [url]):
-            each = (OutputColumn(one.name, one.type, sources(one.inputs), one.is_opaque) for one in write.columns)
-            return OutputColumns(tuple(each), sources(write.rows_from))
-    return None
-
-
-def _source(roots: Sequence[str], declared: DeclaredData, find: Find) -> str:
-    """The feed that is read there, or the place."""
-    first = normal_place(roots[0])
-    for one in declared.inputs.values():
-        if any(_is_in(first, [url]) for url in one.urls):
-            return one.feed
-    found = find(first)
-    return found.feed if found else first
-
-
-def _is_in(place: str, folders: Sequence[str]) -> bool:
-    normal = normal_place(place)
-    return any(normal == one or normal.startswith(f"{one}/") for one in map(normal_place, folders))
-
-
-def normal_place(place: str) -> str:
-    """A path or URL in one spelling: Spark and fsspec have several for the same."""
-    return _SCHEMES.sub("s3://", _LOCAL.sub("/", place, count=1), count=1).rstrip("/") or "/"
+    above = {root for read in _known(reads) if not read.is_complete for root in read.roots}
+    read_there = any(
+        is_in(place, one.urls) for place in (*_places(reads), *(root for read in reads for root in read.roots))
+    )
+    return bool(one.urls) and not read_there and not any(is_in(url, list(above)) for url in one.urls)
 
 
 def _some(said: list[str], count: int = _SHOWN) -> list[str]:

@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as sf
 
 from falcon_assets.planning.lineage.captured import Captured, parse_captured
-from falcon_assets.spark.capture.loading import INSTANCE
+from falcon_assets.spark.capture.loading import INSTANCE, NOBODY
 from falcon_assets.spark.failures import SPARK_ERRORS, condition_of, explain
 
 _WAIT_MILLISECONDS = 10_000
@@ -24,7 +24,8 @@ _NOT_LOADED = "Spark runs without the listener"
 def capturing(child: SparkSession) -> Iterator[Callable[[], Captured]]:
     """What the session of an instance does in this context is captured; gives what tells it, once all is done.
 
-    In one thread, and those that it starts: children of the session that a workflow makes itself belong to it.
+    What threads and sessions do that a workflow starts belongs to it, too. They do not say so: where several instances
+    are captured at a time, each is told that it may have been it.
     """
     instance = uuid4().hex
     child.conf.set(INSTANCE, instance)
@@ -33,9 +34,15 @@ def capturing(child: SparkSession) -> Iterator[Callable[[], Captured]]:
         return
     context = child.sparkContext
     context.setLocalProperty(INSTANCE, instance)
+    if (listener := _listener(context)) is not None:
+        listener.begin(instance)
     try:
         yield lambda: _captured_here(context, instance)
     finally:
+        child.conf.set(INSTANCE, NOBODY)
+        if listener is not None:
+            with suppress(*SPARK_ERRORS, OSError):  # as below
+                listener.forget(instance)
         with suppress(*SPARK_ERRORS, OSError, AttributeError):  # it may be gone
             context.setLocalProperty(INSTANCE, None)  # type: ignore[arg-type]  # PySpark hands it on: no value
 
@@ -44,7 +51,7 @@ def listen(session: SparkSession) -> None:
     """Has the listener of this process's JVM listen to the session's context, if the JVM has it."""
     listener = _listener(session.sparkContext)
     if listener is not None:
-        listener.install(session.sparkContext._jsc.sc())
+        listener.install(session._jsparkSession)  # its children, too
 
 
 def captured_by_server(session: SparkSession, instance: str) -> Captured:
@@ -64,7 +71,6 @@ def _captured_here(context: Any, instance: str) -> Captured:
         return Captured(problem=_NOT_LOADED)
     try:
         said = listener.of(instance, _WAIT_MILLISECONDS)
-        listener.forget(instance)
     except SPARK_ERRORS as error:
         return Captured(problem=explain(error))
     return _parsed(said)

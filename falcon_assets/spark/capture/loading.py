@@ -17,6 +17,8 @@ INSTANCE = "spark.sql.falcon.instance"
 
 Connect's clients hand on what they were started with only where it is one of ``spark.sql``.
 """
+NOBODY = "-"
+"""What is set there for what is not captured."""
 FILE = "spark.falcon.capture.file"
 """Where a program leaves what was captured, when it ends."""
 _EXTENSION = "org.apache.spark.sql.falcon.CaptureExtension"

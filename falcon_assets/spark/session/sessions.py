@@ -20,7 +20,7 @@ from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.secret_values import is_secret
 from falcon_assets.spark.cancelling import cancellable_jobs, ended_quietly
 from falcon_assets.spark.capture.capturing import listen
-from falcon_assets.spark.capture.loading import loading
+from falcon_assets.spark.capture.loading import INSTANCE, NOBODY, loading
 from falcon_assets.spark.connect_server.server_state import authenticated
 from falcon_assets.spark.endpoints.confs import is_connect, session_confs, without_secrets
 from falcon_assets.spark.endpoints.connect import (
@@ -140,6 +140,7 @@ def isolated(session: SparkSession) -> Iterator[SparkSession]:
     if is_classic(session):
         child = session.newSession()  # about 2 ms; the JVM's garbage collection takes it away
         watch = _watch_of(session)
+        child.conf.set(INSTANCE, NOBODY)  # until it is said for whom
         with watch.watching(child) if watch else nullcontext(), cancellable_jobs(session):
             yield child
         return

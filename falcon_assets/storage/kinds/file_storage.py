@@ -12,7 +12,7 @@ from falcon_assets.model.feed import Feed
 from falcon_assets.planning.instances.folder_spans import FolderSpans
 from falcon_assets.planning.instances.instance_paths import InstancePaths
 from falcon_assets.planning.landing.old_folders import FolderPass
-from falcon_assets.planning.lineage.usage import normal_place
+from falcon_assets.planning.lineage.declared import normal_place
 from falcon_assets.planning.retention.eviction import StoredInstance
 from falcon_assets.storage.copying.listed_files import SourceFiles, list_files
 from falcon_assets.storage.errors import driver_explained, explained

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -11,14 +12,8 @@ from hypothesis import strategies as st
 from falcon_assets.model.instant import parse_instant
 from falcon_assets.planning.lineage.captured import Captured, DataRead, DataWrite, WrittenColumn, parse_captured
 from falcon_assets.planning.lineage.columns import OutputColumn, OutputColumns
-from falcon_assets.planning.lineage.usage import (
-    DeclaredData,
-    DeclaredInput,
-    FoundInstance,
-    Usage,
-    normal_place,
-    usage,
-)
+from falcon_assets.planning.lineage.declared import DeclaredData, DeclaredInput, FoundInstance, normal_place
+from falcon_assets.planning.lineage.usage import Usage, usage
 
 T = parse_instant("2013-01-01T05:00Z")
 OUT = "file:///data/.falcon/staging/x/out"
@@ -75,8 +70,9 @@ def test_reads(reads: tuple[DataRead, ...], undeclared: tuple[FoundInstance, ...
     ("captured", "not_read"),
     [
         pytest.param(Captured((), (WROTE,)), ("rows",), id="not read"),
-        pytest.param(Captured((read("/data"),), (WROTE,)), (), id="read from above"),
-        pytest.param(Captured((), (WROTE,), jobs=1), (), id="jobs that nobody can follow"),
+        pytest.param(Captured((read("/data", is_complete=False),), (WROTE,)), (), id="read from above"),
+        pytest.param(Captured((read("/data/other", root="/data"),), (WROTE,)), ("rows",), id="only what is beside it"),
+        pytest.param(Captured((), (WROTE,), unknown=("reads an RDD",)), (), id="what nobody can follow"),
         pytest.param(Captured((), (WROTE,), problem="lost"), (), id="not all is known"),
         pytest.param(Captured(()), (), id="nothing is known"),
     ],
@@ -89,6 +85,8 @@ def test_what_was_not_seen_is_not_known() -> None:
     assert usage(Captured(()), DECLARED, find).problem == "nobody saw how output out was written"
     assert used(problem="lost").problem == "lost"
     assert usage(Captured(()), DeclaredData({}, {}, []), find).problem == ""
+    assert (used(RAW).capture, used(problem="lost").capture) == ("complete", "none: lost")
+    assert used(RAW, unknown=("reads x", "writes y")).capture == "partly: reads x; writes y"
 
 
 def test_writes() -> None:
@@ -131,6 +129,62 @@ def test_columns_come_from_feeds_or_places() -> None:
             (("/z", "k"), ("raw", "x")),
         )
     }
+
+
+OVER = DataWrite(
+    "file:/data/.falcon/working/w", None, (WrittenColumn("one", "int", ((("file:/data/raw/05",), "x"),), False),)
+)
+"""What it wrote into its scratch space, from ``raw``."""
+
+
+def read_again(*writes: DataWrite, root: str = "file:/data/.falcon/working/w") -> OutputColumns:
+    """The columns of an output that was made from what lies in the scratch space."""
+    again = (WrittenColumn("two", "int", (((root,), "one"),), False),)
+    made = DataWrite(f"{WROTE.path}", None, again, roots=((root,),))
+    return used(RAW, writes=(*writes, made)).columns["out"]
+
+
+def test_what_went_through_its_scratch_space_comes_from_what_was_written_there() -> None:
+    (column,) = read_again(OVER).each
+    assert (column.inputs, column.is_opaque) == ((("raw", "x"),), False)
+
+
+def test_what_was_in_its_scratch_space_before_may_come_from_anything() -> None:
+    (column,) = read_again().each
+    assert (column.inputs, column.is_opaque) == ((("/data/.falcon/working/w", "one"),), True)
+    (column,) = read_again(replace(OVER, is_append=True)).each
+    assert (column.inputs, column.is_opaque) == ((("raw", "x"),), True)
+
+
+def test_what_decided_the_rows_on_the_way_decides_them_still() -> None:
+    columns = read_again(replace(OVER, rows_from=((("file:/data/raw/05",), "k"),), are_rows_opaque=True))
+    assert (columns.rows_from, columns.are_rows_opaque) == ((("raw", "k"),), True)
+
+
+def test_what_it_wrote_beside_its_feeds_and_read_again_comes_from_both() -> None:
+    (column,) = read_again(replace(OVER, path="/aside"), root="file:/aside").each
+    assert column.inputs == (("/aside", "one"), ("raw", "x"))
+
+
+def test_all_that_was_appended_to_an_output_counts() -> None:
+    first = DataWrite(f"{WROTE.path}", None, (WrittenColumn("a", "int", ((("/data/raw/05",), "x"),), False),))
+    second = DataWrite(f"{WROTE.path}", None, (WrittenColumn("A", "int", ((("/z",), "y"),), True),), is_append=True)
+    (column, *_) = used(RAW, writes=(first, second)).columns["out"].each
+    assert (column.name, column.inputs, column.is_opaque) == ("a", (("/z", "y"), ("raw", "x")), True)
+
+
+def test_every_root_of_a_read_counts() -> None:
+    both = (("file:/data/raw/05", "file:/data/names/05"), "x")
+    write = DataWrite(f"{WROTE.path}", None, (WrittenColumn("a", "int", (both,), False),))
+    (column,) = used(RAW, writes=(write,)).columns["out"].each
+    assert column.inputs == (("names", "x"), ("raw", "x"))
+
+
+def test_files_below_a_root_are_those_of_their_feeds() -> None:
+    found = DataRead(("/data",), ("/data/names/05", "/data/raw/05/deep"), True)
+    write = DataWrite(f"{WROTE.path}", None, (WrittenColumn("a", "int", ((("/data",), "x"),), False),))
+    (column,) = used(found, writes=(write,)).columns["out"].each
+    assert column.inputs == (("names", "x"), ("raw", "x"))
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"isComplete": true, "reads": [1]}', "null"])

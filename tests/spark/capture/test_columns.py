@@ -47,7 +47,10 @@ QUERIES: dict[str, tuple[str, dict[str, str]]] = {
         "SELECT CASE WHEN v > 1 THEN n ELSE 'none' END AS label FROM a JOIN b USING (k)",
         {"label": "a.v b.n", ROWS: "a.k b.k"},
     ),
-    "explode": ("SELECT k, item FROM a LATERAL VIEW explode(items) t AS item", {"k": "a.k", "item": "a.items"}),
+    "explode": (
+        "SELECT k, item FROM a LATERAL VIEW explode(items) t AS item",
+        {"k": "a.k", "item": "a.items", ROWS: "a.items"},
+    ),
     "star": ("SELECT *, v AS again FROM b JOIN a USING (k)", {}),
     "cte": (
         "WITH x AS (SELECT k, v AS y FROM a), z AS (SELECT k, y + 1 AS y FROM x) "

@@ -12,7 +12,7 @@ import pytest
 from falcon_assets.errors import StorageError
 from falcon_assets.planning.instances.instance_paths import InstancePaths
 from falcon_assets.planning.landing.old_folders import FolderPass
-from falcon_assets.planning.lineage.usage import normal_place
+from falcon_assets.planning.lineage.declared import normal_place
 from falcon_assets.planning.replication.options import ReplicationOptions
 from falcon_assets.planning.retention.eviction import StoredInstance, Verdict
 from falcon_assets.planning.retention.versions import VersionVerdict

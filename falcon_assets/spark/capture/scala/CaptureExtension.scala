@@ -11,7 +11,8 @@ import org.apache.spark.sql.catalyst.expressions.{Expression, ExpressionInfo, Li
   */
 class CaptureExtension extends (SparkSessionExtensions => Unit) {
   override def apply(extensions: SparkSessionExtensions): Unit = {
-    SparkContext.getActive.foreach(Capture.install)
+    SparkContext.getActive.foreach(Capture.install(_: SparkContext))
+    Capture.watch(extensions)
     extensions.injectFunction((
       FunctionIdentifier("falcon_captured"),
       new ExpressionInfo(classOf[CaptureExtension].getName, "falcon_captured"),

@@ -2,101 +2,177 @@ package org.apache.spark.sql.falcon
 
 import scala.collection.mutable
 import org.apache.spark.sql.catalyst.expressions._
+import org.apache.spark.sql.catalyst.expressions.aggregate.{Count, PivotFirst}
 import org.apache.spark.sql.catalyst.plans.logical._
 
 /** From which columns of files each column of a result comes, by the ids that Spark gives to expressions. */
 object Columns {
-  def of(plan: LogicalPlan, names: Seq[String], output: Seq[Attribute]): Map[String, Any] = {
+  /** @param hasCollected Whether the program has got values of data before, which may be any value of the plan. */
+  def of(plan: LogicalPlan, names: Seq[String], output: Seq[Attribute], hasCollected: Boolean): Map[String, Any] = {
     val columns = new Columns
     columns.walk(plan)
     val each = names.zip(output).map { case (name, attribute) =>
-      val (from, isOpaque) = columns.trace(Set(attribute.exprId))
-      Map("name" -> name, "type" -> attribute.dataType.simpleString, "isOpaque" -> isOpaque, "from" -> sources(from))
+      val found = columns.trace(Seq(attribute))
+      Map("name" -> name, "type" -> attribute.dataType.simpleString, "from" -> sources(found.from),
+        "isOpaque" -> found.isUnsure(hasCollected))
     }
-    Map("columns" -> each, "rowsFrom" -> sources(columns.trace(columns.deciding.toSet)._1))
+    val rows = columns.trace(columns.deciding.toSeq)
+    Map("columns" -> each, "rowsFrom" -> sources(rows.from),
+      "areRowsOpaque" -> (columns.areRowsOpaque || rows.isUnsure(hasCollected)))
   }
 
   private def sources(from: Set[(Seq[String], String)]): Seq[Map[String, Any]] =
     from.toSeq.sortBy(_.toString).map { case (roots, column) => Map("roots" -> roots, "column" -> column) }
 }
 
+/** What expressions come from.
+  *
+  * @param isOpaque Whether code that nobody can look into is between.
+  * @param hasValues Whether values of the program are in it.
+  */
+private case class Found(from: Set[(Seq[String], String)], isOpaque: Boolean, hasValues: Boolean) {
+  def isUnsure(hasCollected: Boolean): Boolean = isOpaque || hasValues && hasCollected
+}
+
 private class Columns {
-  private val from = mutable.Map[ExprId, Set[ExprId]]().withDefaultValue(Set())
-  private val leaves = mutable.Map[ExprId, (Seq[String], String)]()
+  private val made = mutable.Map[ExprId, Seq[Expression]]().withDefaultValue(Nil)
+  private val leaves = mutable.Map[ExprId, Seq[(Seq[String], String)]]()
   private val definitions = mutable.Map[Long, Seq[Attribute]]()
   private val opaque = mutable.Set[ExprId]()
+  private val values = mutable.Set[ExprId]()
+  private val pivoted = mutable.Set[ExprId]()
   /** By these is decided which rows there are, and in which order. */
-  val deciding: mutable.Set[ExprId] = mutable.Set[ExprId]()
+  val deciding: mutable.Buffer[Expression] = mutable.Buffer[Expression]()
+  var areRowsOpaque = false
 
   def walk(plan: LogicalPlan): Unit = {
+    plan match {
+      case loop: UnionLoop => definitions(loop.id) = loop.output
+      case aggregate: Aggregate => aggregate.expressions.foreach(_.foreach {
+        case pivot: PivotFirst => pivoted ++= pivot.pivotColumn.references.map(_.exprId)
+        case _ =>
+      })
+      case _ =>
+    }
+    deciding ++= decided(plan)
     Leaves.inner(plan).foreach(walk)
     plan.expressions.foreach(_.foreach {
-      case alias: Alias => add(alias.exprId, used(alias.child))
+      case alias: Alias => add(alias.exprId, Seq(alias.child))
       case _ =>
     })
-    deciding ++= decided(plan)
     plan match {
       case union: Union =>
-        for ((column, at) <- union.output.zipWithIndex) add(column.exprId, union.children.map(_.output(at).exprId))
+        for ((column, at) <- union.output.zipWithIndex) add(column.exprId, union.children.map(_.output(at)))
+      case loop: UnionLoop => alike(loop.output, loop.anchor.output); alike(loop.output, loop.recursion.output)
       case set: Except => alike(set.output, set.left.output)
       case set: SetOperation => alike(set.output, set.left.output); alike(set.output, set.right.output)
-      case generate: Generate => generate.generatorOutput.foreach(column => add(column.exprId, used(generate.generator)))
+      case generate: Generate => generate.generatorOutput.foreach(column => add(column.exprId, Seq(generate.generator)))
       case expand: Expand =>
-        for ((column, at) <- expand.output.zipWithIndex; row <- expand.projections) add(column.exprId, used(row(at)))
+        for ((column, at) <- expand.output.zipWithIndex; row <- expand.projections) add(column.exprId, Seq(row(at)))
       case definition: CTERelationDef => definitions(definition.id) = definition.child.output
       case reference: CTERelationRef => definitions.get(reference.cteId).foreach(alike(reference.output, _))
+      case reference: UnionLoopRef => definitions.get(reference.loopId).foreach(alike(reference.output, _))
+      case _: LateralJoin => // its columns are those of both sides
       case leaf if Leaves.inner(leaf).isEmpty => source(leaf)
       case other => unexplained(other)
     }
   }
 
-  /** By what an operator decides on rows: what it filters, joins, groups, compares or sorts by. */
-  private def decided(plan: LogicalPlan): Iterable[ExprId] = plan match {
-    case filter: Filter => used(filter.condition)
-    case join: Join => join.condition.toSeq.flatMap(used)
-    case aggregate: Aggregate => aggregate.groupingExpressions.flatMap(used)
-    case sort: Sort => sort.order.flatMap(used)
-    case distinct: Distinct => distinct.child.output.map(_.exprId)
-    case distinct: Deduplicate => distinct.keys.map(_.exprId)
-    case set @ (_: Except | _: Intersect) => set.children.flatMap(_.output).map(_.exprId)
+  /** By what an operator decides on rows: what it filters, joins, groups, compares, repeats, limits or sorts by. */
+  private def decided(plan: LogicalPlan): Iterable[Expression] = plan match {
+    case filter: Filter => Seq(filter.condition)
+    case join: Join => join.condition
+    case join: LateralJoin => join.condition
+    case join: AsOfJoin => join.expressions
+    case aggregate: Aggregate => aggregate.groupingExpressions.filterNot {
+      case one: NamedExpression => pivoted(one.exprId) // each becomes a column
+      case _ => false
+    }
+    case sort: Sort => sort.order
+    case distinct: Distinct => distinct.child.output
+    case distinct: Deduplicate => distinct.keys
+    case generate: Generate => Seq(generate.generator)
+    case limit: GlobalLimit => Seq(limit.limitExpr)
+    case tail: Tail => Seq(tail.limitExpr)
+    case offset: Offset => Seq(offset.offsetExpr)
+    case set @ (_: Except | _: Intersect) => set.children.flatMap(_.output)
     case _ => Nil
   }
 
-  /** The columns that some come from, and whether code that nobody can look into is between. */
-  def trace(ids: Set[ExprId]): (Set[(Seq[String], String)], Boolean) = {
-    val seen = mutable.Set[ExprId]()
-    def follow(one: ExprId): Unit = if (seen.add(one)) from(one).foreach(follow)
-    ids.foreach(follow)
-    (seen.flatMap(leaves.get).toSet, seen.exists(opaque.contains))
+  /** What some expressions come from. */
+  def trace(expressions: Seq[Expression]): Found = {
+    val seen = mutable.Set[(ExprId, List[String])]()
+    var from = Set[(Seq[String], String)]()
+    var isOpaque, hasValues = false
+
+    def follow(id: ExprId, fields: List[String]): Unit = if (seen.add((id, fields))) {
+      isOpaque ||= opaque(id)
+      hasValues ||= values(id)
+      leaves.get(id).foreach(from ++= _)
+      made(id).foreach(visit(_, fields))
+    }
+
+    /** Only some field of a structure is wanted, where fields are said. */
+    def visit(expression: Expression, fields: List[String]): Unit = expression match {
+      case attribute: Attribute => follow(attribute.exprId, fields)
+      case alias: Alias => visit(alias.child, fields)
+      case outer: OuterReference => follow(outer.exprId, fields)
+      case get: GetStructField => visit(get.child, get.extractFieldName :: fields)
+      case struct: CreateNamedStruct =>
+        struct.names.map(_.toString).indexOf(fields.headOption.orNull) match {
+          case -1 => struct.valExprs.foreach(visit(_, Nil))
+          case at => visit(struct.valExprs(at), fields.tail)
+        }
+      case update: UpdateFields if fields.nonEmpty =>
+        update.fieldOps.reverse.collectFirst { case WithField(name, value) if name == fields.head => value } match {
+          case Some(value) => visit(value, fields.tail)
+          case None => visit(update.structExpr, fields)
+        }
+      case count: Count => count.children.filterNot(_.isInstanceOf[Literal]).foreach(visit(_, Nil))
+      case _: Literal | _: VariableReference => hasValues = true
+      case exists: Exists => exists.children.foreach(visit(_, Nil))
+      case query: SubqueryExpression => (query.children ++ columnsOf(query)).foreach(visit(_, Nil))
+      case other =>
+        hasValues ||= other.isInstanceOf[UserDefinedExpression] // it may remember anything
+        other.children.foreach(visit(_, Nil))
+    }
+    expressions.foreach(visit(_, Nil))
+    Found(from, isOpaque, hasValues)
+  }
+
+  private def columnsOf(query: SubqueryExpression): Seq[Attribute] = query match {
+    case one: ScalarSubquery => one.plan.output.take(1)
+    case other => other.plan.output
   }
 
   private def source(leaf: LogicalPlan): Unit = {
-    val roots = Leaves.roots(leaf)
-    if (roots.nonEmpty)
-      (leaf.output ++ leaf.metadataOutput).foreach(column => leaves(column.exprId) = (roots, column.name))
-    // What a program made from rows that it had collected may come from anything.
-    else if (leaf.isInstanceOf[LocalRelation] || !leaf.isInstanceOf[OneRowRelation])
+    val read = Leaves.read(leaf)
+    if (read.nonEmpty && read.forall(one => one.hasColumns && one.roots.nonEmpty))
+      for (column <- leaf.output ++ leaf.metadataOutput) leaves(column.exprId) = read.map(one => (one.roots, column.name))
+    else if (read.nonEmpty) {
       leaf.output.foreach(opaque += _.exprId)
+      areRowsOpaque = true
+    } else {
+      // What a program made from rows that it had collected may come from any of these.
+      leaf.output.foreach(values += _.exprId)
+      if (!leaf.isInstanceOf[OneRowRelation]) deciding ++= leaf.output
+    }
   }
 
   /** Columns that no rule explains come from everything below, and so do the rows: functions over whole rows. */
   private def unexplained(plan: LogicalPlan): Unit = {
-    val below = plan.children.flatMap(_.output).map(_.exprId).toSet
-    for (column <- plan.output if !below.contains(column.exprId) && !from.contains(column.exprId)) {
+    val below = plan.children.flatMap(_.output)
+    val ids = below.map(_.exprId).toSet
+    for (column <- plan.output if !ids.contains(column.exprId) && !made.contains(column.exprId)) {
       add(column.exprId, below)
       opaque += column.exprId
       deciding ++= below
+      areRowsOpaque = true
     }
   }
 
   private def alike(output: Seq[Attribute], input: Seq[Attribute]): Unit =
-    output.zip(input).foreach { case (a, b) => add(a.exprId, Seq(b.exprId)) }
+    output.zip(input).foreach { case (a, b) => add(a.exprId, Seq(b)) }
 
-  private def used(expression: Expression): Set[ExprId] =
-    expression.references.map(_.exprId).toSet ++ expression.collect {
-      case query: SubqueryExpression => query.plan.output.headOption.map(_.exprId).toSet ++ query.references.map(_.exprId)
-      case outer: OuterReference => Set(outer.exprId)
-    }.flatten
-
-  private def add(id: ExprId, used: Iterable[ExprId]): Unit = from(id) = from(id) ++ (used.toSet - id)
+  private def add(id: ExprId, expressions: Seq[Expression]): Unit = made(id) = (made(id) ++ expressions).distinct
 }

@@ -1,7 +1,9 @@
 package org.apache.spark.sql.falcon
 
-import org.apache.spark.sql.catalyst.catalog.{CatalogTable, HiveTableRelation}
-import org.apache.spark.sql.catalyst.expressions.{Attribute, SubqueryExpression}
+import org.apache.spark.sql.SaveMode
+import org.apache.spark.sql.catalyst.TableIdentifier
+import org.apache.spark.sql.catalyst.catalog.CatalogTable
+import org.apache.spark.sql.catalyst.expressions.Attribute
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.execution._
@@ -11,24 +13,51 @@ import org.apache.spark.sql.execution.command._
 import org.apache.spark.sql.execution.datasources._
 import org.apache.spark.sql.execution.datasources.v2._
 import org.apache.spark.sql.execution.exchange.ReusedExchangeExec
+import org.apache.spark.sql.execution.streaming.runtime.IncrementalExecution
 
-/** What one query read and wrote. */
-case class Query(reads: Seq[Map[String, Any]], writes: Seq[Map[String, Any]])
+/** What one query read and wrote.
+  *
+  * @param unknown What nobody knows of it.
+  * @param isCollected Whether the program has got values of data from it.
+  */
+case class Query(
+    reads: Seq[Map[String, Any]], writes: Seq[Map[String, Any]], unknown: Seq[String], isCollected: Boolean)
 
 object Query {
   private val MostPaths = 10000
 
-  def of(execution: QueryExecution, isFailed: Boolean): Query = {
+  def of(execution: QueryExecution, isFailed: Boolean, hasCollected: Boolean): Query = {
     val analyzed = execution.analyzed
-    val targets = writes(analyzed, execution.sparkSession)
-    val reads = sources(analyzed).distinct ++ (if (isFailed) Nil else scans(execution.executedPlan).distinct)
-    Query(reads, targets)
+    val leaves = Leaves.of(analyzed).flatMap(Leaves.read)
+    val targets = new Writes(execution.sparkSession, hasCollected).of(analyzed)
+    val reads = leaves.filter(_.roots.nonEmpty).map(_.asMap).distinct ++
+      (if (isFailed) Nil else scans(execution.executedPlan).distinct)
+    val unknown = leaves.flatMap(_.unknown).map(what => s"reads $what") ++ (execution match {
+      case _: IncrementalExecution => Seq("writes a stream")
+      case _ => Nil
+    })
+    Query(reads, targets, unknown.distinct, leaves.exists(_.isData) && isCollected(analyzed))
   }
 
-  /** What the analyzed plan names: also what Spark finds out not to need. */
-  private def sources(plan: LogicalPlan): Seq[Map[String, Any]] = Leaves.of(plan).flatMap { leaf =>
-    val roots = Leaves.roots(leaf)
-    if (roots.isEmpty) Nil else Seq(Map("roots" -> roots, "paths" -> Nil, "isComplete" -> false))
+  /** What Spark is about to read for a plan that is no query: an RDD, a cache. */
+  def planned(plan: SparkPlan): Seq[Map[String, Any]] = scans(plan).distinct
+
+  /** Whether values come to the program: rows, variables, or metrics that it observes. */
+  private def isCollected(plan: LogicalPlan): Boolean = {
+    val root = plan match {
+      case result: CommandResult => result.commandLogicalPlan
+      case other => other
+    }
+    root match {
+      case _: SetVariable | _: CreateVariable => true
+      case _: Command => plan.exists(isObserved) || Leaves.inner(root).exists(_.exists(isObserved))
+      case _ => true
+    }
+  }
+
+  private def isObserved(plan: LogicalPlan): Boolean = plan match {
+    case metrics: CollectMetrics => metrics.metrics.exists(_.references.nonEmpty)
+    case _ => false
   }
 
   /** The files that were read, by their folders; a file that was named itself by its own path. */
@@ -46,60 +75,52 @@ object Query {
             val path = file.getPath
             if (named.contains(path.toString)) path.toString else path.getParent.toString
           }).distinct.take(MostPaths + 1).toSeq
-          Seq(Map("roots" -> roots, "paths" -> found.take(MostPaths), "isComplete" -> (found.size <= MostPaths),
-            "rows" -> f.metrics.get("numOutputRows").map(_.value), "bytes" -> f.metrics.get("filesSize").map(_.value)))
+          Seq(Map("roots" -> roots, "paths" -> found.take(MostPaths), "isComplete" -> (found.size <= MostPaths)))
         case m: InMemoryTableScanExec => scans(m.relation.cachedPlan)
         case _ => Nil
       }
       own ++ other.children.flatMap(scans) ++ other.subqueries.flatMap(scans)
   }
-
-  private def writes(plan: LogicalPlan, session: SparkSession): Seq[Map[String, Any]] = plan match {
-    case c: CommandResult => writes(c.commandLogicalPlan, session)
-    case i: InsertIntoHadoopFsRelationCommand =>
-      Seq(Map("path" -> i.outputPath.toString) ++ Columns.of(i.query, i.outputColumnNames, i.query.output))
-    case c: CreateDataSourceTableAsSelectCommand => Seq(Map("path" -> place(c.table, session)))
-    case s: SaveIntoDataSourceCommand => Seq(Map("path" -> s.options.get("path"), "source" -> s.dataSource.getClass.getName))
-    case w: V2WriteCommand => w.table match {
-      case r: DataSourceV2Relation if r.table.name == "noop-table" => Nil
-      case r => Seq(Map("path" -> None, "source" -> r.name))
-    }
-    case w: DataWritingCommand => Seq(Map("path" -> None, "source" -> w.nodeName))
-    case other => other.children.flatMap(writes(_, session))
-  }
-
-  private def place(table: CatalogTable, session: SparkSession): String = table.storage.locationUri.getOrElse(
-    session.sessionState.catalog.defaultTablePath(table.identifier)).toString
 }
 
-/** The leaves of plans, which are what is read. */
-object Leaves {
-  def inner(plan: LogicalPlan): Seq[LogicalPlan] = plan.children ++ subqueries(plan) ++ (plan match {
-    case c: CommandResult => Seq(c.commandLogicalPlan)
-    case w: DataWritingCommand if w.children.isEmpty => Seq(w.query)
-    case s: SaveIntoDataSourceCommand => Seq(s.query)
-    case v: LeafRunnableCommand => v.innerChildren.collect { case p: LogicalPlan => p }
-    case _ => Nil
-  })
-
-  def subqueries(plan: LogicalPlan): Seq[LogicalPlan] =
-    plan.expressions.flatMap(_.collect { case s: SubqueryExpression => s.plan })
-
-  def of(plan: LogicalPlan): Seq[LogicalPlan] = {
-    val below = inner(plan)
-    if (below.isEmpty) Seq(plan) else below.flatMap(of)
+/** Where a plan writes. */
+private class Writes(session: SparkSession, hasCollected: Boolean) {
+  def of(plan: LogicalPlan): Seq[Map[String, Any]] = plan match {
+    case c: CommandResult => of(c.commandLogicalPlan)
+    case i: InsertIntoHadoopFsRelationCommand =>
+      Seq(into(i.outputPath.toString, i.query, i.outputColumnNames, i.mode == SaveMode.Append))
+    case c: CreateDataSourceTableAsSelectCommand =>
+      Seq(into(place(c.table), c.query, c.outputColumnNames, c.mode == SaveMode.Append))
+    case d: InsertIntoDataSourceDirCommand =>
+      Seq(elsewhere(d.provider, d.storage.locationUri.map(_.toString)))
+    case s: SaveIntoDataSourceCommand =>
+      val table = for (url <- s.options.get("url"); name <- s.options.get("dbtable")) yield Leaves.place(url, name)
+      Seq(elsewhere(s.dataSource.getClass.getName, table.orElse(s.options.get("path"))))
+    case i: InsertIntoDataSourceCommand =>
+      Seq(elsewhere(i.logicalRelation.nodeName, Leaves.read(i.logicalRelation).flatMap(_.roots).headOption))
+    case w: V2WriteCommand => w.table match {
+      case r: DataSourceV2Relation if r.table.name == "noop-table" => Nil
+      case r: DataSourceV2Relation => Seq(elsewhere(r.name, Leaves.place(r).headOption))
+      case r => Seq(elsewhere(r.name, None))
+    }
+    case c: V2CreateTableAsSelectPlan => Seq(elsewhere(c.nodeName, Some(s"table:${c.tableName}")))
+    case d: DeleteFromTable => Seq(elsewhere(d.nodeName, Leaves.of(d.table).flatMap(Leaves.read).flatMap(_.roots).headOption))
+    case l: LoadDataCommand => Seq(elsewhere(l.nodeName, place(l.table)))
+    case t: TruncateTableCommand => Seq(elsewhere(t.nodeName, place(t.tableName)))
+    case w: DataWritingCommand => Seq(elsewhere(w.nodeName, None))
+    case other => other.children.flatMap(of)
   }
 
-  def roots(leaf: LogicalPlan): Seq[String] = leaf match {
-    case l: LogicalRelation => l.relation match {
-      case files: HadoopFsRelation => files.location.rootPaths.map(_.toString)
-      case _ => Nil
-    }
-    case h: HiveTableRelation => h.tableMeta.storage.locationUri.map(_.toString).toSeq
-    case r: DataSourceV2Relation => r.table match {
-      case f: FileTable => f.fileIndex.rootPaths.map(_.toString)
-      case _ => Nil
-    }
-    case _ => Nil
-  }
+  private def into(path: String, query: LogicalPlan, names: Seq[String], isAppend: Boolean): Map[String, Any] =
+    Map("path" -> path, "isAppend" -> isAppend,
+      "roots" -> Leaves.of(query).flatMap(Leaves.read).map(_.roots).filter(_.nonEmpty).distinct) ++ Columns.of(query, names, query.output, hasCollected)
+
+  private def elsewhere(source: String, path: Option[String]): Map[String, Any] =
+    Map("path" -> path, "source" -> source)
+
+  private def place(name: TableIdentifier): Option[String] =
+    scala.util.Try(place(session.sessionState.catalog.getTableMetadata(name))).toOption
+
+  private def place(table: CatalogTable): String = table.storage.locationUri.getOrElse(
+    session.sessionState.catalog.defaultTablePath(table.identifier)).toString
 }

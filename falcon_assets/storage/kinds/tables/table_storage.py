@@ -14,7 +14,7 @@ from falcon_assets.model.store_url import is_object_store
 from falcon_assets.model.table_uri import TableUri
 from falcon_assets.planning.instances.instance_paths import InstancePaths
 from falcon_assets.planning.landing.old_folders import FolderPass
-from falcon_assets.planning.lineage.usage import normal_place
+from falcon_assets.planning.lineage.declared import normal_place
 from falcon_assets.planning.retention.eviction import StoredInstance, StoredLocation
 from falcon_assets.planning.retention.versions import StoredVersion
 from falcon_assets.storage.cluster_store import ClusterStore
