@@ -33,7 +33,9 @@ def columns_metadata(columns: OutputColumns | None, cluster: str) -> dict[str, A
         ]
         for one in columns.each
     }
-    rows = {} if columns.rows_from is None else {ROWS: dg.MetadataValue.json(columns.as_data()["rows_from"])}
+    rows: dict[str, Any] = (
+        {} if columns.rows_from is None else {ROWS: dg.MetadataValue.json(columns.as_data()["rows_from"])}
+    )
     rows |= {ROWS_OPAQUE: dg.MetadataValue.bool(True)} if columns.are_rows_opaque else {}
     return {SCHEMA: dg.TableSchema(schema), LINEAGE: dg.TableColumnLineage(lineage), **rows}
 
