@@ -46,13 +46,17 @@ def _read(spark: SparkSession, data: InputData, columns: tuple[Column, ...], one
         )
     values = same(one.layout.keys, one.partition.values)
     keys = {key.name.lower(): (key, value) for key, value in zip(one.layout.keys, values, strict=True)}
-    in_files = [column for column in columns if column.name.lower() not in keys]
+    # Where files name columns otherwise, all of the table are read, and renamed by their places, inner ones, too.
+    in_files = one.columns or [column for column in columns if column.name.lower() not in keys]
     schema = ", ".join(f"`{column.name}` {as_read(column.type)}" for column in in_files)
     reader = spark.read.format(one.partition.format).schema(schema).option("recursiveFileLookup", "true")
     places = [literal(place) for place in one.partition.places]
     if one.partition.format == "orc":
         _check_orc(spark, data, places, in_files)
     frame = reader.load(places)
+    if one.columns:
+        named = zip(one.columns, one.layout.columns, strict=True)
+        frame = frame.select(*(sf.col(f"`{has.name}`").cast(is_.type).alias(is_.name) for has, is_ in named))
     typed = {column.name.lower(): column for column in columns}
     for name, (key, value) in keys.items():
         column = typed.get(name, key)

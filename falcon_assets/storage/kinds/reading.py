@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from falcon_assets.storage.instances.data_version import DataVersion
 from falcon_assets.storage.instances.instance_files import InstanceFiles
-from falcon_assets.storage.tables.catalog import Partition, TableLayout
+from falcon_assets.storage.tables.catalog import Column, Partition, TableLayout
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,9 @@ class ReadablePartition:
     layout: TableLayout
     """Its table."""
     partition: Partition
-    """What it is; its places are for Spark."""
+    """What it is, or a part of it; its places are for Spark."""
+    columns: tuple[Column, ...] = ()
+    """The columns of the table as its files name them, in its order; none: as the table does."""
 
 
 @dataclass(frozen=True)

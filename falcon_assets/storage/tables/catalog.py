@@ -128,6 +128,21 @@ class TableCatalog(ABC):
     def partitions(self, database: str, table: str, wanted: Sequence[Values]) -> dict[Values, Partition]:
         """Those of the wanted partitions that are there."""
 
+    def as_written(
+        self, database: str, table: str, partitions: Sequence[Partition]
+    ) -> list[tuple[Partition, tuple[Column, ...]]]:
+        """The partitions, or parts of them, each with the columns of the table as its files name them.
+
+        Args:
+            database: Of the table.
+            table: Is there.
+            partitions: As the catalog said them.
+
+        Returns:
+            No columns: its files name them as the table does.
+        """
+        return [(one, ()) for one in partitions]
+
     def changed_at(self, database: str, table: str) -> datetime | None:
         """When anything in the table, which is there, changed last; None where the catalog does not know."""
         return None

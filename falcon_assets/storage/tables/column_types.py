@@ -70,3 +70,18 @@ def as_read(spark: str) -> str:
 def plain_type(spark: str) -> str:
     """The type as it is in files: how long a text may be is not said there, nor what a Hive timestamp means."""
     return as_read(spark.replace(" ", "").lower()).replace("timestamp_ntz", "timestamp")
+
+
+def nullable(field: pa.Field) -> pa.Field:
+    """The column, and what is inside of it, without any need to have a value."""
+    return field.with_type(_nullable(field.type)).with_nullable(True)
+
+
+def _nullable(kind: pa.DataType) -> pa.DataType:
+    if pa.types.is_struct(kind):
+        return pa.struct([nullable(one) for one in kind])
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
+        return pa.list_(nullable(kind.value_field))
+    if pa.types.is_map(kind):
+        return pa.map_(kind.key_field.with_type(_nullable(kind.key_type)), nullable(kind.item_field))
+    return kind

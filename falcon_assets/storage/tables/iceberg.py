@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import datetime, timezone
 from functools import cached_property
 from itertools import chain
@@ -32,11 +34,13 @@ from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 from falcon_assets.errors import StorageError, UnreachableError
 from falcon_assets.storage.errors import driver_explained
-from falcon_assets.storage.tables.catalog import NewPartition, Partition, TableCatalog, TableLayout, Values
-from falcon_assets.storage.tables.column_types import columns_of
+from falcon_assets.storage.tables.catalog import Column, NewPartition, Partition, TableCatalog, TableLayout, Values
+from falcon_assets.storage.tables.column_types import columns_of, nullable
+from falcon_assets.storage.tables.iceberg_columns import are_named_alike, columns_in, mapping_for
 from falcon_assets.storage.tables.iceberg_files import (
     data_files_at,
     equal,
+    file_end,
     key_fields,
     text_of,
     version_of_files,
@@ -47,6 +51,8 @@ _NO_RETRIES = {"commit.retry.num-retries": "0"}
 _ATTEMPTS = 10
 _UNDONE = (CommitFailedException, CommitStateUnknownException)
 """Another partition was published meanwhile, or nobody knows: it is looked at anew."""
+_READERS = 8
+"""So many files are looked into at once."""
 _FEW = 200
 """So many partitions are asked for by name; for more, all files are listed."""
 
@@ -89,6 +95,22 @@ class IcebergCatalog(TableCatalog):
             found = self._catalog.load_table((database, table))
             return self._partitions(found, wanted)
 
+    def as_written(
+        self, database: str, table: str, partitions: Sequence[Partition]
+    ) -> list[tuple[Partition, tuple[Column, ...]]]:
+        with self._explained(f"look into files of {database}.{table}"):
+            found = self._catalog.load_table((database, table))
+            if are_named_alike(found):
+                return super().as_written(database, table, partitions)
+            parts: dict[tuple[Values, tuple[Column, ...]], Partition] = {}
+            with ThreadPoolExecutor(_READERS) as pool:
+                for one in partitions:
+                    ends = pool.map(lambda url: columns_in(found, file_end(found, url)[0]), one.places)
+                    for place, columns in zip(one.places, ends, strict=True):
+                        part = parts.get((one.values, columns), replace(one, places=()))
+                        parts[one.values, columns] = replace(part, places=(*part.places, place))
+            return [(part, columns) for (_, columns), part in parts.items()]
+
     def changed_at(self, database: str, table: str) -> datetime | None:
         with self._explained(f"look at table {database}.{table}"):
             snapshot = self._catalog.load_table((database, table)).current_snapshot()
@@ -97,7 +119,8 @@ class IcebergCatalog(TableCatalog):
     def create(
         self, database: str, table: str, columns: pa.Schema, keys: Sequence[str], kind: str, location: str
     ) -> None:
-        every = pa.schema([*columns, *(pa.field(key, pa.string()) for key in keys)])
+        # What the first output happens to have everywhere others need not have.
+        every = pa.schema([*map(nullable, columns), *(pa.field(key, pa.string()) for key in keys)])
         with self._explained(f"make table {database}.{table}"):
             self._catalog.create_namespace_if_not_exists((database,))
             try:
@@ -115,7 +138,7 @@ class IcebergCatalog(TableCatalog):
             for attempt in range(1, _ATTEMPTS + 1):
                 found = self._catalog.load_table((database, table))
                 there = {field.name.lower() for field in found.schema().fields}
-                new = [one.with_nullable(True) for one in columns if one.name.lower() not in there]
+                new = [nullable(one) for one in columns if one.name.lower() not in there]
                 if not new:
                     return
                 try:
@@ -157,9 +180,9 @@ class IcebergCatalog(TableCatalog):
         with self._explained(f"publish partitions of {database}.{table}"):
             for attempt in range(1, _ATTEMPTS + 1):
                 found = self._catalog.load_table((database, table))
-                files = {
-                    values: [*data_files_at(found, values, one.files or one.places)] for values, one in new.items()
-                }
+                made = {values: [*data_files_at(found, values, one.files or one.places)] for values, one in new.items()}
+                files = {values: [file for file, _ in each] for values, each in made.items()}
+                columns = [one for each in made.values() for _, one in each]
                 there = self._of(found, [*{**before, **new}])
                 if _versions(there) != _versions(files):  # else it is done, but nobody said so
                     was = {values: one.version for values, one in before.items()}
@@ -167,7 +190,7 @@ class IcebergCatalog(TableCatalog):
                         changed = {*is_now.items()} ^ {*was.items()}
                         raise self._replaced(f"{database}.{table}", min(values for values, _ in changed))
                     try:
-                        self._replace(found, chain(*there.values()), chain(*files.values()), known)
+                        self._replace(found, chain(*there.values()), chain(*files.values()), columns, known)
                     except _UNDONE:
                         if attempt == _ATTEMPTS:
                             raise
@@ -189,14 +212,20 @@ class IcebergCatalog(TableCatalog):
                     snapshot.delete_data_file(file)
 
     def _replace(
-        self, table: Table, there: Iterable[DataFile], new: Iterable[DataFile], said: Mapping[str, str]
+        self,
+        table: Table,
+        there: Iterable[DataFile],
+        new: Iterable[DataFile],
+        columns: Iterable[pa.Schema],
+        said: Mapping[str, str],
     ) -> None:
         # Its own retries would add the new files a second time to what somebody else wrote into the partition.
         table.metadata.properties.update(_NO_RETRIES)
         with table.transaction() as transaction:
-            if table.name_mapping() is None:  # Spark's files name their columns and do not number them
-                mapping = table.schema().name_mapping.model_dump_json()
-                transaction.set_properties({TableProperties.DEFAULT_NAME_MAPPING: mapping})
+            # Spark's files name their columns, perhaps in another case, and do not number them.
+            mapping = mapping_for(table, columns)
+            if mapping != table.name_mapping():
+                transaction.set_properties({TableProperties.DEFAULT_NAME_MAPPING: mapping.model_dump_json()})
             with transaction.update_snapshot(snapshot_properties=dict(said)).overwrite() as snapshot:
                 for file in there:
                     snapshot.delete_data_file(file)
@@ -252,10 +281,17 @@ class IcebergCatalog(TableCatalog):
                     f"cluster {self.cluster!r}: {self.endpoint} refuses to {doing} ({_said(error)}): check the "
                     "storage_options of the registry"
                 ) from None
-            except ValidationError:
-                raise self._silent(doing, "what is there is no Iceberg catalog") from None
-            except (RESTError, NoSuchTableError, NotImplementedError, OSError, ValueError) as error:
+            except ValidationError as error:
+                if "_catalog" not in self.__dict__:
+                    raise self._silent(doing, "what is there is no Iceberg catalog") from None
+                first = error.errors()[0]
+                told = f"PyIceberg does not know {'.'.join(map(str, first['loc']))} of it: {first['msg']}"
+                raise StorageError(f"cluster {self.cluster!r}: cannot {doing}: {told}") from None
+            except OSError as error:
                 raise StorageError(f"cluster {self.cluster!r}: cannot {doing}: {_said(error)}") from error
+            except (RESTError, NoSuchTableError, NotImplementedError, TypeError, ValueError) as error:
+                # No cause: what is said of one table is an answer, and others there may well be readable.
+                raise StorageError(f"cluster {self.cluster!r}: cannot {doing}: {_said(error)}") from None
 
     def _silent(self, doing: str, why: str) -> UnreachableError:
         return UnreachableError(f"cluster {self.cluster!r}: {self.endpoint} does not answer, asked to {doing}: {why}")

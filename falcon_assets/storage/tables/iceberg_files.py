@@ -8,6 +8,7 @@ from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 from pyiceberg.expressions import AlwaysTrue, And, BooleanExpression, EqualTo, IsNull
 from pyiceberg.io.pyarrow import (
@@ -16,6 +17,7 @@ from pyiceberg.io.pyarrow import (
     parquet_path_to_id_mapping,
 )
 from pyiceberg.manifest import DataFile, DataFileContent, FileFormat
+from pyiceberg.schema import Schema
 from pyiceberg.table import Table
 from pyiceberg.typedef import Record
 from pyiceberg.types import DateType, NestedField, StringType
@@ -49,25 +51,59 @@ def equal(table: Table, fixed: Mapping[str, str]) -> BooleanExpression:
     return And(*each) if len(each) > 1 else each[0]
 
 
-def data_files_at(table: Table, values: Values, places: Sequence[str]) -> Iterator[DataFile]:
-    """What the table is to know of Parquet files, which are at these URLs, or in folders there."""
+class PathsOfFiles(dict[str, int]):
+    """The numbers of columns by their paths in files, whatever the case of their letters; none for what is unknown."""
+
+    def __init__(self, schema: Schema) -> None:
+        exact = parquet_path_to_id_mapping(schema)
+        super().__init__(exact)
+        self._lowered = {path.lower(): number for path, number in exact.items()}
+
+    def __missing__(self, path: str) -> int:
+        number = self._lowered.get(path.lower())
+        if number is None:
+            raise ValueError(f"a file has the column {path}, which the table has not")
+        return number
+
+
+def data_files_at(table: Table, values: Values, places: Sequence[str]) -> Iterator[tuple[DataFile, pa.Schema]]:
+    """What the table is to know of Parquet files, which are at these URLs, or in folders there, and their columns.
+
+    Raises:
+        ValueError: a file has no values where the table requires them, or a column that the table has not.
+    """
     schema, record = table.schema(), _record(table, values)
-    plan, paths = compute_statistics_plan(schema, table.metadata.properties), parquet_path_to_id_mapping(schema)
+    plan, paths = compute_statistics_plan(schema, table.metadata.properties), PathsOfFiles(schema)
+    keys = {field.field_id for field in key_fields(table)}
+    required = [field for field in schema.fields if field.required and field.field_id not in keys]
     for url in _files_at(places):
-        metadata, size = _ends(table, url)
+        metadata, size = file_end(table, url)
+        for field in required:
+            if nulls := _nulls(metadata, field.name):
+                raise ValueError(f"{field.name} has no value in {nulls} rows, and the table requires one")
         statistics = data_file_statistics_from_parquet_metadata(metadata, plan, paths)
-        yield DataFile.from_args(
-            content=DataFileContent.DATA,
-            file_path=url,
-            file_format=FileFormat.PARQUET,
-            partition=record,
-            file_size_in_bytes=size,
-            sort_order_id=None,
-            spec_id=table.spec().spec_id,
-            equality_ids=None,
-            key_metadata=None,
-            **statistics.to_serialized_dict(),
+        yield (
+            DataFile.from_args(
+                content=DataFileContent.DATA,
+                file_path=url,
+                file_format=FileFormat.PARQUET,
+                partition=record,
+                file_size_in_bytes=size,
+                sort_order_id=None,
+                spec_id=table.spec().spec_id,
+                equality_ids=None,
+                key_metadata=None,
+                **statistics.to_serialized_dict(),
+            ),
+            metadata.schema.to_arrow_schema(),
         )
+
+
+def _nulls(file: pq.FileMetaData, name: str) -> int:
+    """How many values of a column are null, if it has no others inside; 0 where nobody wrote it down."""
+    parts = (file.row_group(group).column(at) for group in range(file.num_row_groups) for at in range(file.num_columns))
+    own = (one.statistics for one in parts if one.path_in_schema.lower() == name.lower())
+    return sum(one.null_count for one in own if one is not None and one.has_null_count)
 
 
 def _files_at(places: Sequence[str]) -> Iterator[str]:
@@ -83,7 +119,7 @@ def _mounted(place: str) -> Path | None:
     return Path("/" + place.removeprefix("file:").lstrip("/")) if place.startswith("file:") else None
 
 
-def _ends(table: Table, url: str) -> tuple[pq.FileMetaData, int]:
+def file_end(table: Table, url: str) -> tuple[pq.FileMetaData, int]:
     """What a file says of itself at its end, and its size."""
     if path := _mounted(url):
         return pq.read_metadata(path), path.stat().st_size

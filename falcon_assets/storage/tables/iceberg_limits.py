@@ -36,15 +36,6 @@ def require_plain(cluster: str, table: Table) -> None:
     snapshot = table.current_snapshot()
     if snapshot and any(one.content == ManifestContent.DELETES for one in snapshot.manifests(table.io)):
         raise has_deletes(cluster, table)
-    names: dict[int, set[str]] = {}
-    for schema in table.schemas().values():
-        for number in schema.field_ids:
-            names.setdefault(number, set()).add(schema.find_column_name(number) or "")
-    if renamed := sorted(" and ".join(sorted(each)) for each in names.values() if len(each) > 1):
-        raise StorageError(
-            f"cluster {cluster!r}: columns of {name} were renamed ({', '.join(renamed)}), and Spark would "
-            "look for their new names in old files: rewrite the table"
-        )
 
 
 def has_deletes(cluster: str, table: Table) -> StorageError:

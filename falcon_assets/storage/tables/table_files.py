@@ -78,6 +78,21 @@ def new_columns(columns: pa.Schema, layout: TableLayout) -> pa.Schema:
     return pa.schema([field for field in columns if field.name.lower() not in there])
 
 
+def require_no_keys(columns: pa.Schema, layout: TableLayout) -> None:
+    """Makes sure that files with these columns do not hold the partition keys of a table that is made for them.
+
+    Raises:
+        StorageError: they do.
+    """
+    keys = {one.name.lower() for one in layout.keys}
+    if wrong := [
+        f"{name} is a partition key, which is not written into the files"
+        for name in columns.names
+        if name.lower() in keys
+    ]:
+        raise StorageError(f"the output does not fit table {layout.name}: {'; '.join(wrong)}")
+
+
 def require_fit(columns: pa.Schema, layout: TableLayout) -> None:
     """Makes sure that files with these columns hold what the table says.
 

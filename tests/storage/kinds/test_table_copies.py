@@ -8,8 +8,11 @@ from itertools import count
 from pathlib import Path
 from urllib.parse import urlsplit
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from pyiceberg.catalog import Catalog
+from pyiceberg.table import Table
 
 from falcon_assets.errors import StorageError
 from falcon_assets.planning.replication.options import ReplicationOptions
@@ -19,6 +22,7 @@ from falcon_assets.storage.copying.instance_copy import CopyResult, InstanceCopy
 from falcon_assets.storage.eviction.unfinished_copies import remove_unfinished, unfinished_copies
 from falcon_assets.storage.instances.data_version import DataVersion
 from falcon_assets.storage.kinds.kind_of import kind_of
+from falcon_assets.storage.kinds.tables.publication import TablePublication
 from falcon_assets.storage.output_target import OutputTarget
 from falcon_assets.storage.tables.catalog import Partition
 from falcon_assets.storage.tables.table_store import TableStore
@@ -129,6 +133,55 @@ def test_from_a_table_to_files_and_back(request: pytest.FixtureRequest, tmp_path
     assert Path(files.path("/days/one/_SUCCESS")).exists()
     copied(files, "/days/one", back.store, OutputTarget(output(back).path, "_SUCCESS", None, "parquet", True))
     assert rows(back.there(DAY)) == [1, 2]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_files_that_hold_the_key_are_copied_without_it(
+    request: pytest.FixtureRequest, tmp_path: Path, kind: str
+) -> None:
+    """As PyIceberg writes them, with numbers of columns that mean others in another table."""
+    source = Tables(endpoint_of(request, "iceberg"), tmp_path / "a", keys=("ds",))
+    target = Tables(endpoint_of(request, kind), tmp_path / "b", keys=("ds",))
+    source.make()
+    with opened(source).update_schema() as update:
+        update.move_first("ds")
+    columns = pa.schema([("ds", pa.string()), *Tables.COLUMNS])
+    opened(source).append(pa.table({"ds": [DAY] * 2, "carrier": ["UA", "AA"], "flight": [1, 2]}, columns))
+    between(source, target)
+    there = target.there(DAY)
+    assert rows(there) == [1, 2] and there is not None
+    layout = target.catalog.layout("default", target.name)
+    assert layout is not None
+    assert ([one.name for one in layout.columns], layout.key_names) == (["carrier", "flight"], ("ds",))
+    places = [Path(urlsplit(place).path) for place in there.places]
+    (file,) = [file for place in places for file in (sorted(place.rglob("*.parquet")) if place.is_dir() else [place])]
+    assert pq.read_schema(file).names == ["carrier", "flight"]
+    if kind == "iceberg":
+        found = opened(target).scan().to_arrow().to_pylist()
+        assert sorted((row["ds"], row["carrier"], row["flight"]) for row in found) == [(DAY, "AA", 2), (DAY, "UA", 1)]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_partition_of_own_and_foreign_files_is_copied(
+    request: pytest.FixtureRequest, tmp_path: Path, kind: str
+) -> None:
+    source = Tables(endpoint_of(request, "iceberg"), tmp_path / "a", keys=("ds",))
+    target = Tables(endpoint_of(request, kind), tmp_path / "b", keys=("ds",))
+    source.make()
+    with TablePublication(source.store, "daily", {"out": output(source)}) as publication:
+        folder = Path(publication.staging("out"))
+        folder.mkdir()
+        pq.write_table(pa.table({"carrier": ["UA"], "flight": [1]}, Tables.COLUMNS), folder / "part-0.parquet")
+        publication.commit("out")
+    columns = pa.schema([*Tables.COLUMNS, ("ds", pa.string())])
+    opened(source).append(pa.table({"carrier": ["AA"], "flight": [2], "ds": [DAY]}, columns))
+    result, _ = between(source, target)
+    assert (rows(target.there(DAY)), result.files_copied) == ([1, 2], 2)
+
+
+def opened(tables: Tables) -> Table:
+    catalog: Catalog = tables.catalog._catalog  # type: ignore[attr-defined]
+    return catalog.load_table(("default", tables.name))
 
 
 def test_what_is_staged_of_what_never_came_goes(request: pytest.FixtureRequest, tmp_path: Path) -> None:

@@ -117,6 +117,14 @@ def test_what_does_not_fit_is_not_published(tables: Tables, columns: dict[str, l
     assert tables.there(DAY) == before
 
 
+def test_a_table_is_not_made_with_a_key_twice(tables: Tables) -> None:
+    with pytest.raises(StorageError) as raised, publishing(tables, makes_table=True) as publication:
+        write(publication, 2, ds=[DAY])
+        publication.commit("out")
+    assert str(raised.value).endswith(": ds is a partition key, which is not written into the files")
+    assert tables.catalog.layout("default", tables.name) is None
+
+
 def test_columns_that_are_new_are_added_where_that_is_declared(tables: Tables) -> None:
     tables.make()
     publish(tables, 1)

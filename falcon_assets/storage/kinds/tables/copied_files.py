@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Mapping
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
 
 from falcon_assets.errors import StorageError
 from falcon_assets.planning.replication.copy_plan import ListedFile
@@ -57,6 +57,15 @@ def _files_of(
     with explained(store.cluster.name, f"list {places[0]}"):
         if len(places) == 1 and store.fs.isdir(places[0]):
             return SourceFiles(places[0], list_folder(store, places[0], None, left_out))
-        base = os.path.commonpath([place.rpartition("/")[0] for place in places])
-        sizes = {place[len(base) + 1 :]: (int(store.fs.size(place)), store.files.version(place)) for place in places}
-        return SourceFiles(base, {name: ListedFile(*file) for name, file in sizes.items()})
+        found = {place: (int(store.fs.size(place)), store.files.version(place)) for place in places}
+        names = dict(zip(_names(places), places, strict=True))
+        return SourceFiles("", {name: ListedFile(*found[place]) for name, place in names.items()}, names)
+
+
+def _names(places: Sequence[str]) -> list[str]:
+    """A name for each file of a partition in a copy, whose folders mean nothing and may be hidden: all is one folder.
+
+    The same at each time, whatever is beside it.
+    """
+    named = (place.rpartition("/") for place in places)
+    return [f"{hashlib.blake2b(folder.encode(), digest_size=4).hexdigest()}-{name}" for folder, _, name in named]

@@ -85,7 +85,9 @@ class ObjectTableCopyTarget(_IntoTable, ObjectCopyTarget):
     ) -> DataVersion | None:
         part = self._require_one(key, parts)
         self.store.files.remove(f"{self.written}/{name}" for name in self.staged_files().keys() - part.copied.keys())
-        with TablePublication(self._tables, key, {_OUTPUT: self.output}, there=self.written) as publication:
+        with TablePublication(
+            self._tables, key, {_OUTPUT: self.output}, there=self.written, is_copy=True
+        ) as publication:
             return publication.commit(_OUTPUT)
 
 
@@ -103,7 +105,7 @@ class TableCopyTarget(_IntoTable, RenamingCopyTarget):
     ) -> DataVersion | None:
         self._require_one(key, parts)
         self.assemble(parts, published)
-        with TablePublication(self._tables, key, {_OUTPUT: self.output}) as publication:
+        with TablePublication(self._tables, key, {_OUTPUT: self.output}, is_copy=True) as publication:
             folder = publication.staging(_OUTPUT)
             self._move(self.written, folder)
             try:

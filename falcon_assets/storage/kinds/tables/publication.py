@@ -66,6 +66,7 @@ class TablePublication:
         grace: Versions that are a partition no more go after so many seconds.
         staging: Where Spark writes, if it cannot reach the object store that a table lies on.
         there: Where the only output was written already, on the object store that its table lies on.
+        is_copy: Whether files of others were copied, which may hold the partition keys.
     """
 
     def __init__(
@@ -76,9 +77,11 @@ class TablePublication:
         grace: float = GRACE_SECONDS,
         staging: LocalStaging | None = None,
         there: str | None = None,
+        is_copy: bool = False,
     ) -> None:
         self._store, self._key, self._targets, self._grace = store, key, outputs, grace
         self._staging, self._there, self._held = staging, there, ExitStack()
+        self._is_copy = is_copy
         self._outputs: dict[str, _Output] = {}
         self._published: set[str] = set()
 
@@ -124,6 +127,7 @@ class TablePublication:
         from falcon_assets.storage.tables.table_files import (  # noqa: PLC0415
             new_columns,
             require_fit,
+            require_no_keys,
             require_short,
             table_files,
         )
@@ -134,11 +138,16 @@ class TablePublication:
             found = written.files(name)
             if not found:
                 raise self._error(output, f"nothing was written to {self.staging(name)}")
+            if self._is_copy:
+                from falcon_assets.storage.kinds.tables.copied_keys import take_keys_out  # noqa: PLC0415
+
+                take_keys_out(written, name, found, output.layout.key_names)
             try:
                 files = table_files(found, partial(written.open, name), output.layout.format)
                 folders = partition_folders(files.records, uri, output.layout.keys)
                 if output.is_new:
                     keys = output.layout.key_names
+                    require_no_keys(files.columns, output.layout)
                     catalog.create(
                         uri.database, uri.table, files.columns, keys, output.layout.format, output.layout.location
                     )

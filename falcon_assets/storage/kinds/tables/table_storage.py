@@ -172,13 +172,17 @@ class TableStorage(StorageKind):
             uri, found = self._noted(path)
         else:
             uri, found = path, self._look.required(path)
-        layout = self._look.layout(TableUri.parse(uri))
+        table = TableUri.parse(uri)
+        layout = self._look.layout(table)
         assert layout is not None
         with ExitStack() as held:
             name = self.store.cluster.name
             with driver_explained(name, f"read {path}"):
-                places = within_reach(name, held, self._folder_of(layout), found, staging)
-            partitions = tuple(ReadablePartition(layout, one) for one in places)
+                named = self._catalog.as_written(table.database, table.table, found)
+                parts = within_reach(name, held, self._folder_of(layout), [one for one, _ in named], staging)
+            partitions = tuple(
+                ReadablePartition(layout, one, columns) for one, (_, columns) in zip(parts, named, strict=True)
+            )
             yield ReadableInstance(version_of(found), partitions=partitions)
 
     def publish(
@@ -188,8 +192,11 @@ class TableStorage(StorageKind):
 
     def source_files(self, path: str, flag: str | None, left_out: Callable[[str], bool]) -> SourceFiles | None:
         """Asks the catalog anew: who copies compares what was there before and after."""
-        found, layout = self._copied(path), self._look.layout(TableUri.parse(path))
+        found, uri = self._copied(path), TableUri.parse(path)
+        layout = self._look.layout(uri)
         folder = self._folder_of(layout) if layout else None
+        if any(columns for _, columns in self._catalog.as_written(uri.database, uri.table, [*found.values()])):
+            self._refuse(path, "be copied, as files of it name columns otherwise than it does,")
         return files_of_partitions(self._tables, folder, found, left_out) if found else None
 
     def copy_target(self, output: OutputTarget, source: str, rules: CopyRules = REPLICATING) -> CopyTarget:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
@@ -35,6 +36,12 @@ class MountedWritten(Written):
 
     def open(self, name: str, file: str) -> AbstractContextManager[IO[bytes]]:
         return Path(self._place, file).open("rb")
+
+    def replace(self, name: str, file: str, by: Path) -> None:
+        place = Path(self._place, file)
+        new = place.with_name(f".{place.name}")  # not over it: a partition that is there may share the file
+        shutil.copyfile(by, new)
+        new.replace(place)
 
     def bring(self, name: str, files: Iterable[str], final: str, check: Callable[[], None]) -> None:
         pass  # it is there
