@@ -182,9 +182,9 @@ def _arguments(task: WorkflowTask, args: Sequence[str], path: Path) -> list[str]
 
 def _folders(data: InputData) -> str:
     """The folders of an input as a single argument, in which no path is a pattern to Spark's readers."""
-    if wrong := next((one.layout.name for one in data.partitions if one.columns), None):
+    if table := next((one.layout.name for one in data.partitions if one.columns), None):
         raise WorkflowError(
-            f"input {data.name!r} (feed {data.feed.name!r}): files of {wrong} name columns otherwise than it "
+            f"input {data.name!r} (feed {data.feed.name!r}): files of {table} name columns otherwise than it "
             "does, which a program that reads files cannot know: rewrite the table, or use another engine"
         )
     if wrong := [url for url in data.urls if "," in url]:

@@ -140,16 +140,6 @@ def test_delete_files(in_iceberg: Tables) -> None:
     )
 
 
-def test_columns_that_were_renamed(in_iceberg: Tables) -> None:
-    in_iceberg.make()
-    with opened(in_iceberg).load_table(("default", in_iceberg.name)).update_schema() as update:
-        update.rename_column("flight", "number")
-    assert refusal(in_iceberg) == (
-        "columns of TABLE were renamed (flight and number), and Spark would look for their new names in old files: "
-        "rewrite the table"
-    )
-
-
 def test_partitions_by_a_part_of_a_column(in_iceberg: Tables) -> None:
     in_iceberg.make()
     with opened(in_iceberg).load_table(("default", in_iceberg.name)).update_spec() as update:
