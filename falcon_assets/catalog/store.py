@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from falcon_assets.catalog.checks import check_all
+from falcon_assets.catalog.checks.processes.programs import check_programs
 from falcon_assets.catalog.declared import Definitions, parse_documents
 from falcon_assets.catalog.yaml_files.documents import read_files, shown_path
 from falcon_assets.errors import (
@@ -185,8 +186,13 @@ class EntityStore:
         )
 
 
-def load_entities(root: Path, *, strict: bool = False) -> EntityStore:
-    """Reads and checks every definition file below ``root``; ``strict``: what would be a warning is a problem.
+def load_entities(root: Path, *, strict: bool = False, programs: bool = False) -> EntityStore:
+    """Reads and checks every definition file below ``root``.
+
+    Args:
+        root: The folder.
+        strict: What would be a warning is a problem.
+        programs: Whether the files of workflows are parsed, too.
 
     Raises:
         InvalidDefinitionsError: with all problems and warnings of all files.
@@ -199,13 +205,15 @@ def load_entities(root: Path, *, strict: bool = False) -> EntityStore:
     if not root.is_dir():
         raise MissingDefinitionsError(f"there is no folder {shown_path(root)}: it should hold the entity definitions")
     with gc_paused():
-        return _checked(root, strict)
+        return _checked(root, strict, programs)
 
 
-def _checked(root: Path, strict: bool) -> EntityStore:
+def _checked(root: Path, strict: bool, programs: bool) -> EntityStore:
     """The store; what only its making needs is freed when this returns, before garbage is collected."""
     definitions, problems = parse_documents(root, read_files(root))
     problems.extend(check_all(definitions))
+    if programs:
+        problems.extend(check_programs(definitions))
     if strict:
         problems = [replace(problem, is_warning=False) for problem in problems]
     if not all(problem.is_warning for problem in problems):

@@ -18,12 +18,13 @@ from falcon_assets.settings import load_settings
 def validate(ctx: click.Context, folder: Path | None, strict: bool) -> None:
     """Check all entity definitions below DIR (default: FALCON_ENTITY_DEFS, else entity_defs).
 
+    The files of workflows are parsed, too: statements, parameters and views of SQL, Python and its function.
     Prints every problem with its file, line and key, and then exits with 1. The code location fails to load with the
     same text. Warnings are printed too: what works and surprises. The code location loads with them, and the exit code
     is 0.
     """
     try:
-        store = load_entities(folder or load_settings().entity_defs, strict=strict)
+        store = load_entities(folder or load_settings().entity_defs, strict=strict, programs=True)
     except InvalidDefinitionsError as error:
         click.echo(str(error))
         ctx.exit(1)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 from pydantic import StringConstraints, model_validator
 
 from falcon_assets.model.base import NonEmpty
+from falcon_assets.model.mistakes import Mistake
 from falcon_assets.model.workflow import Workflow
 
 if TYPE_CHECKING:
@@ -39,6 +42,16 @@ class PySparkWorkflow(Workflow):
     def files(self) -> dict[str, str]:
         """The file with the function, where it is not in a package."""
         return {} if self.path is None else {"path": self.path}
+
+    def mistakes(
+        self, root: Path, views: Collection[str], parameters: Collection[str]
+    ) -> Iterator[tuple[str, Mistake]]:
+        """What is wrong with its file; a function of a package is not looked at."""
+        from falcon_assets.engines.computing.python_mistakes import python_mistakes
+
+        if self.path is not None:
+            for one in python_mistakes((root / self.path).read_bytes()):
+                yield self.path, one
 
     def compute(self, task: WorkflowTask) -> WorkflowResult:
         """Calls the function with a session of the cluster."""

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from falcon_assets.model.base import NonEmpty
+from falcon_assets.model.mistakes import Mistake
 from falcon_assets.model.workflow import Workflow
 
 if TYPE_CHECKING:
@@ -22,6 +25,20 @@ class SparkSqlWorkflow(Workflow):
     def files(self) -> dict[str, str]:
         """The SQL file."""
         return {"path": self.path}
+
+    def mistakes(
+        self, root: Path, views: Collection[str], parameters: Collection[str]
+    ) -> Iterator[tuple[str, Mistake]]:
+        """What is wrong with its statements."""
+        from falcon_assets.engines.computing.sql_mistakes import sql_mistakes
+
+        try:
+            sql = (root / self.path).read_text(encoding="utf-8")
+        except UnicodeDecodeError:
+            yield self.path, Mistake(1, "the file is not UTF-8 text")
+            return
+        for one in sql_mistakes(sql, views, parameters):
+            yield self.path, one
 
     def compute(self, task: WorkflowTask) -> WorkflowResult:
         """Runs the statements in a session of the cluster."""

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 from pydantic import Field
 
 from falcon_assets.model.base import NonEmpty
+from falcon_assets.model.mistakes import Mistake
 from falcon_assets.model.workflow import Workflow
 
 if TYPE_CHECKING:
@@ -36,6 +38,16 @@ class SparkSubmitWorkflow(Workflow):
         """The arguments."""
         for index, text in enumerate(self.args):
             yield ("args", index), text
+
+    def mistakes(
+        self, root: Path, views: Collection[str], parameters: Collection[str]
+    ) -> Iterator[tuple[str, Mistake]]:
+        """What is wrong with a program in Python."""
+        from falcon_assets.engines.computing.python_mistakes import python_mistakes
+
+        if self.path.endswith(".py"):
+            for one in python_mistakes((root / self.path).read_bytes(), has_function=False):
+                yield self.path, one
 
     def compute(self, task: WorkflowTask) -> WorkflowResult:
         """Runs the program, and waits for it."""

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from functools import cache
 from importlib import import_module
+from pathlib import Path
 from pkgutil import iter_modules
 from typing import Any, ClassVar
 
 from falcon_assets.model.base import Declaration, NonEmpty
+from falcon_assets.model.mistakes import Mistake
 
 _ENGINES = "falcon_assets.engines"
 """A name and no import: engines compute on Spark and stand above this room."""
@@ -48,6 +50,21 @@ class Workflow(Declaration):
 
     def templates(self) -> Iterator[tuple[tuple[str | int, ...], str]]:
         """The texts in which ``${...}`` is filled in, by key; inputs and outputs are variables in them too."""
+        yield from ()
+
+    def mistakes(
+        self, root: Path, views: Collection[str], parameters: Collection[str]
+    ) -> Iterator[tuple[str, Mistake]]:
+        """What is wrong with its files, as far as it can be told without Spark, each with the name of the file.
+
+        Args:
+            root: The folder of the entity definitions.
+            views: The names of the inputs.
+            parameters: The names of its variables.
+
+        Raises:
+            OSError: a file cannot be read.
+        """
         yield from ()
 
     @abstractmethod

@@ -14,6 +14,7 @@ from yaml.nodes import CollectionNode, MappingNode, Node, ScalarNode
 from falcon_assets.catalog.yaml_files.definition_files import definition_files
 from falcon_assets.catalog.yaml_files.journal import read_between_changes
 from falcon_assets.catalog.yaml_files.secrets import hide_secrets, may_hold_secrets, secret_properties, secret_values
+from falcon_assets.catalog.yaml_files.unquoted import join_unquoted
 from falcon_assets.catalog.yaml_files.yaml_nodes import TooManyDocumentsError, child, compose_documents
 from falcon_assets.catalog.yaml_files.yaml_values import PlainValues
 from falcon_assets.errors import Position, Problem, printable
@@ -169,6 +170,8 @@ def read_file(path: Path, raw: bytes, files: Files) -> None:
 
 
 def _add_document(shown: str, path: Path, lines: list[str], root: Node, files: Files) -> None:
+    whole = Document(shown, lines, root, None, path)
+    files.problems.extend(whole.problem_at(*one) for one in join_unquoted(root))
     values = PlainValues()
     document = Document(shown, lines, root, values.convert(root), path)
     told, more = values.problems[:MOST_PROBLEMS], len(values.problems) - MOST_PROBLEMS
@@ -183,6 +186,9 @@ def _add_document(shown: str, path: Path, lines: list[str], root: Node, files: F
 
 def _syntax_problem(shown: str, text: str, lines: list[str], error: yaml.YAMLError) -> Problem:
     mark = getattr(error, "problem_mark", None)
+    begun = getattr(error, "context_mark", None)
+    if mark is not None and begun is not None and mark.line >= len(lines):  # where it was looked for in vain says less
+        mark = begun
     rule = getattr(error, "problem", None) or getattr(error, "reason", None) or str(error)
     line = mark.line if mark else text.count("\n", 0, getattr(error, "position", 0) or 0)
     column = mark.column if mark else 0
