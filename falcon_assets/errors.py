@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 
 
 class FalconError(Exception):
@@ -161,10 +162,18 @@ class MissingInputsError(FalconError):
 
     Attributes:
         missing: One line each, with feed, instance and path; those that were evicted first, and when they were.
+        lacking: Feed and instance of those that may come, where that is known and none was evicted.
     """
 
-    def __init__(self, subject: str, missing: Sequence[str], evicted: Sequence[str] = ()) -> None:
+    def __init__(
+        self,
+        subject: str,
+        missing: Sequence[str],
+        evicted: Sequence[str] = (),
+        lacking: Sequence[tuple[str, datetime]] = (),
+    ) -> None:
         self.missing = (*evicted, *missing)
+        self.lacking = () if evicted else tuple(lacking)
         what = "cannot run without" if evicted else "waits for"
         super().__init__("\n".join([f"{subject} {what} {len(self.missing)} input instance(s):", *self.missing]))
 

@@ -8,7 +8,12 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from falcon_assets.events.columns import columns_in
-from falcon_assets.events.feed_instances import FeedInstanceAvailable, FeedInstanceEvicted, FeedVersionEvicted
+from falcon_assets.events.feed_instances import (
+    FeedInstanceAvailable,
+    FeedInstanceEvicted,
+    FeedInstanceWithdrawn,
+    FeedVersionEvicted,
+)
 from falcon_assets.events.process_instances import CameTooLate, InstanceChanged
 from falcon_assets.events.pushes import PartitionPushed, PushRefused
 from falcon_assets.events.record import AT, COLUMNS, DATA_VERSION_TAG, VERSION, AssetEvent, Record, said_by
@@ -20,6 +25,7 @@ if TYPE_CHECKING:
 Fact: TypeAlias = (
     FeedInstanceAvailable
     | FeedInstanceEvicted
+    | FeedInstanceWithdrawn
     | FeedVersionEvicted
     | PartitionPushed
     | PushRefused
@@ -31,7 +37,14 @@ Fact: TypeAlias = (
 """What the ledger is made from."""
 
 _MATERIALIZED = (FeedInstanceAvailable, InstanceChanged)
-_OBSERVED = (FeedInstanceEvicted, FeedVersionEvicted, CameTooLate, PushRefused, InstanceChanged)
+_OBSERVED = (
+    FeedInstanceEvicted,
+    FeedInstanceWithdrawn,
+    FeedVersionEvicted,
+    CameTooLate,
+    PushRefused,
+    InstanceChanged,
+)
 
 
 @dataclass(frozen=True)

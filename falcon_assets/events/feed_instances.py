@@ -125,6 +125,24 @@ class FeedInstanceEvicted(Record):
 
 
 @dataclass(frozen=True)
+class FeedInstanceWithdrawn(Record):
+    """A feed instance that was available is not there any more, and not by us: it was taken back, to be rewritten say.
+
+    Attributes:
+        withdrawn: Who found that it is not there: the process or replication that was to read it.
+        at: When, on the falcon clock.
+    """
+
+    key = "withdrawn"
+
+    cluster: Annotated[Text, keys.CLUSTER]
+    feed: Annotated[Text, keys.ASSET]
+    instance: Annotated[Instant, keys.INSTANCE]
+    withdrawn: Text
+    at: Annotated[Time, keys.AT]
+
+
+@dataclass(frozen=True)
 class FeedVersionEvicted(Record):
     """A version of a feed instance that was replaced is kept no longer.
 

@@ -27,13 +27,17 @@ class RunEnding(str, Enum):
     FAILED = "failed"
     KILLED = "killed"
     INTERRUPTED = "interrupted"
-    """Who ran it was asked to end, not the run: nothing is wrong with its instances."""
+    """Who ran it was asked to end, or ended, or its database did: nothing is wrong with its instances."""
 
 
 @dataclass(frozen=True)
 class RunEnded:
-    """A run is over; instances that it has not finished will not be finished by it."""
+    """A run is over; instances that it has not finished will not be finished by it.
+
+    ``died``: its process was killed, by whomever; what it computes may be the reason.
+    """
 
     ending: RunEnding
     at: datetime
     reason: str = ""
+    died: bool = False

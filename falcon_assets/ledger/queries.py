@@ -70,10 +70,14 @@ def evicted(
 def signatures(
     connection: Connection, spans: Mapping[Name, tuple[datetime, datetime]]
 ) -> dict[Name, dict[datetime, str | None]]:
-    """The signatures of the instances of feeds, evicted or not, each within its span (both ends included)."""
+    """The signatures of the instances of feeds, evicted or not, each within its span (both ends included).
+
+    What was taken back has none: it is looked for as what never was there.
+    """
     if not spans:
         return {}
-    found = _within_spans(connection, spans, [FEED_INSTANCES.c.instance, FEED_INSTANCES.c.signature])
+    columns = [FEED_INSTANCES.c.instance, FEED_INSTANCES.c.signature]
+    found = _within_spans(connection, spans, columns, FeedState.AVAILABLE, FeedState.EVICTED)
     return {
         (cluster, feed): dict(zip(*aggregated, strict=True)) for cluster, feed, *aggregated in found if all(aggregated)
     }
@@ -210,7 +214,7 @@ def _within_spans(
     connection: Connection,
     spans: Mapping[Name, tuple[datetime, datetime]],
     columns: Sequence[Column[Any]],
-    state: FeedState | None = None,
+    *states: FeedState,
 ) -> Iterable[Sequence[Any]]:
     """(cluster, feed, all values of each column in its span) of each feed; None where there are none."""
     clusters, feeds = zip(*spans, strict=True)
@@ -223,7 +227,7 @@ def _within_spans(
             table.cluster == asked.c.cluster,
             table.feed == asked.c.feed,
             table.instance.between(asked.c.first, asked.c.last),
-            table.state == state.value if state else true(),
+            table.state.in_([one.value for one in states]),
         )
         .lateral("found")
     )

@@ -15,6 +15,7 @@ from falcon_assets.events.event_log import Fact, Logged
 from falcon_assets.events.feed_instances import (
     FeedInstanceAvailable,
     FeedInstanceEvicted,
+    FeedInstanceWithdrawn,
     FeedVersionEvicted,
     KeptVersion,
 )
@@ -60,6 +61,10 @@ def queued_as(event_id: int, run_id: str, attempt: int) -> Logged:
 
 def ended(event_id: int, run_id: str, ending: RunEnding, reason: str = "") -> Logged:
     return Logged(event_id, RunEnded(ending, at(event_id), reason), run_id)
+
+
+def died(event_id: int, run_id: str, reason: str) -> Logged:
+    return Logged(event_id, RunEnded(RunEnding.INTERRUPTED, at(event_id), reason, died=True), run_id)
 
 
 def again(logged: Logged, event_id: int, run_id: str | None = None, **changes: Any) -> Logged:
@@ -190,6 +195,26 @@ STARTED = InstanceRecord(T, S.RUNNING, attempt=1, run_id="a", started=at(2))
             [queued(1, "a"), ended(2, "a", RunEnding.INTERRUPTED, "the daemon ended")],
             InstanceRecord(T, S.WAITING, attempt=1),
             id="queued-run-interrupted",
+        ),
+        pytest.param(
+            [queued(1, "a"), changed(2, S.RUNNING, "a"), died(3, "a", "killed")],
+            replace(STARTED, state=S.WAITING, reason="killed", ended=at(3), deaths=1),
+            id="running-run-died",
+        ),
+        pytest.param(
+            [queued(1, "a"), died(2, "a", "killed")],
+            InstanceRecord(T, S.WAITING, "killed", attempt=1, ended=at(2), deaths=1),
+            id="run-died-before-it-began-anything",
+        ),
+        pytest.param(
+            [one for k in range(4) for one in (queued(2 * k + 1, f"r{k}"), died(2 * k + 2, f"r{k}", "killed"))]
+            + [queued(9, "a"), changed(10, S.RUNNING, "a"), died(11, "a", "killed")],
+            InstanceRecord(
+                *(T, S.FAILED),
+                "its run was killed 5 times in a row, which may be because of what it computes: killed",
+                *(5, 1, None, "a", at(10), at(11)),
+            ),
+            id="its-run-died-again-and-again",
         ),
         pytest.param([*SUCCEEDED, queued(4, "b")], replace(RERUN, state=S.WAITING, queued_run="b"), id="rerun-queued"),
         pytest.param(
@@ -358,6 +383,7 @@ EVICTED = Logged(7, FeedInstanceEvicted("primary", "raw", T, "delete", at(7), 12
 EVICTED_ROW = replace(
     LANDED_ROW, state=FeedState.EVICTED, evicted_at=at(7), evicted_by="e", evicted_bytes=12, event_id=7
 )
+TAKEN_BACK = Logged(3, FeedInstanceWithdrawn("primary", "raw", T, "p", at(3)))
 UNSEEN_ROW = FeedInstanceRow(
     "", at(7), at(7), 7, state=FeedState.EVICTED, evicted_at=at(7), evicted_by="e", evicted_bytes=12
 )
@@ -368,6 +394,13 @@ UNSEEN_ROW = FeedInstanceRow(
     [
         pytest.param([LANDED], LANDED_ROW, id="landed"),
         pytest.param([LANDED, NEWER], NEWER_ROW, id="version-changed"),
+        pytest.param([LANDED, TAKEN_BACK], replace(LANDED_ROW, state=FeedState.MISSING, event_id=3), id="taken-back"),
+        pytest.param(
+            [LANDED, TAKEN_BACK, again(LANDED, 5, at=at(5))],
+            replace(LANDED_ROW, seen_at=at(5), event_id=5, version_event=5),
+            id="taken-back-and-there-again",
+        ),
+        pytest.param([TAKEN_BACK], None, id="taken-back-and-never-there"),
         pytest.param(
             [LANDED, again(LANDED, 2, at=at(2), signature="s2")],
             replace(LANDED_ROW, event_id=2, signature="s2"),

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 from sqlalchemy import ColumnElement, Connection, Engine, delete, or_, select
 
 from falcon_assets.events.event_log import Fact, Logged
-from falcon_assets.events.feed_instances import FeedInstanceAvailable, FeedInstanceEvicted
+from falcon_assets.events.feed_instances import FeedInstanceAvailable, FeedInstanceEvicted, FeedInstanceWithdrawn
 from falcon_assets.events.process_instances import CameTooLate, InstanceChanged
 from falcon_assets.events.pushes import PartitionPushed, PushRefused
 from falcon_assets.events.runs import RunEnded, RunQueued
@@ -82,7 +82,8 @@ def _fold_next(connection: Connection, history: History, folded: int = 0) -> int
 def _load(connection: Connection, logged: Sequence[Logged]) -> Rows:
     """The rows that the facts are about, as they are now."""
     facts = [one.fact for one in logged]
-    about_feeds = [one for one in facts if isinstance(one, FeedInstanceAvailable | FeedInstanceEvicted)]
+    of_feeds = FeedInstanceAvailable | FeedInstanceEvicted | FeedInstanceWithdrawn
+    about_feeds = [one for one in facts if isinstance(one, of_feeds)]
     feeds = {(one.cluster, one.feed, one.instance) for one in about_feeds}
     processes = {(one.process, one.cluster, one.nominal) for one in facts if isinstance(one, InstanceChanged)}
     queued = [one for one in facts if isinstance(one, RunQueued)]

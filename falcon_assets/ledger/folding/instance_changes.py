@@ -11,6 +11,8 @@ from falcon_assets.planning.instances.instance_record import InstanceRecord, Ins
 
 OVER = (InstanceState.SUCCEEDED, InstanceState.SKIPPED, InstanceState.KILLED)
 """States in which an instance has come to its end."""
+DEATHS = 5
+"""So often in a row the run of an instance may be killed: after that it is taken for what kills it."""
 _STOPPED = (InstanceState.KILLED, InstanceState.SUSPENDED, InstanceState.WAITING)
 
 
@@ -59,10 +61,12 @@ def dropped(row: InstanceRecord, fact: RunEnded, began: bool) -> InstanceRecord:
 
     What another run is computing is that run's, and what another run finished meanwhile stays so. Else: where a person
     killed the run, it is killed too; where the run failed before it ``began`` any instance, it failed, or the same
-    would be tried for ever; where the run was interrupted, or others had their turn, it is what it was before.
+    would be tried for ever, and where it was killed then, that is counted; where the run was interrupted, or others had
+    their turn, it is what it was before.
     """
     row = replace(row, queued_run=None)
-    is_no_fault = fact.ending is RunEnding.INTERRUPTED or (began and fact.ending is RunEnding.FAILED)
+    is_interrupted = fact.ending is RunEnding.INTERRUPTED and (began or not fact.died)
+    is_no_fault = is_interrupted or (began and fact.ending is RunEnding.FAILED)
     if is_no_fault or row.state in (InstanceState.SUCCEEDED, InstanceState.RUNNING):
         return row
     return over(replace(row, started=None) if fact.ending is RunEnding.KILLED else row, fact)
@@ -70,9 +74,13 @@ def dropped(row: InstanceRecord, fact: RunEnded, began: bool) -> InstanceRecord:
 
 def over(row: InstanceRecord, fact: RunEnded) -> InstanceRecord:
     """An instance that is over with its run."""
-    row = replace(row, reason=fact.reason, reason_data=None, ended=fact.at)
-    if fact.ending is RunEnding.INTERRUPTED:
+    deaths = row.deaths + 1 if fact.died else 0
+    row = replace(row, reason=fact.reason, reason_data=None, ended=fact.at, deaths=deaths)
+    if fact.ending is RunEnding.INTERRUPTED and deaths < DEATHS:
         return replace(row, state=InstanceState.WAITING)
     if fact.ending is RunEnding.KILLED:
         return replace(row, state=InstanceState.KILLED)
+    if fact.ending is RunEnding.INTERRUPTED:
+        said = f"its run was killed {deaths} times in a row, which may be because of what it computes: {fact.reason}"
+        row = replace(row, reason=said, deaths=0)
     return replace(row, state=InstanceState.FAILED, failures=row.failures + 1)

@@ -9,7 +9,12 @@ from itertools import zip_longest
 from typing import Any
 
 from falcon_assets.events.event_log import Logged
-from falcon_assets.events.feed_instances import FeedInstanceAvailable, FeedInstanceEvicted, FeedVersionEvicted
+from falcon_assets.events.feed_instances import (
+    FeedInstanceAvailable,
+    FeedInstanceEvicted,
+    FeedInstanceWithdrawn,
+    FeedVersionEvicted,
+)
 from falcon_assets.events.process_instances import CameTooLate, InstanceChanged
 from falcon_assets.events.pushes import PartitionPushed, PushRefused
 from falcon_assets.events.runs import RunEnded, RunQueued
@@ -83,13 +88,8 @@ class Rows:
                 self.pushed[fact.cluster, fact.feed, fact.partition] = event_id
             elif isinstance(fact, PushRefused):
                 self._answered((fact.cluster, fact.feed, fact.partition), fact.push_event)
-            elif isinstance(fact, FeedInstanceEvicted):
-                self._evicted(fact, event_id, run_id)
-            elif isinstance(fact, FeedVersionEvicted):
-                key = (fact.cluster, fact.feed, fact.instance)
-                if key in self.kept:
-                    rest = self.kept[key].items()
-                    self.kept[key] = {version: row for version, row in rest if version != fact.version_evicted}
+            elif isinstance(fact, FeedInstanceEvicted | FeedInstanceWithdrawn | FeedVersionEvicted):
+                self._went(fact, event_id, run_id)
             elif isinstance(fact, InstanceChanged):
                 self._changed(fact, event_id, run_id)
             elif isinstance(fact, CameTooLate):
@@ -107,6 +107,7 @@ class Rows:
             return
         if key in self.kept or fact.kept_versions:
             self.kept[key] = after_publication(self.kept.get(key, {}), fact)
+        was_away = row is not None and row.state is not FeedState.AVAILABLE
         before = row.version if row is not None else None
         self.versions.available(fact, event_id, run_id, self._attempt(fact, run_id), before)
         if fact.restored_by is not None:
@@ -133,10 +134,10 @@ class Rows:
                 previous_version=row.previous_version,
                 changes=row.changes,
                 late=row.late,
-                # What came back after it was evicted is new, although it is the same.
-                seen_at=fact.at if is_evicted else row.seen_at,
-                looked_before=fact.looked_before if is_evicted else row.looked_before,
-                version_event=event_id if is_evicted else row.version_event,
+                # What came back after it was evicted or taken back is new, although it is the same.
+                seen_at=fact.at if was_away else row.seen_at,
+                looked_before=fact.looked_before if was_away else row.looked_before,
+                version_event=event_id if was_away else row.version_event,
             )
         elif row is not None:
             new = replace(new, previous_version=row.version, changes=row.changes + 1)
@@ -159,6 +160,20 @@ class Rows:
         last = self.pushed.get(key)
         if last is not None and last <= pushed:  # what was pushed again meanwhile is checked again
             self.pushed[key] = None
+
+    def _went(
+        self, fact: FeedInstanceEvicted | FeedInstanceWithdrawn | FeedVersionEvicted, event_id: int, run_id: str | None
+    ) -> None:
+        key = (fact.cluster, fact.feed, fact.instance)
+        row = self.feeds.get(key)
+        if isinstance(fact, FeedInstanceEvicted):
+            self._evicted(fact, event_id, run_id)
+        elif isinstance(fact, FeedVersionEvicted):
+            if key in self.kept:
+                rest = self.kept[key].items()
+                self.kept[key] = {version: one for version, one in rest if version != fact.version_evicted}
+        elif row is not None and row.state is FeedState.AVAILABLE:
+            self.feeds[key] = replace(row, state=FeedState.MISSING, event_id=event_id)
 
     def _evicted(self, fact: FeedInstanceEvicted, event_id: int, run_id: str | None) -> None:
         key = (fact.cluster, fact.feed, fact.instance)
@@ -199,6 +214,8 @@ class Rows:
             self.first[key] = First(first.started or fact.at, first.succeeded)
         else:
             said["ended"] = fact.at
+        if fact.state is InstanceState.SUCCEEDED or fact.state in _FAILING:
+            said["deaths"] = 0
         if fact.state is InstanceState.SUCCEEDED:
             self.moved[COPIED_BYTES, fact.process, fact.cluster, ""] += fact.bytes_copied or 0
             self.first[key] = First(first.started or fact.at, first.succeeded or fact.at)

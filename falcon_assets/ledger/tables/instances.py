@@ -59,6 +59,7 @@ PROCESS_INSTANCES = Table(
     Column("event_id", BigInteger, nullable=False, comment="of Dagster's latest event about it"),
     Column("started_event", BigInteger, comment="of Dagster's event by which it started last"),
     Column("definition", Integer, comment="the version that it ran with last; null: not recorded"),
+    Column("deaths", Integer, nullable=False, server_default="0", comment="how often in a row its run was killed"),
     Column("first_started", INSTANT, comment="when it started first, on the falcon clock"),
     Column("first_succeeded", INSTANT, comment="when it succeeded first, on the falcon clock"),
 )

@@ -28,6 +28,9 @@ _ENDINGS = {
 _ASSETS = (dg.DagsterEventType.ASSET_MATERIALIZATION, dg.DagsterEventType.ASSET_OBSERVATION)
 _TYPES = [one.value for one in (*_QUEUED, *_ENDINGS, *_ASSETS)]
 _PATIENCE_SECONDS = 5.0
+_DATABASE_LOST = "its run lost the database"
+_OF_THE_DATABASE = ("OperationalError", "InterfaceError", "DagsterPostgresException")
+"""Errors that leave a run where the database is away; those of workflows do not come so far."""
 _NOT_ON_POSTGRESQL = """Dagster's history is not on PostgreSQL, where alone it can be followed; say so in dagster.yaml:
 storage:
   custom: {module: falcon_assets.orchestration.platform.instance_storage, class: FalconStorage, config: {}}"""
@@ -101,9 +104,13 @@ def facts_of(event_id: int, entry: dg.EventLogEntry, tags: Mapping[str, str]) ->
             yield Logged(event_id, RunQueued(process, cluster, nominals, attempts), run_id)
     if event.event_type in _ENDINGS:
         interrupted = event.event_type is not dg.DagsterEventType.RUN_SUCCESS and tags.get(run_tags.INTERRUPTED)
+        if event.event_type is dg.DagsterEventType.RUN_FAILURE and not interrupted and _lost_the_database(event):
+            interrupted, died = _DATABASE_LOST, False
+        else:  # who is asked to end, ends as cancelled
+            died = bool(interrupted) and event.event_type is dg.DagsterEventType.RUN_FAILURE
         ending = RunEnding.INTERRUPTED if interrupted else _ENDINGS[event.event_type]
         why = interrupted or _why(event)
-        yield Logged(event_id, RunEnded(ending, seen, storable(why)), run_id)
+        yield Logged(event_id, RunEnded(ending, seen, storable(why), died), run_id)
     elif asset_event := entry.asset_materialization or entry.asset_observation:
         yield from (Logged(event_id, fact, run_id) for fact in asset_facts(event_id, asset_event, seen))
 
@@ -116,3 +123,15 @@ def _why(event: dg.DagsterEvent) -> str:
     if error is not None:
         said = f"{said} {error.message.strip().partition(chr(10))[0]}".strip()
     return said or "the run ended without finishing it"
+
+
+def _lost_the_database(event: dg.DagsterEvent) -> bool:
+    """Whether a run failed because it could not write down what it does."""
+    data = event.event_specific_data
+    step = getattr(getattr(data, "first_step_failure_event", None), "event_specific_data", None)
+    error = getattr(data, "error", None) or getattr(step, "error", None)
+    while error is not None:
+        if error.cls_name in _OF_THE_DATABASE:
+            return True
+        error = error.cause
+    return False

@@ -1,4 +1,4 @@
-"""Runs that end because what they run in was asked to end: cancelled, which counts as no failure of their instances."""
+"""Runs that end because what they run in ends, in order or not: that counts as no failure of their instances."""
 
 from __future__ import annotations
 
@@ -19,6 +19,12 @@ def interrupt(instance: dg.DagsterInstance, run_id: str, why: str) -> None:
     # The tag first: whoever folds the end of the run must find it.
     runs.add_tag(instance, run_id, run_tags.INTERRUPTED, why)
     runs.ask_to_stop(instance, run, f"{why}: the run is interrupted, and its instances go on in the next run")
+
+
+def cut_off(instance: dg.DagsterInstance, run: dg.DagsterRun, why: str) -> None:
+    """Ends a run whose process is gone: it has failed, and its instances have not."""
+    runs.add_tag(instance, run.run_id, run_tags.INTERRUPTED, why)  # first, as above
+    runs.end_as_failed(instance, run, why)
 
 
 def is_stopped(run: dg.DagsterRun | None) -> bool:

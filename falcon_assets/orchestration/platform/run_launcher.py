@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import multiprocessing
+import signal
 import threading
 import time
 from collections.abc import Mapping
@@ -19,7 +20,7 @@ from falcon_assets.catalog.watched_definitions import WatchedDefinitions
 from falcon_assets.orchestration.dagster_internals import runs
 from falcon_assets.orchestration.dagster_internals.launching import RunLauncher
 from falcon_assets.orchestration.dagster_internals.storage import DATABASE_ERRORS
-from falcon_assets.orchestration.platform.interrupted_runs import interrupt
+from falcon_assets.orchestration.platform.interrupted_runs import cut_off, interrupt
 from falcon_assets.orchestration.platform.run_worker import PRELOADED, work
 from falcon_assets.orchestration.platform.setup_fingerprint import SETUP, setup_fingerprint
 from falcon_assets.settings import load_settings
@@ -121,7 +122,11 @@ class WarmRunLauncher(RunLauncher):
         if run.status is dg.DagsterRunStatus.CANCELING:
             runs.end_as_canceled(self.instance, run)
             return
-        runs.end_as_failed(self.instance, run, f"its process ended with exit code {process.exitcode}")
+        why = f"its process ended with exit code {process.exitcode}"
+        if (process.exitcode or 0) < 0:  # somebody killed it: what it computed, or the machine when memory was short
+            cut_off(self.instance, run, f"{why} ({_signal(-(process.exitcode or 0))})")
+        else:
+            runs.end_as_failed(self.instance, run, why)
 
     def _status(self, run_id: str) -> dg.DagsterRunStatus | None:
         try:
@@ -129,3 +134,10 @@ class WarmRunLauncher(RunLauncher):
         except DATABASE_ERRORS:
             return None  # PostgreSQL restarts
         return run.status if run else None
+
+
+def _signal(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"

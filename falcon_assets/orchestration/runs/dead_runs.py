@@ -16,8 +16,8 @@ from sqlalchemy import Connection
 
 from falcon_assets.ledger import queries
 from falcon_assets.ledger.database.locks import locked
-from falcon_assets.orchestration.dagster_internals.runs import end_as_failed
 from falcon_assets.orchestration.mapping import run_tags
+from falcon_assets.orchestration.platform.interrupted_runs import cut_off
 from falcon_assets.orchestration.platform.open_ledger import Ledger
 from falcon_assets.orchestration.runs.run_locks import RETAKEN_WITHIN_SECONDS, run_lock
 from falcon_assets.planning.workloads.workload import Workload
@@ -64,7 +64,7 @@ class DeadRuns:
             # A run of ``falcon run`` starts its op in the moment in which it starts.
             patience = min(self.patience, RETAKEN_WITHIN_SECONDS) if run_tags.FOREGROUND in run.tags else self.patience
             if seconds >= patience:
-                end_as_failed(ledger.instance, run, f"its worker is gone: nobody held its lock for {seconds:.0f} s")
+                cut_off(ledger.instance, run, f"its worker is gone: nobody held its lock for {seconds:.0f} s")
                 ended.append(run_id)
         return tuple(ended)
 

@@ -59,14 +59,15 @@ class PlannedInputs:
             StorageError: a store cannot be asked.
         """
         available = {one.name: tuple(self._available(one)) for one in plan.inputs}
-        missing, gone = list[str](), list[str]()
+        missing, gone, may_come = list[str](), list[str](), list[tuple[str, datetime]]()
         for one in plan.inputs:
             lacking = {} if one.optional else self._missing(one, available[one.name])
             went = evicted(one.feed.name, list(lacking)) if lacking else {}
+            may_come += ((one.feed.name, instance) for instance in lacking if instance not in went)
             missing += (line for instance, line in lacking.items() if instance not in went)
             gone += (f"{lacking[instance]}, evicted on {format_instant(at)}" for instance, at in sorted(went.items()))
         if missing or gone:
-            raise MissingInputsError(subject, missing, gone)
+            raise MissingInputsError(subject, missing, gone, may_come)
         return available
 
     def consumed(self, one: InputPlan, available: Available, read: Sequence[ReadableInstance]) -> Iterator[Consumption]:

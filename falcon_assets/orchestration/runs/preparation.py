@@ -22,15 +22,15 @@ Preparation: TypeAlias = Callable[[], Prepared]
 
 def ahead(
     work: InstanceWork, asked: Asked, evicted: Evicted
-) -> tuple[dict[datetime, Preparation], dict[datetime, str]]:
+) -> tuple[dict[datetime, Preparation], dict[datetime, FalconError]]:
     """The instances that can run, and why the others cannot. No Spark is started for it."""
     ready: dict[datetime, Preparation] = {}
-    failures = {}
+    failures: dict[datetime, FalconError] = {}
     for nominal, late in asked.items():
         try:
             ready[nominal] = partial(_same, work.prepare(nominal, late, evicted))
         except FalconError as error:
-            failures[nominal] = str(error)
+            failures[nominal] = error
     return ready, failures
 
 

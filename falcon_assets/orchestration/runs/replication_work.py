@@ -118,7 +118,7 @@ class ReplicationWork:
             subject = f"{route.replication.name} on {route.replication.cluster} at {format_instant(nominal)}"
             if gone is not None:
                 raise MissingInputsError(subject, [], [f"{line}, evicted on {format_instant(gone)}"])
-            raise MissingInputsError(subject, [line])
+            raise MissingInputsError(subject, [line], lacking=[(route.feed.name, nominal)])
         return _Copy(self, nominal, late or ())
 
     def definition(self, nominal: datetime) -> int | None:

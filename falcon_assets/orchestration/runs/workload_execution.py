@@ -15,11 +15,12 @@ from pyspark.sql import SparkSession
 
 from falcon_assets.cancellation import Cancellation
 from falcon_assets.engines.computing.programs import stop_programs
-from falcon_assets.errors import FalconError
+from falcon_assets.errors import FalconError, MissingInputsError
 from falcon_assets.events.process_instances import InstanceChanged
 from falcon_assets.ledger import queries
 from falcon_assets.ledger.instances import late_data, reruns
 from falcon_assets.model.instant import format_instant
+from falcon_assets.orchestration.dagster_internals.storage import DATABASE_ERRORS
 from falcon_assets.orchestration.mapping import asset_keys as names
 from falcon_assets.orchestration.mapping import run_tags
 from falcon_assets.orchestration.mapping.partitions import instant_of_key, key_of
@@ -29,7 +30,9 @@ from falcon_assets.orchestration.runs.commanded_stops import CommandedStops
 from falcon_assets.orchestration.runs.instance_claims import InstanceClaims, instance_claims
 from falcon_assets.orchestration.runs.instance_work import Done, InstanceWork, Prepared
 from falcon_assets.orchestration.runs.preparation import NotItsTurnError, Preparation, ahead, in_turn
-from falcon_assets.orchestration.runs.run_locks import place_lock
+from falcon_assets.orchestration.runs.run_locks import LockWaitError, place_lock
+from falcon_assets.orchestration.runs.turns import Turns
+from falcon_assets.orchestration.runs.withdrawn import record_withdrawn
 from falcon_assets.planning.instances.instance_record import InstanceState, LateChange
 from falcon_assets.planning.workloads.workload import Workload
 from falcon_assets.spark.session.sessions import interrupt_sessions
@@ -37,9 +40,13 @@ from falcon_assets.spark.session.sessions import interrupt_sessions
 
 @dataclass(frozen=True)
 class LeftAlone:
-    """An instance that this run does not compute: another run did, or an instance that it needs failed."""
+    """An instance that this run does not compute: another run did, or an instance that it needs failed.
+
+    ``waits``: it is nobody's then, and waits for a later run.
+    """
 
     why: str
+    waits: bool = False
 
 
 @dataclass(frozen=True)
@@ -100,34 +107,38 @@ class WorkloadExecution:
         at_once = self.workload.partitions.at_once
         slots = min(at_once, run_tags.slots_of(context.run.tags, at_once))
         failures: dict[datetime, str] = {}
+        unready: dict[datetime, FalconError] = {}
+        turns = Turns(self.workload, claims)
         if self.workload.own_feeds:
             ready, slots = in_turn(work, wanted, evicted), 1
         else:
-            ready, failures = ahead(work, wanted, evicted)
-        for nominal, reason in failures.items():
-            self._record_state(context, work, nominal, InstanceState.FAILED, reason)
+            ready, unready = ahead(work, wanted, evicted)
+
+        def check(nominal: datetime) -> object:
+            return work.prepare(nominal, wanted[nominal], evicted)
+
+        stopped: dict[datetime, str] = {}
+        for nominal, error in unready.items():
+            self._did_not(context, work, nominal, error, claims, failures, stopped)
         said: Said = SimpleQueue()
         running: Started = {}
-        stopped: dict[datetime, str] = {}
         try:
             with CommandedStops(claims, ready) as stops:
-                for nominal, outcome in self._outcomes(ready, session, slots, said, claims, stops):
-                    self._hear(context, work, nominal, outcome, running, failures)
-                    if isinstance(outcome, StoppedInstance):
-                        stopped[nominal] = outcome.why
+                for nominal, outcome in self._outcomes(ready, session, slots, said, claims, stops, turns, check):
+                    self._hear(context, work, nominal, outcome, running, failures, stopped, claims)
                     if outcome is not None:
                         claims.release(nominal)
         except BaseException as error:
             if not isinstance(error, Exception):
                 interrupt(context.instance, context.run_id, "the process of the run was asked to end")
-            self._broken_off(context, work, said, running, failures)
+            self._broken_off(context, work, said, running, failures, claims)
             raise
         for nominal, reason in sorted(failures.items()):
             context.log.error(f"{self.workload.name} {format_instant(nominal)}: {reason}")
         if failures:
             raise dg.Failure(description=_summary(self.workload.name, failures, len(nominals)))
         if stopped and len(stopped) == len(nominals):
-            raise dg.Failure(description=_summary(self.workload.name, stopped, len(nominals), "stopped"))
+            raise dg.Failure(description=_summary(self.workload.name, stopped, len(nominals), "not computed"))
 
     def _nominals(self, keys: Sequence[str]) -> list[datetime]:
         """The nominal times behind the partition keys, in the order in which they run."""
@@ -170,11 +181,16 @@ class WorkloadExecution:
         said: Said,
         claims: InstanceClaims,
         stops: CommandedStops,
+        turns: Turns,
+        check: Callable[[datetime], object],
     ) -> Iterator[tuple[datetime, Outcome]]:
         """Starts (None), results and failures as they come; nothing is started once the run is interrupted."""
 
         def work(nominal: datetime, prepare: Preparation) -> None:
             try:
+                if (why := turns.why_not(nominal)) is not None:
+                    said.put((nominal, LeftAlone(why, waits=True)))
+                    return
                 why = claims.take(nominal) or stops.why_not(nominal)
                 if why is not None:
                     said.put((nominal, LeftAlone(why)))
@@ -182,7 +198,12 @@ class WorkloadExecution:
                 prepared = prepare()
                 said.put((nominal, None))
                 with stops.computing(nominal) as cancellation:
-                    said.put((nominal, _result(prepared, session, cancellation)))
+                    try:
+                        outcome = _result(prepared, session, cancellation)
+                    except FalconError:
+                        _require_inputs(check, nominal)
+                        raise
+                    said.put((nominal, outcome))
             except NotItsTurnError as error:
                 said.put((nominal, LeftAlone(str(error))))
             except Exception as error:
@@ -216,6 +237,8 @@ class WorkloadExecution:
         outcome: Outcome,
         running: Started,
         failures: dict[datetime, str],
+        stopped: dict[datetime, str],
+        claims: InstanceClaims,
     ) -> None:
         """Records what an instance came to."""
         if outcome is None:
@@ -226,8 +249,12 @@ class WorkloadExecution:
         is_recorded = running.pop(nominal, False)
         if isinstance(outcome, LeftAlone):
             context.log.info(f"{self.workload.name} {format_instant(nominal)} is left alone: {outcome.why}")
+            if outcome.waits:
+                stopped[nominal] = outcome.why
+                self._record_state(context, work, nominal, InstanceState.WAITING, outcome.why)
             return
         if isinstance(outcome, StoppedInstance):
+            stopped[nominal] = outcome.why
             context.log.warning(f"{self.workload.name} {format_instant(nominal)} was stopped: {outcome.why}")
             return
         if not isinstance(outcome, Exception):
@@ -235,11 +262,38 @@ class WorkloadExecution:
                 self._record_state(context, work, nominal, InstanceState.RUNNING)
             self._record(context, work, outcome)
             return
-        failures[nominal] = str(outcome) or type(outcome).__name__
-        if not isinstance(outcome, FalconError):
+        self._did_not(context, work, nominal, outcome, claims, failures, stopped)
+
+    def _did_not(
+        self,
+        context: dg.AssetExecutionContext,
+        work: InstanceWork,
+        nominal: datetime,
+        error: Exception,
+        claims: InstanceClaims,
+        failures: dict[datetime, str],
+        stopped: dict[datetime, str],
+    ) -> None:
+        """Records that an instance failed; or that it waits: what it is without is not of its making.
+
+        An input that is not there any more is recorded as such. Who runs an instance by hand hears that it failed.
+        """
+        reason, name = str(error) or type(error).__name__, f"{self.workload.name} {format_instant(nominal)}"
+        lacking = error.lacking if isinstance(error, MissingInputsError) else ()
+        if lacking:
+            record_withdrawn(claims.ledger, self.workload, lacking, self.clock())
+        if isinstance(error, DATABASE_ERRORS):
+            context.log.warning(f"{name} waits for a later run: the database went away", exc_info=error)
+            reason = "the database went away while it ran"
+        if isinstance(error, (LockWaitError, *DATABASE_ERRORS)) or (lacking and nominal in claims.attempts):
+            stopped[nominal] = reason
+            self._record_state(context, work, nominal, InstanceState.WAITING, reason)
+            return
+        failures[nominal] = reason
+        if not isinstance(error, FalconError):
             # Not foreseen: whoever mends it needs the traceback, and the other instances need not suffer.
-            context.log.error(f"{self.workload.name} {format_instant(nominal)}", exc_info=outcome)
-        self._record_state(context, work, nominal, InstanceState.FAILED, failures[nominal])
+            context.log.error(name, exc_info=error)
+        self._record_state(context, work, nominal, InstanceState.FAILED, reason)
 
     def _broken_off(
         self,
@@ -248,12 +302,13 @@ class WorkloadExecution:
         said: Said,
         running: Started,
         failures: dict[datetime, str],
+        claims: InstanceClaims,
     ) -> None:
         """Says of every instance how the interruption left it: those that were published nevertheless are done."""
         while not said.empty():
             nominal, outcome = said.get()
             if not (outcome is None or isinstance(outcome, LeftAlone | StoppedInstance | Exception)):
-                self._hear(context, work, nominal, outcome, running, failures)
+                self._hear(context, work, nominal, outcome, running, failures, {}, claims)
         if is_stopped(context.instance.get_run_by_id(context.run_id)):
             return  # and with it its instances: the ledger knows from the end of the run
         for nominal in sorted(running):
@@ -285,6 +340,21 @@ class WorkloadExecution:
 def _together(asked: Iterable[LateChange], newer: Iterable[LateChange]) -> tuple[LateChange, ...]:
     """All of them, one for each input instance: the newer one."""
     return tuple({(one.input, one.feed, one.instance): one for one in (*asked, *newer)}.values())
+
+
+def _require_inputs(check: Callable[[datetime], object], nominal: datetime) -> None:
+    """Says of an instance that failed that its inputs were taken back meanwhile, where they were: it waits for them.
+
+    Raises:
+        MissingInputsError: they are not there.
+    """
+    try:
+        check(nominal)
+    except MissingInputsError as error:
+        if error.lacking:
+            raise
+    except FalconError:
+        return  # what it failed of says more
 
 
 def _result(

@@ -24,7 +24,7 @@ class InstanceState(str, Enum):
 
 
 class FeedState(str, Enum):
-    """The states of a feed instance on a cluster; the ledger has rows of the first two."""
+    """The states of a feed instance on a cluster; the ledger has rows of the first two, and of what was taken back."""
 
     AVAILABLE = "AVAILABLE"
     EVICTED = "EVICTED"
@@ -48,6 +48,7 @@ class InstanceRecord:
         ended: When it ended last, or timed out.
         reason_data: The reason for programs, where a rule says it: ``kind`` and what it is about.
         definition: The version of the definition that it ran with last; None: not recorded.
+        deaths: How often in a row the process of its run was killed.
     """
 
     nominal: datetime
@@ -61,6 +62,7 @@ class InstanceRecord:
     ended: datetime | None = None
     reason_data: Mapping[str, Any] | None = None
     definition: int | None = None
+    deaths: int = 0
 
     @property
     def in_flight(self) -> bool:

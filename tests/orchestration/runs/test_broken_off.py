@@ -39,6 +39,6 @@ def test_what_ended_before_its_start_was_recorded_has_both_in_history(instance: 
         said.put((T, Ended()))
         events: list[Any] = []
         context: Any = SimpleNamespace(instance=instance, run_id="run", log_event=events.append)
-        execution._broken_off(context, SimpleNamespace(definition=lambda _: 1), said, dict(running), {})  # type: ignore[arg-type]
+        execution._broken_off(context, SimpleNamespace(definition=lambda _: 1), said, dict(running), {}, None)  # type: ignore[arg-type]
         states = [InstanceChanged.read(said_by(event)).state.value for event in events]
         assert states == ["RUNNING", "SUCCEEDED"]

@@ -199,7 +199,7 @@ def test_an_instance_that_is_computed_stops_and_its_siblings_go_on(
         (event,) = [event for event in result.all_events if event.is_step_failure]
         assert event.step_failure_data.user_failure_data is not None
         said = event.step_failure_data.user_failure_data.description or ""
-        assert said.startswith(f"1 of 1 instance(s) of {process} stopped:\n2013-01-01T00:00Z: ")
+        assert said.startswith(f"1 of 1 instance(s) of {process} not computed:\n2013-01-01T00:00Z: ")
         assert left_behind(settings, process) == []
     if command == "suspend":
         assert resume_instances(installation, request(process)).changed == 1

@@ -17,7 +17,7 @@ from falcon_assets.ledger.instances.consumed import versions_read
 from falcon_assets.ledger.instances.instance_pages import Key
 from falcon_assets.ledger.instances.process_rows import PROCESS_ROWS
 from falcon_assets.operations.installation import Installation
-from falcon_assets.operations.instances.feeds.reasons import MissingReasons, RemovedByRetention
+from falcon_assets.operations.instances.feeds.reasons import MissingReasons, RemovedByRetention, TakenBack
 from falcon_assets.operations.instances.feeds.writers import due_at, due_of_feed
 from falcon_assets.operations.instances.query import InstanceInfo
 from falcon_assets.planning.instances.instance_paths import InstancePaths
@@ -99,6 +99,7 @@ def feed_instances(
     gone = [key for key, row in found if row is not None and row.state is FeedState.EVICTED]
     evictions = decisions(connection, gone)
     missing = MissingReasons(connection, store, [key for key, row in found if row is None])
+    taken_back = TakenBack().as_data()
 
     def replicated(one: ReplicationWorkload, instance: datetime) -> ReplicatedInstance:
         key = (one.name, one.cluster, instance)
@@ -117,7 +118,8 @@ def feed_instances(
         state, reason, run = FeedState.MISSING, None, None
         if row is not None:
             state, run = row.state, row.run_id if is_there else row.evicted_by
-            reason = None if is_there else _evicted(evictions.get(key))
+            is_evicted = state is FeedState.EVICTED
+            reason = None if is_there else _evicted(evictions.get(key)) if is_evicted else taken_back
         elif instance > until[name, cluster]:
             state, reason = FeedState.PENDING, TimePending(due_at(store, feed, cluster, instance)).as_data()
         else:

@@ -42,6 +42,15 @@ class NotLanded(Reason):
 
 
 @dataclass(frozen=True)
+class TakenBack(Reason):
+    """It was there, and was not when somebody was to read it."""
+
+    def __str__(self) -> str:
+        """A predicate."""
+        return "was there, and was taken back"
+
+
+@dataclass(frozen=True)
 class NotRefreshedSince(Reason):
     """The data of a snapshot feed is older than the instance."""
 
