@@ -400,7 +400,6 @@ UNSEEN_ROW = FeedInstanceRow(
             replace(LANDED_ROW, seen_at=at(5), event_id=5, version_event=5),
             id="taken-back-and-there-again",
         ),
-        pytest.param([TAKEN_BACK], None, id="taken-back-and-never-there"),
         pytest.param(
             [LANDED, again(LANDED, 2, at=at(2), signature="s2")],
             replace(LANDED_ROW, event_id=2, signature="s2"),
@@ -450,6 +449,10 @@ def test_feed_instance(facts: list[Logged], row: FeedInstanceRow) -> None:
     rows = after(*facts)
     assert rows.feeds == {("primary", "raw", T): row}
     assert rows.processes == {}
+
+
+def test_what_was_never_there_cannot_be_taken_back() -> None:
+    assert after(TAKEN_BACK).feeds == {}
 
 
 def pushed(event_id: int, partition: str = "p0") -> Logged:
