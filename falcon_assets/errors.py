@@ -186,6 +186,10 @@ class UnreachableError(StorageError):
     """A store does not answer, or not in a way that says anything about what was asked for."""
 
 
+class RootAwayError(UnreachableError):
+    """The root of a store is not there, or is another one than before: nobody knows what is in it."""
+
+
 class OldDefinitionError(FalconError):
     """An instance cannot run with the version of the definition that it has."""
 

@@ -48,6 +48,7 @@ EXAMPLES: Mapping[str, str] = {
     "lineage prune-plan": "lineage prune-plan delays-hourly/2013-01-03T06:00Z",
     "lineage expire": "lineage expire --dry-run",
     "admin audit": "admin audit --filter entity=raw-flights --limit 10",
+    "admin root adopt": "admin root adopt primary",
     "import xml": "import xml falcon-definitions/ --into entity_defs",
     "metrics": "metrics --textfile /var/lib/node_exporter/falcon.prom",
     "spark start": "spark start --port 15003",

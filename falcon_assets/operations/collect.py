@@ -22,6 +22,7 @@ from falcon_assets.operations.instances.listing import all_instances
 from falcon_assets.operations.instances.query import InstanceQuery
 from falcon_assets.orchestration.coordination.landing_events import Landings
 from falcon_assets.orchestration.dagster_internals.events import Batches, record_outside_runs
+from falcon_assets.orchestration.platform.data_roots import roots_of
 from falcon_assets.planning.instances.instance_paths import InstancePaths
 from falcon_assets.planning.landing.writers import not_from_outside
 from falcon_assets.planning.time.timeline import feed_timeline
@@ -167,7 +168,7 @@ def _collect(
     incomplete: set[datetime] = set()
     problem, missing = None, []
     try:
-        files = store_of(feed, cluster, settings.home, settings.environ)
+        files = store_of(feed, cluster, settings.home, settings.environ, roots=roots_of(settings))
         windows = [(instances[0], instances[-1])]
         there = (kind_of(files), feed, windows, known)
         snapshot = collect_snapshot(*there, settings.clock, now) if feed.snapshot else None

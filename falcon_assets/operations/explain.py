@@ -20,6 +20,7 @@ from falcon_assets.model.process import Process
 from falcon_assets.model.secret_values import is_secret
 from falcon_assets.operations.auditing import require_readable
 from falcon_assets.operations.installation import Installation
+from falcon_assets.orchestration.platform.data_roots import roots_of
 from falcon_assets.planning.instances.process_instance import plan_process_instance
 from falcon_assets.planning.rules.newer_versions import LastUse
 from falcon_assets.planning.time.clock import Clock
@@ -107,7 +108,7 @@ def explain(installation: Installation, process: str, instance: datetime, cluste
     entity = entities.process(process)
     require_readable(installation, "explain", [entity])
     where = _cluster(entities, entity, cluster)
-    files = StoresOf(where, settings.home, settings.environ)
+    files = StoresOf(where, settings.home, settings.environ, roots_of(settings))
     user = entity.acl.owner if entity.acl else settings.user
     clock_of = partial(entities.landing_clock, cluster_name=where.name, clock=settings.clock)
     plan = plan_process_instance(

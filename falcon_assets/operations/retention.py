@@ -9,6 +9,7 @@ from falcon_assets.errors import UnknownEntityError
 from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.feed import Feed
 from falcon_assets.operations.installation import Installation
+from falcon_assets.orchestration.platform.data_roots import roots_of
 from falcon_assets.orchestration.retention.plan import FeedPlan, plan_retention
 from falcon_assets.orchestration.runs.unfinished_runs import unfinished_runs
 from falcon_assets.storage.feed_store import StoresOf
@@ -40,7 +41,7 @@ def retention_plan(
             for plan in plan_retention(
                 connection,
                 entities,
-                StoresOf(there, settings.home, settings.environ),
+                StoresOf(there, settings.home, settings.environ, roots_of(settings)),
                 feeds,
                 now,
                 runs,

@@ -12,8 +12,9 @@ from fsspec import AbstractFileSystem
 
 from falcon_assets.errors import StorageError
 from falcon_assets.model.cluster import Cluster, ClusterLocations, StorageOption
-from falcon_assets.model.store_url import is_mounted, store_url
+from falcon_assets.model.store_url import canonical_url, is_mounted, store_url
 from falcon_assets.storage.files.files_on import files_on
+from falcon_assets.storage.roots import Root, RootGuard
 from falcon_assets.storage.store_options import ATTEMPTS, OBJECT_STORES, resolved_options
 
 
@@ -28,6 +29,7 @@ class ClusterStore:
         readonly: Whether it is the ``readonly`` endpoint, where one is declared, instead of the ``write`` endpoint.
         root: URL of a root of its own, instead of an endpoint.
         options: Opens such URLs, as declared; None: the cluster's.
+        roots: Knows roots, and that one went away; None: whatever is there is the root.
 
     Raises:
         StorageError: the endpoint cannot be used, or an environment variable is missing.
@@ -42,6 +44,7 @@ class ClusterStore:
         readonly: bool = False,
         root: str | None = None,
         options: Mapping[str, StorageOption] | None = None,
+        roots: RootGuard | None = None,
     ) -> None:
         self.cluster = cluster
         """Whose store it is."""
@@ -49,7 +52,7 @@ class ClusterStore:
         """The URL of its root, where that is not an endpoint of the cluster."""
 
         def other(root: str | None) -> ClusterStore:
-            return ClusterStore(cluster, home, environ, readonly=readonly, root=root, options=options)
+            return ClusterStore(cluster, home, environ, readonly=readonly, root=root, options=options, roots=roots)
 
         self._other = other  # what a closure knows of the environment is shown nowhere
         declared = cluster.interfaces.readonly if readonly else None
@@ -66,6 +69,17 @@ class ClusterStore:
         """What is done to its files, as its kind of file system does it."""
         # A root that is itself a link is the operator's choice (a bigger disk); links below it must not leave it.
         self._root = self.files.real(root_path)
+        self._roots = roots
+        self.identity = Root(
+            cluster=cluster.name,
+            place=canonical_url(self._shown),
+            shown=root.rstrip("/") if root else self._root,
+            path=self._root,
+            files=self.files,
+            may_mark=not readonly,
+            named=root is not None or declared is not None,
+        )
+        """Its root, as it is remembered."""
 
     fs: AbstractFileSystem
     """The fsspec file system; its paths are what :meth:`path` returns."""
@@ -74,8 +88,26 @@ class ClusterStore:
         """The absolute path (as :attr:`fs` takes it) of ``relative`` below the root, with or without a leading slash.
 
         Raises:
+            RootAwayError: the root is not what it was, or not there.
             StorageError: it leaves the root, by ``..`` or, on a local file system, by a symbolic link.
         """
+        self.require_root()
+        return self._path(relative)
+
+    def require_root(self, *, claims: bool = False) -> None:
+        """Goes on where the root is there, or was never used.
+
+        Args:
+            claims: Whether something is to be written there, so that the root is marked as ours.
+
+        Raises:
+            RootAwayError: it is another one than before, or not there.
+            StorageError: the store refuses to say.
+        """
+        if self._roots is not None:
+            self._roots.require(self.identity, claims=claims)
+
+    def _path(self, relative: str) -> str:
         steps = [step for step in relative.split("/") if step not in ("", ".")]
         if ".." in steps or "\0" in relative:
             raise StorageError(f"cluster {self.cluster.name!r}: {relative!r} leaves the root {self._shown}")
@@ -90,12 +122,12 @@ class ClusterStore:
         return real == self._root or real.startswith(self._root.rstrip("/") + "/")
 
     def url(self, relative: str) -> str:
-        """The URL of ``relative`` for Spark (``file:///...``).
+        """The URL of ``relative`` for Spark (``file:///...``), wherever its root is now.
 
         Raises:
-            StorageError: as :meth:`path`.
+            StorageError: it leaves the root.
         """
-        return str(self.fs.unstrip_protocol(self.path(relative)))
+        return str(self.fs.unstrip_protocol(self._path(relative)))
 
     def at(self, root: str | None) -> ClusterStore:
         """The store of the same cluster at another root: a URL, or None for its endpoint.
@@ -114,9 +146,9 @@ class ClusterStore:
         """How people are told where ``relative`` is: its absolute path, or the URL where the root is one.
 
         Raises:
-            StorageError: as :meth:`path`.
+            StorageError: it leaves the root.
         """
-        path = self.path(relative)
+        path = self._path(relative)
         return path if self.root is None else f"{self.root.rstrip('/')}/{relative.strip('/')}"
 
     @property

@@ -9,6 +9,8 @@ from contextlib import contextmanager
 from falcon_assets.errors import FalconError, StorageError, UnreachableError
 
 DISK_FULL = (errno.ENOSPC, errno.EDQUOT)
+REFUSED = (errno.EACCES, errno.EPERM, errno.EROFS)
+"""What may not be written, now or later."""
 _REASONS = {
     errno.ENOSPC: "the disk is full: free some space and run it again",
     errno.EDQUOT: "the disk quota is used up: free some space and run it again",

@@ -11,11 +11,18 @@ from falcon_assets.model.feed import Feed
 from falcon_assets.model.table_uri import TableUri
 from falcon_assets.planning.instances.instance_paths import InstancePaths
 from falcon_assets.storage.cluster_store import ClusterStore
+from falcon_assets.storage.roots import RootGuard
 from falcon_assets.storage.tables.table_store import TableStore
 
 
 def store_of(
-    feed: Feed, cluster: Cluster, home: Path, environ: Mapping[str, str], *, readonly: bool = False
+    feed: Feed,
+    cluster: Cluster,
+    home: Path,
+    environ: Mapping[str, str],
+    *,
+    readonly: bool = False,
+    roots: RootGuard | None = None,
 ) -> ClusterStore:
     """The store that the data of ``feed`` lies on, with the paths of :class:`InstancePaths` below its root.
 
@@ -27,6 +34,7 @@ def store_of(
         home: As for :class:`ClusterStore`; so the others.
         environ: Where ``{env: NAME}`` is looked up.
         readonly: Whether it is only to be read.
+        roots: Knows roots, and that one went away.
 
     Raises:
         StorageError: as :class:`ClusterStore`.
@@ -34,10 +42,10 @@ def store_of(
     """
     if feed.table_on(cluster.name):
         uri = TableUri.parse(InstancePaths(feed, cluster).template.text)
-        return TableStore(cluster, home, environ, readonly=readonly, table=uri)
+        return TableStore(cluster, home, environ, readonly=readonly, table=uri, roots=roots)
     options = feed.locations_on(cluster.name).storage_options
     root = InstancePaths(feed, cluster).root
-    return ClusterStore(cluster, home, environ, readonly=readonly, root=root, options=options)
+    return ClusterStore(cluster, home, environ, readonly=readonly, root=root, options=options, roots=roots)
 
 
 @dataclass(frozen=True)
@@ -47,10 +55,11 @@ class StoresOf:
     cluster: Cluster
     home: Path
     environ: Mapping[str, str] = field(repr=False)
+    roots: RootGuard | None = field(default=None, repr=False)
     _opened: dict[str, ClusterStore] = field(default_factory=dict, init=False)
 
     def __call__(self, feed: Feed) -> ClusterStore:
         """Its store; raises as :func:`store_of`."""
         if feed.name not in self._opened:
-            self._opened[feed.name] = store_of(feed, self.cluster, self.home, self.environ)
+            self._opened[feed.name] = store_of(feed, self.cluster, self.home, self.environ, roots=self.roots)
         return self._opened[feed.name]

@@ -1,8 +1,8 @@
 """The tables of the ledger, in the PostgreSQL schema ``falcon``; the migrations create them.
 
 Everything but ``entity_status``, ``reruns``, ``evictions``, ``collected``, ``passes``, ``incomplete``, ``looks``,
-``clock``, ``audit``, ``version_lifecycle``, SLAs, notifications and the versions of definitions is a projection of
-Dagster's history: ``falcon ledger rebuild`` makes it anew.
+``clock``, ``audit``, ``data_roots``, ``version_lifecycle``, SLAs, notifications and the versions of definitions is a
+projection of Dagster's history: ``falcon ledger rebuild`` makes it anew.
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ from falcon_assets.ledger.tables.notifications import (
 from falcon_assets.ledger.tables.scheduling import (
     CLOCK,
     COLLECTED,
+    DATA_ROOTS,
     ENTITY_STATUS,
     EVICTIONS,
     INCOMPLETE,
@@ -55,6 +56,7 @@ __all__ = [
     "CLOCK",
     "COLLECTED",
     "CONSUMED",
+    "DATA_ROOTS",
     "DATA_VERSIONS",
     "DEFINITION_TREES",
     "DEFINITION_VERSIONS",

@@ -118,3 +118,14 @@ CLOCK = Table(
     Column("tag", Text, nullable=False, comment="the clock and its start; empty: the real one"),
 )
 """Which clock everything here goes by. Dagster has no place for it, so a rebuild leaves it alone."""
+
+DATA_ROOTS = Table(
+    "data_roots",
+    METADATA,
+    Column("cluster", Text, primary_key=True),
+    Column("place", Text, primary_key=True, comment="the URL of the root"),
+    Column("mark", Text, comment="what it carries; null: it may not be marked"),
+    Column("held", Boolean, nullable=False, comment="whether anything was in it"),
+    Column("since", INSTANT, nullable=False, comment="in real time"),
+)
+"""The roots of stores that were used: what does not carry the mark is another one. A rebuild leaves them alone."""

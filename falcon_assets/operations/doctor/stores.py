@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from functools import partial
+from pathlib import Path
+
+import sqlalchemy
 
 from falcon_assets.catalog.store import EntityStore
-from falcon_assets.errors import ExpressionError, StorageError
+from falcon_assets.errors import ExpressionError, FalconError, StorageError
+from falcon_assets.ledger.data_roots import known_roots
 from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.store_url import is_mounted
 from falcon_assets.operations.doctor.context import CheckContext
 from falcon_assets.operations.doctor.judgement import Judgement, ok, problem, warning
 from falcon_assets.operations.doctor.side_by_side import side_by_side
 from falcon_assets.storage.cluster_store import ClusterStore
-from falcon_assets.storage.errors import is_about_path
+from falcon_assets.storage.errors import driver_explained, is_about_path
 from falcon_assets.storage.feed_store import store_of
 from falcon_assets.storage.probing import probe_reading, probe_writing
+from falcon_assets.storage.roots import NEVER_THERE, KnownRoot, why_away
 
 ANSWER_SECONDS = 7.0
 _OPTIONS = "check its endpoint, its storage_options, and that it can be reached from here"
@@ -44,8 +50,8 @@ def check_stores(context: CheckContext) -> Iterator[Judgement]:
     if entities is None or not entities.clusters:
         yield ok("no cluster is declared")
         return
-    stores = used_stores(entities)
-    found = side_by_side({one: partial(_probe, one, entities, context) for one in stores}, ANSWER_SECONDS)
+    stores, known = used_stores(entities), _known(context)
+    found = side_by_side({one: partial(_probe, one, entities, context, known) for one in stores}, ANSWER_SECONDS)
     for one in stores:
         yield found.get(one) or problem(f"{_named(one)} does not answer within {ANSWER_SECONDS:.0f} s", _OPTIONS)
 
@@ -70,20 +76,53 @@ def used_stores(entities: EntityStore) -> list[_Store]:
     return found
 
 
+def open_store(one: _Store, entities: EntityStore, home: Path, environ: Mapping[str, str]) -> ClusterStore:
+    """The store itself.
+
+    Raises:
+        StorageError: it cannot be used.
+        ExpressionError: the path template names an unknown variable or leaves its root.
+    """
+    if one.what in ("write", "readonly"):
+        return ClusterStore(one.cluster, home, environ, readonly=one.what == "readonly")
+    return store_of(entities.feeds[one.what], one.cluster, home, environ)
+
+
 def _named(one: _Store) -> str:
     if one.what in ("write", "readonly"):
         return f"cluster {one.cluster.name!r}: its {one.what} endpoint"
     return f"cluster {one.cluster.name!r}: the store of feed {one.what!r}"
 
 
-def _probe(one: _Store, entities: EntityStore, context: CheckContext) -> Judgement:
+_Known = Mapping[tuple[str, str], tuple[KnownRoot, datetime]]
+
+
+def _known(context: CheckContext) -> _Known:
+    """The roots that were used; none where the database cannot say so, which another check tells."""
+    try:
+        facts = context.database()
+        if facts is None or facts.ledger != facts.ledger_head:
+            return {}
+        engine = sqlalchemy.create_engine(facts.url, poolclass=sqlalchemy.NullPool)
+        with engine.connect() as connection:
+            return known_roots(connection)
+    except (FalconError, sqlalchemy.exc.SQLAlchemyError):
+        return {}
+
+
+def _probe(one: _Store, entities: EntityStore, context: CheckContext, known: _Known) -> Judgement:
     """What the store says; whatever a driver raises is told as :func:`driver_explained` does."""
     settings = context.settings
     try:
-        if one.what in ("write", "readonly"):
-            store = ClusterStore(one.cluster, settings.home, context.environ, readonly=one.what == "readonly")
-        else:
-            store = store_of(entities.feeds[one.what], one.cluster, settings.home, context.environ)
+        store = open_store(one, entities, settings.home, context.environ)
+        with driver_explained(one.cluster.name, f"look for the root {store.identity.shown}"):
+            root = store.identity
+            before = known.get((root.cluster, root.place), (None, None))[0]
+            why = why_away(root, before)
+        if why and before is None:
+            return problem(f"{_named(one)}: there is no {root.shown}", NEVER_THERE)
+        if why:
+            return problem(f"{_named(one)}, {root.shown}, is away: {why}", root.advice)
         return _judge(one, store)
     except (StorageError, ExpressionError) as error:
         if "which is not set" in str(error):

@@ -9,6 +9,7 @@ from falcon_assets.errors import UnknownEntityError
 from falcon_assets.operations.auditing import require_readable
 from falcon_assets.operations.explain import ExplainedInput, ExplainedInstance, ExplainedOutput, Explanation
 from falcon_assets.operations.installation import Installation
+from falcon_assets.orchestration.platform.data_roots import roots_of
 from falcon_assets.planning.instances.instance_paths import InstancePaths
 from falcon_assets.planning.replication.options import replication_options
 from falcon_assets.planning.replication.targets import contributions
@@ -39,8 +40,8 @@ def explain_replication(
     require_readable(installation, "explain", [found.entity])
     found.timeline.require(instance, f"replication {found.name!r} to cluster {found.cluster!r}")
     feed, source, target = found.entity, entities.everywhere[found.reads_on], entities.clusters[found.cluster]
-    there = store_of(feed, source, settings.home, settings.environ, readonly=True)
-    here = store_of(feed, target, settings.home, settings.environ)
+    there = store_of(feed, source, settings.home, settings.environ, readonly=True, roots=roots_of(settings))
+    here = store_of(feed, target, settings.home, settings.environ, roots=roots_of(settings))
     path, to = InstancePaths(feed, source).data(instance), InstancePaths(feed, target).data(instance)
     read = ExplainedInstance(instance, there.shown(path), kind_of(there).is_available(feed, path))
     parts = contributions(feed, target.name, entities.everywhere)

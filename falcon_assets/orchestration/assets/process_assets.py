@@ -20,6 +20,7 @@ from falcon_assets.orchestration.mapping import asset_keys as names
 from falcon_assets.orchestration.mapping import run_tags
 from falcon_assets.orchestration.mapping.asset_partitions import AssetPartitions
 from falcon_assets.orchestration.mapping.partition_mappings import mapping_for, self_mapping
+from falcon_assets.orchestration.platform.data_roots import roots_of
 from falcon_assets.orchestration.platform.open_ledger import open_ledger
 from falcon_assets.orchestration.runs.definition_recording import DefinitionRecording, recorded_versions
 from falcon_assets.orchestration.runs.instance_claims import InstanceClaims
@@ -96,13 +97,13 @@ class ProcessAssets:
         return compute
 
     def _stores(self, cluster: Cluster) -> tuple[ClusterStore, StoresOf]:
-        home, environ = self.settings.home, self.settings.environ
-        return ClusterStore(cluster, home, environ), StoresOf(cluster, home, environ)
+        home, environ, roots = self.settings.home, self.settings.environ, roots_of(self.settings)
+        return ClusterStore(cluster, home, environ, roots=roots), StoresOf(cluster, home, environ, roots)
 
     def _elsewhere(self, cluster: Cluster) -> list[StoresOf]:
         """The stores of all other clusters, those of other colos included: none is opened before it is looked at."""
-        home, environ = self.settings.home, self.settings.environ
-        return [StoresOf(one, home, environ) for one in self.store.everywhere.values() if one.name != cluster.name]
+        told = (self.settings.home, self.settings.environ, roots_of(self.settings))
+        return [StoresOf(one, *told) for one in self.store.everywhere.values() if one.name != cluster.name]
 
     def _specs(self, workload: ProcessWorkload, cluster: Cluster) -> Iterator[dg.AssetSpec]:
         process, own, timeline = workload.entity, workload.own_feeds, workload.partitions.timeline

@@ -17,6 +17,7 @@ from falcon_assets.orchestration.mapping import asset_keys as names
 from falcon_assets.orchestration.mapping import run_tags
 from falcon_assets.orchestration.mapping.asset_partitions import AssetPartitions
 from falcon_assets.orchestration.mapping.partition_mappings import mapping_for
+from falcon_assets.orchestration.platform.data_roots import roots_of
 from falcon_assets.orchestration.platform.open_ledger import open_ledger
 from falcon_assets.orchestration.runs.definition_recording import DefinitionRecording, recorded_versions
 from falcon_assets.orchestration.runs.instance_claims import InstanceClaims
@@ -101,10 +102,11 @@ class ReplicationAssets:
 
     def _execution(self, replication: ReplicationWorkload, feed: Feed, cluster: Cluster) -> WorkloadExecution:
         def work(context: dg.AssetExecutionContext, claims: InstanceClaims) -> InstanceWork:
-            home, environ = self.settings.home, self.settings.environ
-            source = store_of(feed, self.store.everywhere[replication.reads_on], home, environ, readonly=True)
+            home, environ, roots = self.settings.home, self.settings.environ, roots_of(self.settings)
+            reads_on = self.store.everywhere[replication.reads_on]
+            source = store_of(feed, reads_on, home, environ, readonly=True, roots=roots)
             parts = contributions(feed, cluster.name, self.store.everywhere)
-            route = Route(replication, feed, source, store_of(feed, cluster, home, environ), parts)
+            route = Route(replication, feed, source, store_of(feed, cluster, home, environ, roots=roots), parts)
             _, version = recorded_versions(claims.ledger, self.recording, feed)
             clock = self.store.landing_clock(feed, replication.reads_on, self.settings.clock)
             return ReplicationWork(route, claims, context.log.info, self.copying, version, clock)

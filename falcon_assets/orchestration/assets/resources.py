@@ -11,6 +11,7 @@ from pyspark.sql import SparkSession
 from falcon_assets.errors import StorageError
 from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.secret_values import is_secret
+from falcon_assets.orchestration.platform.data_roots import roots_of
 from falcon_assets.planning.instances.dagster_names import op_name
 from falcon_assets.settings import load_settings
 from falcon_assets.spark.endpoints.confs import session_confs
@@ -27,12 +28,10 @@ class ClusterSparkResource(LazyPySparkResource):
 
     Attributes:
         cluster: The cluster.
-        working: The cluster's working folder; empty where its store could not be used when the location was loaded.
         home: ``FALCON_HOME``, where the token of a warm Spark Connect server lies.
     """
 
     cluster: dg.ResourceDependency[Cluster]
-    working: str
     home: str
 
     @property
@@ -42,10 +41,11 @@ class ClusterSparkResource(LazyPySparkResource):
         Raises:
             StorageError: the cluster's store cannot be used.
         """
-        return session_for(self.cluster, self.working or self._working(), Path(self.home))
+        return session_for(self.cluster, self._working(), Path(self.home))
 
     def _working(self) -> str:
-        return ClusterStore(self.cluster, Path(self.home), load_settings().environ).working
+        settings = load_settings()
+        return ClusterStore(self.cluster, Path(self.home), settings.environ, roots=roots_of(settings)).working
 
 
 def resource_key(cluster: Cluster) -> str:
@@ -70,6 +70,5 @@ def _resource(cluster: Cluster, home: Path, environ: Mapping[str, str]) -> Clust
             key: "*****" if is_secret(key) else value for key, value in session_confs(cluster, working).items()
         },
         cluster=cluster,
-        working=working,
         home=str(home),
     )

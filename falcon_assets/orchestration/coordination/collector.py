@@ -21,6 +21,7 @@ from falcon_assets.orchestration.coordination.circuit_breakers import Breakers
 from falcon_assets.orchestration.coordination.landing_events import Landings
 from falcon_assets.orchestration.coordination.pushes import Pushes
 from falcon_assets.orchestration.dagster_internals.events import Batches, record_outside_runs
+from falcon_assets.orchestration.platform.data_roots import roots_of
 from falcon_assets.orchestration.platform.open_ledger import Ledger
 from falcon_assets.planning.instances.snapshots import unrecorded_windows
 from falcon_assets.planning.landing.watch_windows import horizon_of, missing_windows, watch_window
@@ -164,7 +165,7 @@ class Collector:
     @cached_property
     def files_of(self) -> StoresOf:
         """Where the feeds lie."""
-        return StoresOf(self.cluster, self.settings.home, self.settings.environ)
+        return StoresOf(self.cluster, self.settings.home, self.settings.environ, roots_of(self.settings))
 
     @cached_property
     def feeds(self) -> dict[str, Feed]:

@@ -25,6 +25,7 @@ from falcon_assets.orchestration.coordination.cluster_reruns import reruns_on
 from falcon_assets.orchestration.coordination.pipeline_lock import coordinator_lock
 from falcon_assets.orchestration.dagster_internals.daemon import RUNS
 from falcon_assets.orchestration.mapping import run_tags
+from falcon_assets.orchestration.platform.data_roots import roots_of
 from falcon_assets.orchestration.runs.run_locks import run_lock
 from falcon_assets.orchestration.runs.unfinished_runs import UNFINISHED
 from falcon_assets.planning.instances.instance_paths import InstancePaths
@@ -226,7 +227,8 @@ class TriageAnswers:
             return unasked
         self._stores_left -= 1
         try:
-            kind = kind_of(store_of(feed, cluster, self._settings.home, self._settings.environ))
+            home, environ = self._settings.home, self._settings.environ
+            kind = kind_of(store_of(feed, cluster, home, environ, roots=roots_of(self._settings)))
             shown = kind.store.shown(path)
             refreshed = refreshed_at(kind, feed, path, self._settings.clock) if feed.snapshot else None
             if refreshed is not None and refreshed < one.instance:

@@ -105,6 +105,15 @@ def ledger_engine(settings: Settings) -> sqlalchemy.Engine:
     return sqlalchemy.create_engine(url, pool_size=1, pool_pre_ping=True)
 
 
+def tables_engine(url: str) -> sqlalchemy.Engine:
+    """The ledger's tables in that database, up to date; one engine for all of a process.
+
+    Raises:
+        SettingsError: the database cannot be reached.
+    """
+    return _engine(url)
+
+
 def set_clock(settings: Settings, *, anew: bool) -> None:
     """Lets the database go by the clock of the settings.
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import groupby
 
 from falcon_assets.catalog.store import EntityStore
-from falcon_assets.errors import FalconError
+from falcon_assets.errors import FalconError, RootAwayError
 from falcon_assets.ledger import evictions
 from falcon_assets.ledger.database.locks import try_lock, unlock
 from falcon_assets.ledger.database.upsert import parts
@@ -119,7 +119,8 @@ class RetentionPass:
                 except FalconError as refusal:
                     problems.append(f"{name}: {refusal}")
         for files in self._stores.all():
-            kind_of(files).purge(self.patience)
+            with suppress(RootAwayError):  # said of its feeds already
+                kind_of(files).purge(self.patience)
         return Passed(instances, size, tuple(problems), others["copy"], others["version"])
 
     def has_leftovers(self, ledger: Ledger) -> bool:
@@ -132,7 +133,7 @@ class RetentionPass:
             decided = evictions.undone_feeds(connection, self.cluster.name)
         if decided or self._with_versions_left(ledger):
             return True
-        return not all(kind_of(files).is_purged() for files in self._stores.all())
+        return not all(map(_is_purged, self._stores.all()))
 
     def _with_versions_left(self, ledger: Ledger) -> list[Feed]:
         """The feeds that kept versions, declare nothing any more that a pass would be for, and have some left."""
@@ -281,3 +282,10 @@ def _is_begun(files: ClusterStore, one: Eviction) -> bool:
         return not is_untouched(files, one.verdict.instance, one.flag)
     except FalconError:
         return True  # what is wrong there is said where it is to be removed
+
+
+def _is_purged(files: ClusterStore) -> bool:
+    try:
+        return kind_of(files).is_purged()
+    except RootAwayError:
+        return True  # nothing can be done there

@@ -24,6 +24,9 @@ class FileAccess(ABC):
     """How many files to read or write at once: with those of another host, more than one gain time."""
     cannot: ClassVar[frozenset[Ability]]
     """What nobody can do with it."""
+    marks_at_sight: ClassVar[bool]
+    """Whether a root is marked when it is looked at first, because it may go away without a word; else it is when
+    something is written there: a bucket may be somebody else's."""
 
     def __init__(self, fs: AbstractFileSystem) -> None:
         self.fs = fs
@@ -44,6 +47,30 @@ class FileAccess(ABC):
     @abstractmethod
     def is_mounted(self, root: str) -> bool:
         """Whether a root is there that something is known to have been in; where that needs no mounting, it is."""
+
+    @abstractmethod
+    def is_empty(self, root: str) -> bool:
+        """Whether a root that is there has nothing in it; where asking is a request, it is said to have something.
+
+        Raises:
+            OSError: as the store says.
+        """
+
+    @abstractmethod
+    def stamp(self, path: str) -> object | None:
+        """Changes when another file takes the place of that one; None where asking is a request.
+
+        Raises:
+            OSError: as the store says.
+        """
+
+    @abstractmethod
+    def put_new(self, path: str, content: bytes) -> bytes:
+        """Writes a small file, whole or not at all, unless there is one already; the content that is there then.
+
+        Raises:
+            OSError: as the store says.
+        """
 
     @property
     @abstractmethod

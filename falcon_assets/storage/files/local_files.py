@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import stat
+import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from datetime import datetime, timezone
 from typing import Any
 
@@ -22,6 +24,7 @@ class LocalFiles(FileAccess):
 
     requests = 1
     cannot = frozenset()
+    marks_at_sight = True
     tells_changes = True
 
     def refresh(self) -> None:
@@ -35,6 +38,35 @@ class LocalFiles(FileAccess):
 
     def is_mounted(self, root: str) -> bool:
         return os.path.isdir(root)  # noqa: PTH112 - a text
+
+    def is_empty(self, root: str) -> bool:
+        with os.scandir(root) as entries:
+            return next(entries, None) is None
+
+    def stamp(self, path: str) -> object | None:
+        status = os.stat(path)  # noqa: PTH116 - a text
+        return status.st_dev, status.st_ino, status.st_mtime_ns
+
+    def put_new(self, path: str, content: bytes) -> bytes:
+        new = f"{path}.{uuid.uuid4().hex}"
+        try:
+            descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
+            try:
+                os.write(descriptor, content)
+                os.fsync(descriptor)
+            finally:
+                os.close(descriptor)
+            try:
+                os.link(new, path)
+            except FileExistsError:
+                pass
+            except OSError:  # a file system without links
+                if not os.path.lexists(path):
+                    os.replace(new, path)  # noqa: PTH105 - a text
+        finally:
+            with suppress(FileNotFoundError):
+                os.unlink(new)  # noqa: PTH108 - a text
+        return self.small(path, len(content))
 
     def changed_at(self, entry: Mapping[str, Any]) -> datetime | None:
         if entry.get("islink") and entry.get("type") != "directory":

@@ -25,6 +25,7 @@ class RemoteFiles(FileAccess):
 
     requests = 16
     cannot = frozenset(Ability) - {Ability.WITHOUT_CONNECTOR}
+    marks_at_sight = False
 
     def refresh(self) -> None:
         self.fs.invalidate_cache()
@@ -38,6 +39,19 @@ class RemoteFiles(FileAccess):
 
     def is_mounted(self, root: str) -> bool:
         return True  # a server that cannot be reached says so
+
+    def is_empty(self, root: str) -> bool:
+        return False
+
+    def stamp(self, path: str) -> object | None:
+        return None
+
+    def put_new(self, path: str, content: bytes) -> bytes:
+        self.refresh()
+        if not self.fs.exists(path):
+            self.fs.pipe_file(path, content)
+        found: bytes = self.fs.cat_file(path)
+        return found
 
     @property
     def tells_changes(self) -> bool:

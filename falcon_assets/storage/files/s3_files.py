@@ -21,6 +21,16 @@ _DENIED = ("AccessDenied", "AllAccessDisabled", "AccountProblem")
 class S3Files(ObjectFiles):
     """See :class:`FileAccess`."""
 
+    def is_mounted(self, root: str) -> bool:
+        """Whether its bucket is there. Where nobody may ask that, it is."""
+        try:
+            self.fs.call_s3("head_bucket", Bucket=self.fs.split_path(root)[0])
+        except FileNotFoundError:
+            return False
+        except PermissionError:
+            return True
+        return True
+
     def remove(self, paths: Iterable[str]) -> None:
         # Of many objects S3 refuses single ones, and says that the request succeeded: its driver takes that for all.
         keys: dict[str, list[str]] = {}

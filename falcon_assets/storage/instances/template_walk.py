@@ -9,7 +9,7 @@ from functools import cached_property
 from itertools import chain
 from typing import Any, NamedTuple, TypeAlias
 
-from falcon_assets.errors import StorageError
+from falcon_assets.errors import StorageError, UnreachableError
 from falcon_assets.model.path_template import PathTemplate
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.errors import explained, is_about_path
@@ -130,6 +130,8 @@ def listed_names(store: ClusterStore, folder: str, *, times: bool = False) -> Na
     """
     try:
         path = store.path(folder)
+    except UnreachableError:
+        raise
     except StorageError:
         return {}  # nothing in there is the feed's
     store.files.refresh()

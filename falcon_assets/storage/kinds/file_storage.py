@@ -38,6 +38,7 @@ class FileStorage(StorageKind):
         return self.store.files.cannot
 
     def require_there(self) -> None:
+        self.store.require_root()
         root = self.store.path("")
         if not self.store.files.is_mounted(root):
             raise UnreachableError(f"cluster {self.store.cluster.name!r}: {root} is not there: is its disk mounted?")
@@ -93,6 +94,8 @@ class FileStorage(StorageKind):
         flag = feed.availability_flag
         try:
             place = self.store.path(path if flag is None else f"{path}/{flag}")
+        except UnreachableError:
+            raise
         except StorageError:
             return False
         # Not fs.exists(): it says of what may not be read that it is not there.

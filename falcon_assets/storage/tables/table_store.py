@@ -11,6 +11,7 @@ from falcon_assets.model.cluster import Cluster, RegistryInterface
 from falcon_assets.model.registry import shown_registry
 from falcon_assets.model.table_uri import TableUri
 from falcon_assets.storage.cluster_store import ClusterStore
+from falcon_assets.storage.roots import RootGuard
 from falcon_assets.storage.store_options import resolved_options
 from falcon_assets.storage.tables.catalog import TableCatalog
 from falcon_assets.storage.tables.open_catalog import open_catalog
@@ -25,6 +26,7 @@ class TableStore(ClusterStore):
         environ: Where variables are looked up.
         readonly: Whether it is only to be read.
         table: URI of the table that it is opened for; None: of none in particular.
+        roots: Knows roots.
     """
 
     def __init__(
@@ -35,8 +37,9 @@ class TableStore(ClusterStore):
         *,
         readonly: bool = False,
         table: TableUri | None = None,
+        roots: RootGuard | None = None,
     ) -> None:
-        super().__init__(cluster, home, environ, readonly=readonly)
+        super().__init__(cluster, home, environ, readonly=readonly, roots=roots)
 
         def open_registry(registry: RegistryInterface) -> TableCatalog:
             options = resolved_options(cluster.name, registry.endpoint, registry.storage_options, environ)

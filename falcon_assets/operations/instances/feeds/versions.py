@@ -14,6 +14,7 @@ from falcon_assets.model.instant import format_instant
 from falcon_assets.operations.auditing import require_readable
 from falcon_assets.operations.installation import Installation
 from falcon_assets.operations.instances.subject import find_subject
+from falcon_assets.orchestration.platform.data_roots import roots_of
 from falcon_assets.planning.instances.instance_paths import InstancePaths
 from falcon_assets.settings import Settings
 from falcon_assets.storage.feed_store import store_of
@@ -91,7 +92,7 @@ def find_feed_instance(
     """An instance of a feed; arguments and errors as :func:`instance_versions`."""
     where = find_subject(entities, name, instance, cluster, "feed").cluster
     feed, there = entities.feed(name), entities.cluster(where)
-    storage = kind_of(store_of(feed, there, settings.home, settings.environ))
+    storage = kind_of(store_of(feed, there, settings.home, settings.environ, roots=roots_of(settings)))
     return FeedInstance(feed, where, instance, storage, InstancePaths(feed, there).data(instance))
 
 

@@ -14,6 +14,7 @@ from falcon_assets.model.feed import Feed
 from falcon_assets.model.process import Process
 from falcon_assets.operations.installation import Installation
 from falcon_assets.operations.instances.replay.made_versions import MadeVersions
+from falcon_assets.orchestration.platform.data_roots import roots_of
 from falcon_assets.orchestration.runs.old_definitions import OldDefinitions
 from falcon_assets.orchestration.runs.recorded_entities import OldEntity, RecordedEntities, moved, recorded_entities
 from falcon_assets.planning.instances.instance_paths import InstancePaths
@@ -84,7 +85,7 @@ def recorded_world(
         other = moved(feeds[name], now.feeds.get(name), made.cluster)
         if other is not None and not _lie_there(installation, then.cluster, feeds[name], recorded.inputs.get(name, {})):
             feeds[name] = other
-    stores = StoresOf(then.cluster, settings.home, settings.environ)
+    stores = StoresOf(then.cluster, settings.home, settings.environ, roots_of(settings))
     return RecordedWorld(process, root, replace(then, feeds=feeds), stores)
 
 
@@ -99,7 +100,7 @@ def _lie_there(installation: Installation, cluster: Cluster, feed: Feed, version
     """Whether all these versions of a feed lie where it has them."""
     settings = installation.settings
     try:
-        kind = kind_of(StoresOf(cluster, settings.home, settings.environ)(feed))
+        kind = kind_of(StoresOf(cluster, settings.home, settings.environ, roots_of(settings))(feed))
         paths = InstancePaths(feed, cluster)
         return all(kind.path_of_version(feed, at, paths.data(at), one.version) for at, one in versions.items())
     except FalconError:  # the store is gone

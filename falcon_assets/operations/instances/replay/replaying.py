@@ -32,6 +32,7 @@ from falcon_assets.operations.instances.replay.recorded_world import RecordedWor
 from falcon_assets.operations.instances.replay.replay_result import ReplayResult
 from falcon_assets.operations.machine import require_machine
 from falcon_assets.orchestration.mapping.partitions import key_of
+from falcon_assets.orchestration.platform.data_roots import roots_of
 from falcon_assets.orchestration.runs.environment import run_environment
 from falcon_assets.orchestration.runs.instance_run import InstanceRunner, ReadyInstance
 from falcon_assets.orchestration.runs.materializations import materializations
@@ -137,13 +138,13 @@ def _publishing(made: MadeVersions) -> ProcessWorkload:
 
 def _replay(installation: Installation, then: RecordedWorld, wanted: Version, recorded: RecordedInstance) -> Replay:
     settings, entities, process, cluster = installation.settings, installation.entities, then.process, then.cluster
-    store = ClusterStore(cluster, settings.home, settings.environ)
+    store = ClusterStore(cluster, settings.home, settings.environ, roots=roots_of(settings))
     feeds = {**entities.feeds, **then.entities.feeds}
     user = process.acl.owner if process.acl else settings.user
     name = f"replay-{uuid.uuid4().hex}"
     clock = partial(entities.landing_clock, cluster_name=cluster.name, clock=settings.clock)
     elsewhere = (one for one in entities.everywhere.values() if one.name != cluster.name)
-    others = [StoresOf(one, settings.home, settings.environ) for one in elsewhere]
+    others = [StoresOf(one, settings.home, settings.environ, roots_of(settings)) for one in elsewhere]
     told = (user, name, settings.home, clock)
     runner = InstanceRunner(process, cluster, feeds, store, then.stores, then.root, *told, others=others)
     nominal = wanted.nominal or wanted.instance

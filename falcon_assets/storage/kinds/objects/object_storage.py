@@ -64,6 +64,7 @@ class ObjectStorage(FileStorage):
         if output.keeps is not None:
             where = f"cluster {self.store.cluster.name!r}: {self.store.shown(output.path)}"
             raise StorageError(f"{where} is copied to an object store, where copies keep no versions")
+        self.store.require_root(claims=True)
         return ObjectCopyTarget(self.store, output, source, rules)
 
     def kept_versions(self, feed: str, instance: datetime | None = None) -> list[StoredVersion]:

@@ -69,6 +69,7 @@ class ObjectPublication:
         }
 
     def __enter__(self) -> ObjectPublication:
+        self._store.require_root(claims=True)
         with ExitStack() as held:
             for name, owned in self._owned.items():
                 with driver_explained(self._store.cluster.name, f"prepare {self._outputs[name].path}"):

@@ -35,6 +35,7 @@ class RenamePublication:
 
     def __init__(self, store: ClusterStore, process_key: str, outputs: Mapping[str, OutputTarget]) -> None:
         self._cluster, self._staging, self._process_key = store.cluster.name, Path(store.staging), process_key
+        self._store = store
         self._swaps = {name: OutputSwap(store, target) for name, target in outputs.items()}
         self._replaced = replaced(store)
         self._held = ExitStack()
@@ -91,9 +92,13 @@ class RenamePublication:
                 read and made so here.
 
         Raises:
+            RootAwayError: the root went away meanwhile.
             StorageError: nothing was written, or the file system refuses; the old instance is then where it was.
         """
         swap = self._swaps[name]
+        # Who wrote to the path of a root that went away made its folders anew, in an empty mount point. Where it goes
+        # after this, what was written goes with it.
+        self._store.require_root()
         with explained(self._cluster, f"publish {swap.target.path}"):
             return swap.publish(version)
 

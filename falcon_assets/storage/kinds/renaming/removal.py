@@ -155,6 +155,7 @@ class RenameRemoval:
                 os.rename(place, f"{self._batch}/{self._moved}")  # noqa: PTH104 - see above
             except FileNotFoundError:
                 if not os.path.lexists(place):
+                    self._store.require_root()  # else nobody knows whether it went
                     return
                 self._batch = None  # another pass purged the batch of this one while it slept
             except OSError as error:

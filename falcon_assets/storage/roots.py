@@ -1,0 +1,237 @@
+"""The roots of stores: one that went away is told from one that is empty by the mark that it carries.
+
+Nothing else could: where a disk is not mounted there is an empty folder, and a bucket that was made anew is one as
+good as any. So the mark is put there at first use and remembered; what does not carry it is another root.
+"""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import NamedTuple, Protocol, TypeAlias
+
+from falcon_assets.errors import RootAwayError
+from falcon_assets.storage.errors import DISK_FULL, REFUSED, driver_explained
+from falcon_assets.storage.files.file_access import FileAccess
+
+MARK = ".falcon-root"
+"""The file in a root that carries its mark. It is hidden, so it is no data."""
+LOOK_SECONDS = 60.0
+"""Where a look at the mark is a request, there is one in this time at most; elsewhere each use of a path looks."""
+NEVER_THERE = "make it, or mend the endpoint or location that names it"
+"""What to do where a root is not there that never was."""
+_NOT_THERE = "it is not there"
+_UNMARKED_SECONDS = 1.0
+"""How long it is believed that a root without a mark is as it was."""
+
+
+@dataclass(frozen=True)
+class KnownRoot:
+    """What is remembered of a root.
+
+    Attributes:
+        mark: The mark that it carries; None: it carries none, because nobody here may write it.
+        held: Whether anything was in it; what is empty since is away, also without a mark.
+    """
+
+    mark: str | None
+    held: bool = True
+
+
+Look: TypeAlias = Callable[[KnownRoot | None], KnownRoot | None]
+"""What a root is, for what is remembered of it; None: there is nothing to remember yet."""
+
+
+class RootBook(Protocol):
+    """Remembers roots, for all processes."""
+
+    def known(self, cluster: str, place: str) -> KnownRoot | None:
+        """What is remembered of a root; None: it was never used."""
+
+    def learn(self, cluster: str, place: str, look: Look) -> KnownRoot | None:
+        """Has a root looked at, by one process at a time, and remembers what it is then; None: nothing yet."""
+
+    def has_data(self, cluster: str, shown: str) -> bool:
+        """Whether instances are recorded as available below that root."""
+
+
+@dataclass(frozen=True)
+class Root:
+    """A root.
+
+    Attributes:
+        cluster: Whose store it is the root of.
+        place: Its URL, as it is remembered.
+        shown: How people are told where it is.
+        path: Its path, as ``files`` takes it.
+        files: The files on its file system.
+        may_mark: Whether it may be written to at all.
+        named: Whether it has to be named beside the cluster: it is not the cluster's endpoint.
+    """
+
+    cluster: str
+    place: str
+    shown: str
+    path: str
+    files: FileAccess = field(repr=False)
+    may_mark: bool = True
+    named: bool = False
+
+    @property
+    def mark_path(self) -> str:
+        """Where its mark is."""
+        return f"{self.path.rstrip('/')}/{MARK}"
+
+    def mark(self) -> str | None:
+        """The mark that it carries; None: none.
+
+        Raises:
+            OSError: as the store says, or whatever its driver raises.
+        """
+        self.files.refresh()
+        try:
+            content: bytes = self.files.fs.cat_file(self.mark_path)
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        return content.decode("ascii", "replace").strip() or None
+
+    def away(self, why: str) -> RootAwayError:
+        """The error that says that it is away."""
+        return RootAwayError(f"cluster {self.cluster!r}: its root {self.shown} is away: {why}: {self.advice}")
+
+    @property
+    def advice(self) -> str:
+        """What to do where it is away."""
+        place = f" {self.shown}" if self.named else ""
+        return (
+            "bring it back (is it mounted?), or, if what is there is to be the root from now on, say "
+            f"falcon admin root adopt {self.cluster}{place}"
+        )
+
+
+class _Seen(NamedTuple):
+    """What the last look found."""
+
+    stamp: object | None
+    at: float
+    is_marked: bool
+
+
+class RootGuard:
+    """Makes sure that roots are those that are remembered; one for a process.
+
+    Args:
+        book: Remembers them.
+    """
+
+    def __init__(self, book: RootBook) -> None:
+        self._book = book
+        self._seen: dict[tuple[str, str], _Seen] = {}
+
+    def require(self, root: Root, *, claims: bool = False) -> None:
+        """Goes on where a root is there, or was never used.
+
+        Args:
+            root: The root.
+            claims: Whether something of ours is to be written there, so that it is marked wherever it lies.
+
+        Raises:
+            RootAwayError: it is another one than before, or not there.
+            StorageError: the store refuses to say.
+        """
+        key = root.cluster, root.place
+        seen = self._seen.get(key)
+        if seen is not None and (seen.is_marked or not claims) and self._is_as_seen(root, seen):
+            return
+        with driver_explained(root.cluster, f"look for the root {root.shown}"):
+            known = self._known(root, claims)
+            stamp = root.files.stamp(root.mark_path) if known and known.mark else None
+        self._seen[key] = _Seen(stamp, time.monotonic(), known is not None)
+
+    def adopt(self, root: Root) -> bool:
+        """Takes what is at a root now for the root, and marks it where that can be done; whether that is news.
+
+        Raises:
+            RootAwayError: nothing is there.
+            StorageError: the store refuses.
+        """
+        with driver_explained(root.cluster, f"adopt the root {root.shown}"):
+            if not root.files.is_mounted(root.path):
+                raise root.away(_NOT_THERE)
+            before = self._book.known(root.cluster, root.place)
+            after = self._book.learn(root.cluster, root.place, lambda known: _first(root, None, claims=True))
+        self._seen.pop((root.cluster, root.place), None)
+        return before != after
+
+    def _is_as_seen(self, root: Root, seen: _Seen) -> bool:
+        if seen.stamp is None:
+            patience = _UNMARKED_SECONDS if root.files.marks_at_sight else LOOK_SECONDS
+            return time.monotonic() - seen.at < patience
+        try:
+            return root.files.stamp(root.mark_path) == seen.stamp
+        except OSError:
+            return False  # what that means is found out by the look that follows
+
+    def _known(self, root: Root, claims: bool) -> KnownRoot | None:
+        known = self._book.known(root.cluster, root.place)
+        if why := why_away(root, known):
+            if known is None:
+                raise RootAwayError(f"cluster {root.cluster!r}: there is no {root.shown}: {NEVER_THERE}")
+            raise root.away(why)
+        if known is not None and (known.mark is not None or not root.may_mark):
+            return known
+        if known is None and root.files.marks_at_sight and _is_bare(root) and self._has_data(root):
+            raise root.away("it is empty, and instances are known to be in it")
+        if not root.files.is_mounted(root.path):
+            return None  # nothing was ever there: it is made when something is written
+        return self._book.learn(root.cluster, root.place, lambda found: _first(root, found, claims=claims))
+
+    def _has_data(self, root: Root) -> bool:
+        return self._book.has_data(root.cluster, root.shown)
+
+
+def why_away(root: Root, known: KnownRoot | None) -> str | None:
+    """Why a root is away, by what is remembered of it; None: it is not. Nothing is marked or remembered.
+
+    Raises:
+        OSError: as the store says, or whatever its driver raises.
+    """
+    if known is not None and known.mark is not None:
+        mark = root.mark()
+        return None if mark == known.mark else _not_that(root, known.mark, mark)
+    if known is None and root.files.marks_at_sight:
+        return None  # nothing was ever there
+    if not root.files.is_mounted(root.path):
+        return _NOT_THERE
+    return "it is empty, and was not before" if known and known.held and root.files.is_empty(root.path) else None
+
+
+def _not_that(root: Root, known: str, mark: str | None) -> str:
+    if mark is not None:
+        return f"what is there is another root: it carries the mark {mark} and not {known}"
+    if root.files.is_mounted(root.path):
+        return f"what is there does not carry its mark ({MARK}), like an empty mount point or a folder made anew"
+    return _NOT_THERE
+
+
+def _is_bare(root: Root) -> bool:
+    return not root.files.is_mounted(root.path) or root.files.is_empty(root.path)
+
+
+def _first(root: Root, known: KnownRoot | None, *, claims: bool) -> KnownRoot | None:
+    """What is to be remembered of a root that is there, at first use or when it may be marked at last."""
+    if mark := root.mark():
+        return KnownRoot(mark)
+    if root.may_mark and (claims or root.files.marks_at_sight):
+        try:
+            return KnownRoot(root.files.put_new(root.mark_path, uuid.uuid4().hex.encode()).decode())
+        except OSError as error:
+            if error.errno in DISK_FULL:
+                return known  # it is marked when there is room again
+            if error.errno not in REFUSED and not isinstance(error, PermissionError):
+                raise
+    if root.files.is_empty(root.path):
+        return known
+    return KnownRoot(None) if claims or root.files.marks_at_sight else known
