@@ -12,8 +12,9 @@ from fsspec import AbstractFileSystem
 
 from falcon_assets.errors import StorageError
 from falcon_assets.model.cluster import Cluster, ClusterLocations, StorageOption
-from falcon_assets.model.store_url import canonical_url, is_mounted, store_url
+from falcon_assets.model.store_url import canonical_url, is_hdfs, is_mounted, store_url
 from falcon_assets.storage.files.files_on import files_on
+from falcon_assets.storage.hdfs_store import open_hdfs
 from falcon_assets.storage.roots import Root, RootGuard
 from falcon_assets.storage.store_options import ATTEMPTS, OBJECT_STORES, resolved_options
 
@@ -180,12 +181,14 @@ def _open(cluster: str, what: str, url: str, shown: str, options: Mapping[str, A
     scheme = url.partition("://")[0]
     if is_mounted(url) and not url.startswith(f"{scheme}:///"):
         raise StorageError(f"cluster {cluster!r}: {what} {shown} needs three slashes: file:///folder")
-    if "::" not in url and scheme not in fsspec.available_protocols():
+    if "::" not in url and not is_hdfs(url) and scheme not in fsspec.available_protocols():
         raise StorageError(f"cluster {cluster!r}: {scheme!r} of {what} {shown} is not a known file system")
     try:
         if is_mounted(url):  # url_to_fs would take a "::" in the path for two file systems, one in the other
             fs = fsspec.filesystem("file", **options)
             root = fs._strip_protocol(url)
+        elif is_hdfs(url):
+            fs, root = open_hdfs(url, options)
         else:
             fs, root = fsspec.core.url_to_fs(url, **options)
     except ImportError as error:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import getpass
 from collections.abc import Mapping
 from typing import Any
 
 from falcon_assets.errors import StorageError
 from falcon_assets.model.cluster import EnvironmentValue, StorageOption
+from falcon_assets.model.store_url import is_hdfs
 
 OBJECT_STORES = ("s3", "s3a")
 """Stores whose drivers would remember listings: others write there too, so each listing has to be fresh."""
 
+_SAYS_WHO = frozenset({"user", "token", "kerberos"})
+"""Options of HDFS that say who asks."""
 _PATIENCE = {"connect_timeout": 5, "read_timeout": 10, "retries": {"mode": "standard", "total_max_attempts": 2}}
 """Of one request: the driver itself would ask a server that never answers for six minutes."""
 ATTEMPTS = 3
@@ -35,6 +39,8 @@ def resolved_options(
     if url.partition("://")[0] in OBJECT_STORES:
         options.setdefault("use_listings_cache", False)
         options["config_kwargs"] = _PATIENCE | dict(options.get("config_kwargs") or {})
+    if is_hdfs(url) and not _SAYS_WHO.intersection(options):
+        options["user"] = environ.get("HADOOP_USER_NAME") or getpass.getuser()  # as Hadoop's own clients do
     return options
 
 

@@ -54,10 +54,10 @@ UP = f"feeds.yaml:8: locations.data: '/raw/${{up}}/{HOUR}': a variable puts '..'
         ),
         pytest.param(
             f"/delays/{HOUR}",
-            f"hdfs://lake/{HOUR}",
+            f"sftp://lake/{HOUR}",
             [
                 "processes.yaml:10: outputs[0].feed: feed 'delays' lies on no file:// store on cluster 'primary', and "
-                "outputs of processes are published on such or object stores only"
+                "outputs of processes are published on such, on HDFS and on object stores only"
             ],
             id="an output on neither files nor objects",
         ),

@@ -98,7 +98,9 @@ class InstanceData:
             kind = kind_of(store)
             if Ability.SPARK_OUTPUT in kind.cannot:
                 lies = f"output {ours[0].name!r} lies at {store.shown(ours[0].path)}"
-                raise StorageError(f"{self._key}: {lies}: outputs are published on file:// and on object stores only")
+                raise StorageError(
+                    f"{self._key}: {lies}: outputs are published on file://, on HDFS and on object stores only"
+                )
             targets = {output.name: _target(output, self.cluster) for output in ours}
             publication = held.enter_context(kind.publish(self._key, targets, staging))
             found |= dict.fromkeys(targets, publication)

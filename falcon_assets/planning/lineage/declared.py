@@ -29,6 +29,8 @@ Find: TypeAlias = Callable[[str], FoundInstance | None]
 
 _LOCAL = re.compile(r"file:/+")
 _SCHEMES = re.compile(r"s3[an]://")
+_HDFS_PORT = re.compile(r"^(hdfs://[^/]+):8020(?:/|$)")
+"""What Hadoop takes where no port is said."""
 
 
 @dataclass(frozen=True)
@@ -67,4 +69,5 @@ def is_in(place: str, folders: Sequence[str]) -> bool:
 
 def normal_place(place: str) -> str:
     """A path or URL in one spelling: Spark and fsspec have several for the same."""
-    return _SCHEMES.sub("s3://", _LOCAL.sub("/", place, count=1), count=1).rstrip("/") or "/"
+    named = _SCHEMES.sub("s3://", _LOCAL.sub("/", place, count=1), count=1)
+    return _HDFS_PORT.sub(r"\1/", named, count=1).rstrip("/") or "/"

@@ -148,6 +148,20 @@ class FileAccess(ABC):
             total += len(block)
         return total, digest.hexdigest()
 
+    def told_checksum(self, entry: Mapping[str, Any]) -> bytes | None:
+        """What the store itself says of the content of a file: where that is the same, so is the content.
+
+        Nothing is read then. None: the store says nothing.
+
+        Args:
+            entry: fsspec's, of the file.
+
+        Raises:
+            OSError: as the store says.
+        """
+        etag = entry.get("ETag")  # S3's
+        return str(etag).encode() if etag else None
+
     @abstractmethod
     def version(self, path: str) -> str:
         """What shows, without reading it, that a file was written anew.

@@ -6,16 +6,20 @@ from fsspec import AbstractFileSystem
 from fsspec.implementations.local import LocalFileSystem
 
 from falcon_assets.storage.files.file_access import FileAccess
+from falcon_assets.storage.files.hdfs_files import HdfsFiles
 from falcon_assets.storage.files.local_files import LocalFiles
 from falcon_assets.storage.files.object_files import ObjectFiles, holds_objects
 from falcon_assets.storage.files.remote_files import RemoteFiles
 from falcon_assets.storage.files.s3_files import S3Files
+from falcon_assets.storage.files.web_hdfs import WebHdfsFileSystem
 
 
 def files_on(fs: AbstractFileSystem) -> FileAccess:
     """The files on ``fs``."""
     if isinstance(fs, LocalFileSystem):
         return LocalFiles(fs)
+    if isinstance(fs, WebHdfsFileSystem):
+        return HdfsFiles(fs)
     if not holds_objects(fs.protocol):
         return RemoteFiles(fs)
     return S3Files(fs) if "s3" in fs.protocol else ObjectFiles(fs)

@@ -84,9 +84,9 @@ def _contents(
 ) -> Iterator[tuple[bytes, int, bytes]]:
     """(relative name, size, checksum) of each of those files."""
     for relative, entry in entries:
-        etag = entry.get("ETag")  # S3's: the same one means the same content, so nothing needs to be read
-        if etag:
-            yield os.fsencode(relative), entry["size"], str(etag).encode()
+        told = store.files.told_checksum(entry)
+        if told is not None:
+            yield os.fsencode(relative), entry["size"], told
         else:
             size, checksum = store.files.content(entry["name"], entry["size"])
             yield os.fsencode(relative), size, bytes.fromhex(checksum)

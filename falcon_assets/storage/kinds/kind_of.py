@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.files.ability import Ability
+from falcon_assets.storage.kinds.hdfs.hdfs_storage import HdfsStorage
 from falcon_assets.storage.kinds.objects.object_storage import ObjectStorage
 from falcon_assets.storage.kinds.renaming.renaming_storage import RenamingStorage
 from falcon_assets.storage.kinds.storage_kind import StorageKind
@@ -15,4 +16,6 @@ def kind_of(store: ClusterStore) -> StorageKind:
     """The instances of ``store``, by the protocol of its kind."""
     if isinstance(store, TableStore):
         return TableStorage(store)
-    return ObjectStorage(store) if Ability.RENAME in store.files.cannot else RenamingStorage(store)
+    if Ability.RENAME in store.files.cannot:
+        return ObjectStorage(store)
+    return HdfsStorage(store) if Ability.LOCK in store.files.cannot else RenamingStorage(store)

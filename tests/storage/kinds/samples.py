@@ -38,6 +38,7 @@ from falcon_assets.storage.tables.catalog import NewPartition
 from falcon_assets.storage.tables.table_store import TableStore
 from tests import iceberg_rest
 from tests.builders import make_cluster, make_feed
+from tests.hdfs_server import on_hdfs
 from tests.processes import CHECKOUT
 from tests.registries import CATALOGS, cluster_with, endpoint_of, registry_of
 from tests.s3_server import ENVIRON, lake
@@ -128,6 +129,12 @@ class Sample(ABC):
         """Whether anything is staged there."""
 
 
+def place_of(url: str) -> str:
+    """The path, as fsspec has it, of a URL that is meant for Spark."""
+    parts = urlsplit(url)
+    return parts.path if parts.scheme == "hdfs" else parts.netloc + parts.path
+
+
 @dataclass(frozen=True)
 class InFiles(Sample):
     """A file for each number, every other one in a folder."""
@@ -160,8 +167,7 @@ class InFiles(Sample):
 
     def read(self, instance: ReadableInstance) -> Iterable[int]:
         (folder,) = instance.folders
-        parts = urlsplit(folder.url)
-        place = parts.netloc + parts.path
+        place = place_of(folder.url)
         for name, size in folder.files.sizes.items():
             content = self._of_spark.cat_file(f"{place}/{name}")
             assert len(content) == size
@@ -280,6 +286,9 @@ def sample(request: pytest.FixtureRequest, kind: str, home: Path) -> Sample:
     feed = _feed(availability_flag=FLAG, locations={"data": "/raw/${YEAR}/${MONTH}/${DAY}"})
     if kind == "renaming":
         return InFiles(make_cluster(), home, {}, feed)
+    if kind == "hdfs":
+        there = on_hdfs(request.getfixturevalue("hdfs"), root=f"kinds-{uuid.uuid4()}")
+        return InFiles(make_cluster(**there), home, {}, feed)
     bucket = f"kinds-{uuid.uuid4()}"
     staging = None
     if kind == "objects":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from falcon_assets.catalog.checks.storage.templates import lies_mounted
+from falcon_assets.catalog.checks.storage.templates import lies_in_folders, lies_mounted
 from falcon_assets.catalog.declared import Declared, Definitions
 from falcon_assets.errors import ExpressionError, Problem
 from falcon_assets.model.cluster import Cluster
@@ -57,7 +57,8 @@ def _object_stores(definitions: Definitions, feed: Declared[Feed]) -> Iterator[P
         where = f"{entry.type} {entry.name!r} is no file:// store"
         for name in preserved:
             yield feed.problem(("properties", name), f"{where}, and has no such thing to preserve: remove {name}")
-        if entry.type == "target" and feed.entity.availability_flag is None:
+        is_switched = entry.type == "target" and not lies_in_folders(feed.entity, cluster)
+        if is_switched and feed.entity.availability_flag is None:
             rule = "and is published to by setting the flag: declare availability_flag"
             yield feed.problem(("clusters", index, "name"), f"{where}, {rule}")
 

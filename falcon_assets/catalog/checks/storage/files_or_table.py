@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from falcon_assets.catalog.checks.names.references import feed_references
-from falcon_assets.catalog.checks.storage.templates import lies_mounted, lies_on_object_store
+from falcon_assets.catalog.checks.storage.templates import lies_in_folders, lies_mounted, lies_on_object_store
 from falcon_assets.catalog.declared import Declared, Definitions
 from falcon_assets.catalog.yaml_files.documents import KeyPath
 from falcon_assets.catalog.yaml_files.secrets import SECRET_KEY
@@ -85,12 +85,12 @@ def _not_mounted(definitions: Definitions, process: Declared[Process], path: Key
         cluster = definitions.clusters.get(entry.name)
         if cluster is None or feed.on(entry.name) is None or feed.table_on(entry.name) is not None:
             continue
-        if lies_mounted(feed, cluster.entity):
+        if lies_in_folders(feed, cluster.entity):
             continue
         where = f"feed {feed.name!r} lies on no file:// store on cluster {entry.name!r}"
         if not lies_on_object_store(feed, cluster.entity):
             yield process.problem(
-                path, f"{where}, and outputs of processes are published on such or object stores only"
+                path, f"{where}, and outputs of processes are published on such, on HDFS and on object stores only"
             )
         elif feed.availability_flag is None:
             yield process.problem(path, f"{where}, and is published by setting the flag: declare availability_flag")

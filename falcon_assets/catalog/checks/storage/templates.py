@@ -9,7 +9,7 @@ from falcon_assets.catalog.yaml_files.documents import KeyPath
 from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.feed import Feed, FeedCluster, Locations, Table
 from falcon_assets.model.path_template import PathTemplate
-from falcon_assets.model.store_url import canonical_url, is_mounted, is_object_store
+from falcon_assets.model.store_url import canonical_url, is_hdfs, is_mounted, is_object_store
 from falcon_assets.planning.instances.instance_paths import InstancePaths
 
 LOCATIONS = ("data", "stats", "meta")
@@ -102,6 +102,11 @@ def lies_mounted(feed: Feed, cluster: Cluster, *, readonly: bool = False) -> boo
         readonly: Whether it is only to be read.
     """
     return is_mounted(_place_of(feed, cluster, readonly=readonly))
+
+
+def lies_in_folders(feed: Feed, cluster: Cluster) -> bool:
+    """Whether the data of ``feed`` lies on ``cluster`` where whole folders are renamed: on mounted disks or HDFS."""
+    return lies_mounted(feed, cluster) or is_hdfs(_place_of(feed, cluster, readonly=False))
 
 
 def lies_on_object_store(feed: Feed, cluster: Cluster) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from falcon_assets.catalog.checks.storage.templates import lies_mounted, lies_on_object_store
+from falcon_assets.catalog.checks.storage.templates import lies_in_folders, lies_on_object_store
 from falcon_assets.catalog.declared import Definitions
 from falcon_assets.errors import Problem
 from falcon_assets.model.cluster import Cluster
@@ -33,9 +33,9 @@ def check_versions(definitions: Definitions) -> Iterator[Problem]:
 
 
 def _cannot_keep(feed: Feed, cluster: Cluster) -> str | None:
-    if feed.table_on(cluster.name) is not None or lies_mounted(feed, cluster):
+    if feed.table_on(cluster.name) is not None or lies_in_folders(feed, cluster):
         return None
     if not lies_on_object_store(feed, cluster):
-        return "lies on neither file:// nor an object store"
+        return "lies neither on file:// or HDFS nor on an object store"
     entry = feed.on(cluster.name)
     return "is a copy on an object store" if entry and entry.type == "target" else None

@@ -1,0 +1,314 @@
+"""HDFS for fsspec, by what every namenode speaks over HTTP: nothing of Hadoop has to be installed here.
+
+fsspec's own driver waits without end, does not notice that a rename was refused, and takes a namenode that does not
+answer for files that are not there.
+"""
+
+from __future__ import annotations
+
+import errno
+import io
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+from urllib.parse import quote
+
+import requests
+from fsspec.implementations.webhdfs import WebHDFS
+
+PATIENCE = (5.0, 30.0)
+"""Seconds that a node may take to be reached, and to say something: one that collects its garbage is silent a while."""
+_TRIES = 2
+_ERRNOS = {
+    "FileNotFoundException": errno.ENOENT,
+    "FileAlreadyExistsException": errno.EEXIST,
+    "AlreadyBeingCreatedException": errno.EEXIST,
+    "ParentNotDirectoryException": errno.ENOTDIR,
+    "PathIsNotEmptyDirectoryException": errno.ENOTEMPTY,
+    "AccessControlException": errno.EACCES,
+    "SecurityException": errno.EACCES,
+    "AuthenticationException": errno.EACCES,
+    "AuthorizationException": errno.EACCES,
+    "NSQuotaExceededException": errno.EDQUOT,
+    "DSQuotaExceededException": errno.EDQUOT,
+    "InvalidPathException": errno.EINVAL,
+    "IllegalArgumentException": errno.EINVAL,
+    "PathComponentTooLongException": errno.ENAMETOOLONG,
+}
+_ELSEWHERE = ("StandbyException", "RetriableException", "ObserverRetryOnActiveException")
+"""What a namenode says that is not the one to ask, or is not yet."""
+_BAD = 400
+_NO_DATANODE = "could only be written to 0 of the"
+_SAFE_MODE = (
+    "the namenode is in safe mode, in which nothing can be changed: it leaves that by itself after a start, "
+    "or when told to (hdfs dfsadmin -safemode leave)"
+)
+
+
+class WebHdfsFileSystem(WebHDFS):  # type: ignore[misc]  # which has no types
+    """The files of an HDFS; what fails is an ``OSError``, with the number that a local file system gives.
+
+    Args:
+        addresses: Where namenodes answer, as ``http://HOST:PORT``, with commas between several: the active one counts.
+        root: Begins the URLs of files for Hadoop, as ``hdfs://HOST:PORT``.
+        options: fsspec's for the driver: ``user``, ``kerberos``, ``token`` and others.
+    """
+
+    protocol = ("hdfs", "webhdfs", "swebhdfs")
+
+    def __init__(self, addresses: str, root: str, **options: Any) -> None:
+        if self._cached:
+            return
+        super().__init__("", **options)
+        self._addresses = [one.strip().rstrip("/") for one in addresses.split(",")]
+        self._root = root
+
+    def unstrip_protocol(self, name: str) -> str:
+        return f"{self._root}{name}"
+
+    @classmethod
+    def _strip_protocol(cls, path: str) -> str:
+        """Of a path, which is all that is ever asked about: there is no "?" or "#" that would end one."""
+        return path.rstrip("/") or "/"
+
+    def info(self, path: str, **_: Any) -> dict[str, Any]:
+        status = self._call("GETFILESTATUS", path=path).json()["FileStatus"]
+        return _entry(status, path.rstrip("/") or "/")
+
+    def ls(self, path: str, detail: bool = False, **_: Any) -> list[Any]:
+        above = path.rstrip("/")
+        listed = self._call("LISTSTATUS", path=path).json()["FileStatuses"]["FileStatus"]
+        # A file is listed by itself, without a name.
+        named = ((one, f"{above}/{one['pathSuffix']}" if one["pathSuffix"] else above) for one in listed)
+        return [_entry(one, name) if detail else name for one, name in named]
+
+    def find(self, path: str, maxdepth: None = None, withdirs: bool = False, detail: bool = False, **_: Any) -> Any:
+        """All files below, and folders on demand; nothing where nothing is. What cannot be listed is no nothing."""
+        found: dict[str, dict[str, Any]] = {}
+        folders = [path]
+        while folders:
+            try:
+                entries = self.ls(folders.pop(), detail=True)
+            except FileNotFoundError:
+                continue
+            for entry in entries:
+                is_folder = entry["type"] == "directory"
+                if is_folder:
+                    folders.append(entry["name"])
+                if withdirs or not is_folder:
+                    found[entry["name"]] = entry
+        names = sorted(found)
+        return {name: found[name] for name in names} if detail else names
+
+    def exists(self, path: str, **_: Any) -> bool:
+        return self._type(path) is not None
+
+    def lexists(self, path: str, **_: Any) -> bool:
+        return self.exists(path)
+
+    def isdir(self, path: str) -> bool:
+        return self._type(path) == "directory"
+
+    def isfile(self, path: str) -> bool:
+        return self._type(path) == "file"
+
+    def mkdir(self, path: str, create_parents: bool = True, **_: Any) -> None:
+        self._call("MKDIRS", "put", path)
+
+    def makedirs(self, path: str, exist_ok: bool = False) -> None:
+        if not exist_ok and self.exists(path):
+            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), path)
+        self.mkdir(path)
+
+    def mv(self, path1: str, path2: str, **_: Any) -> None:
+        """In one step, to a name that nothing has: Hadoop's other rename would move it *into* a folder of that name.
+
+        Raises:
+            FileExistsError: something is there.
+            FileNotFoundError: it is not there itself, or the folder that it is to be in.
+        """
+        self._call("RENAME", "put", path1, destination=self._strip_protocol(path2), renameoptions="NONE")
+
+    def rm(self, path: str, recursive: bool = False, **_: Any) -> None:
+        answer = self._call("DELETE", "delete", path, recursive=str(recursive).lower())
+        if not answer.json()["boolean"]:
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
+
+    def rm_file(self, path: str, **_: Any) -> None:
+        self.rm(path)
+
+    def rmdir(self, path: str) -> None:
+        self.rm(path)
+
+    def chmod(self, path: str, mod: int) -> None:
+        self._call("SETPERMISSION", "put", path, permission=f"{mod:o}")
+
+    def ukey(self, path: str) -> str:
+        """The checksum that HDFS keeps of a file, with all that it depends on beside the content."""
+        said = self._data_call("GETFILECHECKSUM", "get", path).json()["FileChecksum"]
+        return f"{said['algorithm']}:{said['bytes']}"
+
+    def cat_file(self, path: str, start: int | None = None, end: int | None = None, **_: Any) -> bytes:
+        part: dict[str, Any] = {} if start is None else {"offset": start}
+        if end is not None:
+            part["length"] = max(end - (start or 0), 0)
+        if part.get("length") == 0:
+            return b""
+        return bytes(self._data_call("OPEN", "get", path, **part).content)
+
+    def pipe_file(self, path: str, value: bytes | Iterable[bytes], mode: str = "overwrite", **_: Any) -> None:
+        """Writes a file, with the folders above it; a content that comes in blocks is never kept whole."""
+        overwrite = str(mode == "overwrite").lower()
+        self._data_call("CREATE", "put", path, value, overwrite=overwrite)
+
+    def cp_file(self, path1: str, path2: str, **_: Any) -> None:
+        self.pipe_file(path2, self.streamed(path1))
+
+    def streamed(self, path: str, block: int = 1 << 20) -> Iterator[bytes]:
+        """The content in blocks."""
+        answer = self._data_call("OPEN", "get", path, stream=True)
+        try:
+            yield from answer.iter_content(block)
+        except requests.RequestException as error:
+            raise _silent(answer.url, error, "datanode") from None
+        finally:
+            answer.close()
+
+    def _open(self, path: str, mode: str = "rb", **_: Any) -> Any:
+        if mode == "rb":
+            return io.BytesIO(self.cat_file(path))
+        if mode == "wb":
+            return _Written(self, path)
+        raise NotImplementedError(mode)
+
+    def _type(self, path: str) -> str | None:
+        try:
+            return str(self.info(path)["type"])
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+
+    def _data_call(
+        self, op: str, method: str, path: str, data: Any = None, stream: bool = False, **asked: Any
+    ) -> requests.Response:
+        """Asks the datanode that the namenode names; a gateway answers itself."""
+        told = self._call(op, method, path, **asked)
+        location = told.headers.get("Location")
+        if location is None:
+            if data is None:
+                return told
+            raise OSError(errno.EIO, "the namenode names no datanode to write to", path)
+        headers = {"Content-Type": "application/octet-stream"}
+        try:
+            answer: requests.Response = self.session.request(
+                method, self._apply_proxy(location), data=data, headers=headers, timeout=PATIENCE, stream=stream
+            )
+        except requests.RequestException as error:
+            raise _silent(location, error, "datanode") from None
+        _require_done(answer, path)
+        return answer
+
+    def _call(self, op: str, method: str = "get", path: str = "/", **asked: Any) -> requests.Response:
+        try:
+            place = "/webhdfs/v1" + quote(self._strip_protocol(path), safe="/")
+        except UnicodeEncodeError:
+            raise OSError(errno.EILSEQ, "HDFS takes names of UTF-8 only", path) from None
+        silent: OSError | None = None
+        for attempt in range(_TRIES):
+            for address in list(self._addresses):
+                try:
+                    answer: requests.Response = self.session.request(
+                        method,
+                        self._apply_proxy(address) + place,
+                        params={**asked, **self.pars, "op": op},
+                        allow_redirects=False,
+                        timeout=PATIENCE,
+                    )
+                except requests.RequestException as error:
+                    silent = _silent(address, error, "namenode")
+                    is_safe = method == "get" or isinstance(error, requests.ConnectTimeout)
+                    if not is_safe and not _is_refused(error):
+                        raise silent from None  # it may have been done
+                    continue
+                name, _ = _exception(answer)
+                if name in _ELSEWHERE and (attempt + 1 < _TRIES or address != self._addresses[-1]):
+                    continue
+                _require_done(answer, path)
+                self._addresses.sort(key=address.__ne__)  # the next one is asked there first
+                return answer
+        assert silent is not None
+        raise silent
+
+
+class _Written(io.BytesIO):
+    """A file that is written when it is closed."""
+
+    def __init__(self, fs: WebHdfsFileSystem, path: str) -> None:
+        super().__init__()
+        self._fs, self._path = fs, path
+
+    def close(self) -> None:
+        if not self.closed:
+            self._fs.pipe_file(self._path, self.getvalue())
+        super().close()
+
+    def __exit__(self, kind: Any, *error: Any) -> None:
+        if kind is None:
+            self.close()
+        else:
+            super().close()
+
+
+def _entry(status: Mapping[str, Any], name: str) -> dict[str, Any]:
+    kinds = {"DIRECTORY": "directory", "FILE": "file"}
+    return {
+        **status,
+        "name": name,
+        "type": kinds.get(status["type"], "other"),
+        "size": status["length"],
+        "ino": status.get("fileId"),  # another one when it is written anew, also within one millisecond
+        "generation": f"{status['modificationTime']}-{status.get('fileId')}",
+    }
+
+
+def _is_refused(error: requests.RequestException) -> bool:
+    return (
+        isinstance(error, requests.ConnectionError)
+        and not isinstance(error, requests.ReadTimeout)
+        and ("NewConnectionError" in repr(error) or "NameResolutionError" in repr(error))
+    )
+
+
+def _silent(address: str, error: requests.RequestException, what: str) -> OSError:
+    where = "/".join(address.split("/")[:3])
+    how = "does not answer" if isinstance(error, requests.Timeout) else "cannot be reached"
+    number = errno.ETIMEDOUT if isinstance(error, requests.Timeout) else errno.ECONNREFUSED
+    return OSError(number, f"the {what} at {where} {how}")
+
+
+def _exception(answer: requests.Response) -> tuple[str, str]:
+    """Name and message of the exception that a node tells; empty where it does not."""
+    if answer.status_code < _BAD:
+        return "", ""
+    try:
+        said = answer.json()["RemoteException"]
+        return str(said["exception"]), str(said["message"]).partition("\n")[0]
+    except (ValueError, KeyError, TypeError):
+        return "", ""
+
+
+def _require_done(answer: requests.Response, path: str) -> None:
+    if answer.status_code < _BAD:
+        return
+    name, message = _exception(answer)
+    if name in _ELSEWHERE:
+        raise OSError(errno.EIO, f"no namenode that was asked is active ({name})")
+    if "in safe mode" in message or name == "SafeModeException":
+        raise OSError(errno.EBUSY, _SAFE_MODE, path)
+    if _NO_DATANODE in message:
+        raise OSError(errno.EIO, "there is no datanode that takes the file: they are full, or do not answer", path)
+    number = _ERRNOS.get(name)
+    if number is not None:
+        raise OSError(number, message, path)
+    # What else a node says is not quoted: nobody knows what is in it.
+    denied = answer.status_code == requests.codes.unauthorized
+    raise OSError(errno.EACCES if denied else errno.EIO, name or f"HTTP status {answer.status_code}", path)

@@ -1,0 +1,101 @@
+"""Instances on HDFS."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
+from datetime import datetime
+
+from falcon_assets.errors import StorageError
+from falcon_assets.planning.retention.eviction import StoredLocation
+from falcon_assets.planning.retention.versions import StoredVersion
+from falcon_assets.storage.copying.copy_target import REPLICATING, CopyRules
+from falcon_assets.storage.errors import driver_explained
+from falcon_assets.storage.instances.data_version import DataVersion
+from falcon_assets.storage.kinds.file_storage import FileStorage
+from falcon_assets.storage.kinds.hdfs.copy_target import HdfsCopyTarget
+from falcon_assets.storage.kinds.hdfs.kept_versions import HdfsVersions
+from falcon_assets.storage.kinds.hdfs.publication import HdfsPublication
+from falcon_assets.storage.kinds.hdfs.removal import HdfsRemoval
+from falcon_assets.storage.kinds.hdfs.set_aside import evicted
+from falcon_assets.storage.kinds.publishing import InstancePublication
+from falcon_assets.storage.kinds.removing import Removal
+from falcon_assets.storage.kinds.storage_kind import KEEPS_NONE, READERS_SECONDS, StorageKind
+from falcon_assets.storage.local_staging import LocalStaging
+from falcon_assets.storage.output_target import OutputTarget
+from falcon_assets.storage.staging import copies_folder
+
+_OUTPUT = "version"
+
+
+class HdfsStorage(FileStorage):
+    """What comes and what goes is renamed by the namenode; of two that write the same, the later one goes on.
+
+    What went stays aside for a minute or two, for the sake of those who are reading it.
+    """
+
+    def publish(
+        self, key: str, outputs: Mapping[str, OutputTarget], staging: LocalStaging | None = None
+    ) -> AbstractContextManager[InstancePublication]:
+        return HdfsPublication(self.store, key, outputs)
+
+    def copy_target(self, output: OutputTarget, source: str, rules: CopyRules = REPLICATING) -> HdfsCopyTarget:
+        return HdfsCopyTarget(self.store, output, source, rules)
+
+    def kept_versions(self, feed: str, instance: datetime | None = None) -> list[StoredVersion]:
+        with driver_explained(self.store.cluster.name, f"list the versions of {feed}"):
+            return list(HdfsVersions(self.store).of_feed(feed, instance))
+
+    def restore(
+        self, key: str, output: OutputTarget, version: str, *, dry_run: bool = False
+    ) -> tuple[DataVersion, bool]:
+        """What replications have staged for the instance goes, as it was planned for what is replaced now."""
+        keeps, versions, store = output.keeps, HdfsVersions(self.store), self.store
+        if keeps is None:
+            raise StorageError(f"{key}: {KEEPS_NONE}")
+        with (
+            driver_explained(store.cluster.name, f"restore {output.path}"),
+            HdfsPublication(store, key, {_OUTPUT: output}) as publication,
+        ):
+            if self.has(f"{output.path}/{output.flag}" if output.flag else output.path):
+                present = self.version(output.path, output.flag)
+                if present.version == version:
+                    return present, False
+            kept = next((one for one in versions.of_feed(keeps.feed, keeps.instance) if one.version == version), None)
+            if kept is None:
+                raise StorageError(f"{key}: there is no version {version}: it was not kept, or went already")
+            found = self.version(kept.path, output.flag)
+            if found.version != version:
+                where = store.path(kept.path)
+                raise StorageError(
+                    f"{key}: what lies at {where} is not version {version} any more: somebody changed it"
+                )
+            if not dry_run:
+                if store.fs.exists(copies := copies_folder(store, output.path)):
+                    store.files.remove_tree(copies)
+                publication.commit_kept(_OUTPUT, versions.name(keeps, version), found)
+        return found, True
+
+    def move(self, path: str, target: StorageKind, target_path: str) -> bool:
+        here, there = self.store, target.store
+        if not isinstance(target, HdfsStorage) or here.fs.unstrip_protocol("") != there.fs.unstrip_protocol(""):
+            return False
+        place = there.path(target_path)
+        there.fs.mkdir(place.rpartition("/")[0])
+        try:
+            here.fs.mv(here.path(path), place)
+        except FileExistsError:
+            return False
+        return True
+
+    def removal(self, flag: str | None) -> Removal:
+        return HdfsRemoval(self.store, flag)
+
+    def is_untouched(self, location: StoredLocation, flag: str | None) -> bool:
+        return bool(self.store.fs.exists(self.store.path(location.path)))  # it goes in one step
+
+    def purge(self, patience: float = READERS_SECONDS) -> None:
+        evicted(self.store).purge(patience, waits=True)
+
+    def is_purged(self) -> bool:
+        return evicted(self.store).is_empty
