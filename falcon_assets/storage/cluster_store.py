@@ -74,7 +74,7 @@ class ClusterStore:
         self.identity = Root(
             cluster=cluster.name,
             place=canonical_url(self._shown),
-            shown=root.rstrip("/") if root else self._root,
+            shown=root.rstrip("/") if root else self._root if is_mounted(url) else self._shown,
             path=self._root,
             files=self.files,
             may_mark=not readonly,

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol, TypeAlias
 
-from falcon_assets.errors import RootAwayError
+from falcon_assets.errors import RootAwayError, StorageError, UnreachableError
 from falcon_assets.storage.errors import DISK_FULL, REFUSED, driver_explained
 from falcon_assets.storage.files.file_access import FileAccess
 
@@ -139,13 +140,13 @@ class RootGuard:
 
         Raises:
             RootAwayError: it is another one than before, or not there.
-            StorageError: the store refuses to say.
+            UnreachableError: the store does not answer, or refuses to say.
         """
         key = root.cluster, root.place
         seen = self._seen.get(key)
         if seen is not None and (seen.is_marked or not claims) and self._is_as_seen(root, seen):
             return
-        with driver_explained(root.cluster, f"look for the root {root.shown}"):
+        with _looked(root, f"look for the root {root.shown}"):
             known = self._known(root, claims)
             stamp = root.files.stamp(root.mark_path) if known and known.mark else None
         self._seen[key] = _Seen(stamp, time.monotonic(), known is not None)
@@ -222,8 +223,9 @@ def _is_bare(root: Root) -> bool:
 
 def _first(root: Root, known: KnownRoot | None, *, claims: bool) -> KnownRoot | None:
     """What is to be remembered of a root that is there, at first use or when it may be marked at last."""
-    if mark := root.mark():
-        return KnownRoot(mark)
+    with suppress(PermissionError):  # who may read some of a bucket need not be let see whether a mark is in it
+        if mark := root.mark():
+            return KnownRoot(mark)
     if root.may_mark and (claims or root.files.marks_at_sight):
         try:
             return KnownRoot(root.files.put_new(root.mark_path, uuid.uuid4().hex.encode()).decode())
@@ -232,6 +234,19 @@ def _first(root: Root, known: KnownRoot | None, *, claims: bool) -> KnownRoot | 
                 return known  # it is marked when there is room again
             if error.errno not in REFUSED and not isinstance(error, PermissionError):
                 raise
-    if root.files.is_empty(root.path):
-        return known
+    with suppress(PermissionError):
+        if root.files.is_empty(root.path):
+            return known
     return KnownRoot(None) if claims or root.files.marks_at_sight else known
+
+
+@contextmanager
+def _looked(root: Root, doing: str) -> Iterator[None]:
+    """A look at a root: where it fails in whatever way, nobody knows anything of what is in it."""
+    try:
+        with driver_explained(root.cluster, doing):
+            yield
+    except StorageError as error:
+        if isinstance(error, UnreachableError):
+            raise
+        raise UnreachableError(str(error)) from error.__cause__

@@ -444,7 +444,7 @@ def test_an_s3_store_that_answers(installed: Installed, tmp_path: Path) -> None:
         installed.set(**ENVIRON)
         installed.lake(url)
         ((_, status, text, _),) = installed.ill("stores")
-        assert (status, text) == ("problem", "cluster 'lake': s3://lake/data is not there")
+        assert (status, text) == ("problem", "cluster 'lake': its write endpoint: there is no s3://lake/data")
         fs = ClusterStore(make_cluster(**lake(url)), tmp_path, ENVIRON).fs
         fs.mkdir("lake")
         said = "cluster 'lake': its write endpoint, lake/data, can be read and written"

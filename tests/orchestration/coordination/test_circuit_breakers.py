@@ -65,7 +65,8 @@ def test_after_two_failures_the_others_are_left_out(world: OldWorld, port: int, 
     ((why, feeds),) = found.left_out.items()
     assert feeds == len(DEAD) - 2
     assert why.startswith(
-        f"webhdfs://127.0.0.1:{port} does not answer and is asked again in 15 s: cluster 'away': cannot list /dead-1"
+        f"webhdfs://127.0.0.1:{port} does not answer and is asked again in 15 s: "
+        f"cluster 'away': cannot look for the root webhdfs://127.0.0.1:{port}/data: the namenode at"
     )
     seconds.now = FIRST_SECONDS - 1
     again = collector.collect(world.ledger, 60)
@@ -101,7 +102,7 @@ def test_the_tick_says_what_is_left_out_and_other_clusters_go_on(world: OldWorld
     with pytest.raises(dg.Failure) as failed:
         tick("away")
     lines = (failed.value.description or "").splitlines()
-    assert lines[0].startswith("dead-0: cluster 'away': cannot list /dead-0")
+    assert lines[0].startswith("dead-0: cluster 'away': cannot look for the root webhdfs://")
     assert f" feeds are left out: webhdfs://127.0.0.1:{port} does not answer" in lines[-1]
     said = tick("away")
     assert said is not None

@@ -19,6 +19,7 @@ from falcon_assets.orchestration.platform.open_ledger import open_ledger
 from falcon_assets.orchestration.retention.passes import RetentionPass
 from falcon_assets.settings import Settings
 from falcon_assets.storage.cluster_store import ClusterStore
+from falcon_assets.storage.roots import MARK
 from tests.builders import cluster_yaml, make_cluster
 from tests.orchestration.replication_world import ReplicationWorld, hour
 from tests.s3_server import ENVIRON, KEY, SECRET, lake, s3_server
@@ -198,7 +199,7 @@ def test_a_process_writes_to_two_stores_and_reads_from_both(world: ReplicationWo
     with world.ledger.engine.connect() as connection:
         read = connection.execute(select(CONSUMED.c.version).where(CONSUMED.c.process == "import")).scalars().all()
     assert read == [world.published("east", "outside", 1)[-1].version]
-    assert {one.name for one in (home / "elsewhere/all").iterdir()} == {".falcon", "2013-01-01-01"}
+    assert {one.name for one in (home / "elsewhere/all").iterdir()} == {".falcon", MARK, "2013-01-01-01"}
 
 
 def test_eviction_at_a_url(world: ReplicationWorld) -> None:
@@ -216,7 +217,10 @@ def test_archiving_to_a_url_and_from_one(world: ReplicationWorld) -> None:
     assert passed(world, "05:00", "east", "rows", "outside") == (0, ())
     assert passed(world, "05:01", "east", "rows", "outside") == (2, ())
     old = "old/rows/20130101/01"
-    assert objects(world, "old") == [f"{old}/{name}" for name in ("_SUCCESS", "a.json", "b.json")]
+    assert objects(world, "old") == [
+        f"old/rows/{MARK}",
+        *(f"{old}/{name}" for name in ("_SUCCESS", "a.json", "b.json")),
+    ]
     assert not world.folder("east", "rows", 1).exists()
     archive = world.settings.home / "data/east/old/outside"
     assert values(archive / "2013010101") == [1, 20]
