@@ -28,7 +28,7 @@ def empty(installation: Installation) -> None:
 
 def process_row(process: str, number: int, state: str, cluster: str = "primary", **more: Any) -> dict[str, Any]:
     key = {"process": process, "cluster": cluster, "nominal": hour(number)}
-    told = {"state": state, "reason": "", "attempt": 1, "failures": 0, "event_id": 1}
+    told = {"state": state, "reason": "", "attempt": 1, "failures": 0, "deaths": 0, "event_id": 1}
     return {**{column.name: None for column in PROCESS_INSTANCES.c}, **told, **key, **more}
 
 

@@ -25,5 +25,5 @@ def feed_row(feed: str, cluster: str, instance: datetime, **more: Any) -> dict[s
 
 
 def process_row(process: str, cluster: str, nominal: datetime, state: str) -> dict[str, Any]:
-    told = {"state": state, "reason": "", "attempt": 1, "failures": 0, "event_id": 1}
+    told = {"state": state, "reason": "", "attempt": 1, "failures": 0, "deaths": 0, "event_id": 1}
     return {"process": process, "cluster": cluster, "nominal": nominal, **told}

@@ -93,7 +93,7 @@ def installation(open_at: OpenAt, write_entities: Callable[[dict[str, str]], Pat
     with open_at("2013-01-02T12:00Z") as opened:
         opened.ledger.catch_up()
         empty = {column.name: None for column in PROCESS_INSTANCES.c}
-        told = {"reason": "", "attempt": 1, "failures": 9, "event_id": 1}
+        told = {"reason": "", "attempt": 1, "failures": 9, "deaths": 0, "event_id": 1}
         rows: list[dict[str, Any]] = [
             {**empty, **told, "process": name, "cluster": cluster, "nominal": hour(number), "state": state}
             for name, cluster, number, state in ROWS

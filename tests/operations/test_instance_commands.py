@@ -117,7 +117,14 @@ def installation(open_at: OpenAt, write_entities: Callable[[dict[str, str]], Pat
 def row(number: int, **more: Any) -> dict[str, Any]:
     told = {"process": "make", "cluster": "primary", "nominal": hour(number), "event_id": 1, "attempt": 1, **more}
     empty = {column.name: None for column in PROCESS_INSTANCES.c}
-    return {**empty, "reason": "", "failures": 0, "ended": None if told.get("queued_run") else hour(9), **told}
+    return {
+        **empty,
+        "reason": "",
+        "failures": 0,
+        "deaths": 0,
+        "ended": None if told.get("queued_run") else hour(9),
+        **told,
+    }
 
 
 def fill(installation: Installation, *rows: dict[str, Any]) -> None:

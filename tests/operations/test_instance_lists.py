@@ -96,7 +96,14 @@ def installation(open_at: OpenAt, write_entities: Callable[[dict[str, str]], Pat
 
 def row(process: str, cluster: str, nominal: datetime, state: str, **more: Any) -> dict[str, Any]:
     told = {"process": process, "cluster": cluster, "nominal": nominal, "state": state, "event_id": 1, **more}
-    return {**{column.name: None for column in PROCESS_INSTANCES.c}, "reason": "", "attempt": 1, "failures": 0, **told}
+    return {
+        **{column.name: None for column in PROCESS_INSTANCES.c},
+        "reason": "",
+        "attempt": 1,
+        "failures": 0,
+        "deaths": 0,
+        **told,
+    }
 
 
 def fill(installation: Installation, *rows: dict[str, Any]) -> None:
