@@ -26,6 +26,7 @@ from falcon_assets.operations.lineage.page import LARGEST, page_of
 from falcon_assets.planning.lineage.columns import OutputColumn, OutputColumns
 from falcon_assets.planning.lineage.graph import Edge, Graph, Version
 from falcon_assets.planning.lineage.metadata import MetadataNode, Relation
+from falcon_assets.planning.lineage.places import places_read
 from falcon_assets.planning.lineage.version_status import VersionStatus
 from tests.operations.lineage_rows import T
 
@@ -213,17 +214,65 @@ def serving(pages: dict[str, str]) -> Iterator[tuple[str, list[str]]]:
             thread.join()
 
 
-def driven(page: str, home: Path) -> tuple[dict[str, Any], list[str]]:
+def driven(page: str, home: Path, driver: str = DRIVER) -> tuple[dict[str, Any], list[str]]:
     """What a browser saw while it was used, and what it asked for."""
     found = [path for name in ("chromium", "chromium-browser", "google-chrome") if (path := shutil.which(name))]
     assert found, "this test needs Chromium: apt-get install chromium"
-    with serving({"/": DRIVER, "/page.html": page}) as (address, asked):
+    with serving({"/": driver, "/page.html": page}) as (address, asked):
         flags = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", f"--user-data-dir={home}"]
         command = [found[0], *flags, "--dump-dom", f"{address}/"]
         done = subprocess.run(command, capture_output=True, text=True, check=True)
     seen = re.search(r'<pre id="seen">(.+?)</pre>', done.stdout, re.DOTALL)
     assert seen, done.stdout[-3000:] + done.stderr[-3000:]
     return json.loads(unescape(seen[1])), asked
+
+
+PLACES = """<!DOCTYPE html><meta charset="utf-8"><pre id="seen"></pre>
+<iframe src="/page.html" style="width: 1200px; height: 700px" onload="drive(this)"></iframe>
+<script>
+function drive(frame) {
+  const page = frame.contentWindow, find = (query) => page.document.querySelector(query);
+  const seen = { opened: find("#details h2").textContent, details: find("#details").textContent };
+  const pressed = (key) => new page.KeyboardEvent("keydown", { key, bubbles: true });
+  const press = (key) => page.document.activeElement.dispatchEvent(pressed(key));
+  const scale = () => Number(find("#graph > g").getAttribute("transform").match(/scale\\((.+)\\)/)[1]);
+  frame.focus();
+  find(".chosen").focus();
+  press("ArrowLeft");
+  seen.left = page.document.activeElement.dataset.id;
+  press("Enter");
+  seen.entered = find("#details h2").textContent;
+  press("ArrowRight");
+  seen.right = page.document.activeElement.dataset.id;
+  const before = scale(), svg = find("#graph");
+  const finger = (where, type, pointerId, clientX) =>
+    where.dispatchEvent(new page.PointerEvent(type, { pointerId, clientX, clientY: 300, bubbles: true }));
+  finger(svg, "pointerdown", 1, 300);
+  finger(svg, "pointerdown", 2, 400);
+  finger(page, "pointermove", 2, 500);
+  seen.pinched = scale() / before;
+  finger(page, "pointerup", 1, 300);
+  finger(page, "pointerup", 2, 500);
+  seen.fits = [...page.document.querySelectorAll(".node")].every((node) => {
+    const width = node.querySelector("rect").getBBox().width;
+    return [...node.querySelectorAll("text")].every((text) => text.getBBox().width < width);
+  });
+  document.getElementById("seen").textContent = JSON.stringify(seen);
+}
+</script>"""
+
+
+@pytest.mark.soak
+def test_undeclared_places_keys_fingers_and_long_names(tmp_path: Path) -> None:
+    first = lineage(1, feed="W" * 39, places=("/a/very/long/place/" + "x" * 80,), writes=("/aside",))
+    page = page_of(replace(first, places=places_read([first.version])))
+    seen, _ = driven(page, tmp_path, PLACES)
+    place = f"place:{first.version.places[0]}"
+    assert seen["opened"] == f"{'W' * 39} 2013-01-01T00:00Z"
+    assert f"{first.version.places[0]} by add-up, run run-0, undeclared" in seen["details"]
+    assert "undeclared writes" in seen["details"]
+    assert (seen["left"], seen["entered"], seen["right"]) == (place, first.version.places[0], first.version.id)
+    assert (seen["pinched"], seen["fits"]) == (pytest.approx(2, rel=0.01), True)
 
 
 @pytest.mark.soak

@@ -2,7 +2,7 @@
 "use strict";
 (() => {
   const { nodes, edges, plans, chosen, column, hidden } = JSON.parse(document.getElementById("data").textContent);
-  const [WIDTH, HEIGHT, COLUMN, ROW] = [210, 48, 300, 64];
+  const [WIDTH, HEIGHT, COLUMN, ROW] = [270, 64, 370, 82];
   const byId = (id) => document.getElementById(id);
   const svg = byId("graph"), details = byId("details"), filter = byId("filter"), status = byId("status");
 
@@ -14,6 +14,7 @@
     if (text) element.textContent = text;
     return parent.appendChild(element);
   };
+  const tail = (text, length) => (text.length > length ? "\u2026" + text.slice(1 - length) : text);
   const cut = (text, length) => (text.length > length ? text.slice(0, length - 1) + "\u2026" : text);
   // Beside versions there are entities and what describes them, which have a kind; their edges have a name only.
   const label = (node) => node.kind ? node.name : node.feed + " " + node.instance;
@@ -41,16 +42,23 @@
     const box = add(boxes, "g", { class: name, transform: "translate(" + x + "," + (y - HEIGHT / 2) + ")", tabindex: 0, role: "button", "aria-label": node.id + " " + stateOf(node), "data-id": node.id });
     add(box, "title", {}, node.id);
     add(box, "rect", { width: WIDTH, height: HEIGHT, rx: 6 });
-    add(box, "text", { x: 9, y: 20 }, cut(label(node), 33));
-    node.more = add(box, "text", { x: 9, y: 38, class: "more" });
-    node.usual = node.kind || node.cluster + " @" + node.version.slice(0, 12) + "  " + node.status;
+    // Names have 39 letters at most; of a path its end says most.
+    add(box, "text", { x: 9, y: 20 }, node.kind ? tail(node.name, 40) : node.feed);
+    add(box, "text", { x: 9, y: 38 }, node.kind ? "" : node.instance + "  " + node.status);
+    node.more = add(box, "text", { x: 9, y: 55, class: "more" });
+    node.usual = node.kind || node.cluster + " @" + node.version.slice(0, 12);
     node.made = plans[node.plan] || null;
     box.addEventListener("click", () => { if (!moved) choose(number); });
-    box.addEventListener("keydown", (event) => { if (event.key === "Enter") choose(number); });
+    box.addEventListener("keydown", (event) => { if (event.key === "Enter" || event.key === " ") { event.preventDefault(); choose(number); } else step(event, number); });
+    box.addEventListener("focus", () => { if (!start) reveal(node); });
     node.box = box;
     const names = node.made ? node.made.columns.map((one) => one.name) : [];
     node.text = [...names, ...Object.values(node).map((value) => (value && typeof value === "object" && !value.nodeType ? JSON.stringify(value) : value))].join("\n").toLowerCase();
   });
+
+  // What is wider than its box is drawn narrower: all are measured before the first is changed, or each would be laid out anew.
+  const wide = [...boxes.querySelectorAll("text:not(.more)")].filter((text) => text.textContent.length > 25 && text.getComputedTextLength() > WIDTH - 18);
+  for (const text of wide) { text.setAttribute("textLength", WIDTH - 18); text.setAttribute("lengthAdjust", "spacingAndGlyphs"); }
 
   // Pan and zoom.
   let [view, start, moved] = [{ x: 0, y: 0, scale: 1 }, null, false];
@@ -65,6 +73,30 @@
     view = { x: svg.clientWidth / 2 - (x + WIDTH / 2) * scale, y: svg.clientHeight / 2 - y * scale, scale };
     show();
   };
+  // What has the focus is shown: it may lie outside of what is seen, or be too small to be read.
+  const reveal = (node) => {
+    const [box, all] = [node.box.getBoundingClientRect(), svg.getBoundingClientRect()];
+    const isSeen = box.left >= all.left && box.right <= all.right && box.top >= all.top && box.bottom <= all.bottom;
+    if (!isSeen || view.scale < 0.5) centre(node);
+  };
+  // Arrows go to what a version came from, to what was made from it, and to those above and below it.
+  const step = (event, number) => {
+    const beside = (by) => {
+      const [column, row] = nodes[number].place;
+      const those = nodes.filter((one) => one.place[0] === column && Math.sign(one.place[1] - row) === by);
+      return those.sort((a, b) => by * (a.place[1] - b.place[1]))[0];
+    };
+    const to = {
+      ArrowLeft: () => nodes[(edges[reads[number][0]] || [])[0]],
+      ArrowRight: () => nodes[(edges[makes[number][0]] || [])[1]],
+      ArrowUp: () => beside(-1),
+      ArrowDown: () => beside(1),
+    }[event.key];
+    if (!to) return;
+    event.preventDefault();
+    const next = to();
+    if (next) next.box.focus({ preventScroll: true });
+  };
   const fit = () => {
     const [low, high] = [[Infinity, Infinity], [-Infinity, -Infinity]];
     for (const node of nodes) place(node).forEach((at, axis) => { low[axis] = Math.min(low[axis], at); high[axis] = Math.max(high[axis], at); });
@@ -78,13 +110,28 @@
     const { left, top } = svg.getBoundingClientRect();
     zoom(Math.exp(-event.deltaY / (event.deltaMode ? 20 : 500)), event.clientX - left, event.clientY - top);
   }, { passive: false });
-  svg.addEventListener("pointerdown", (event) => { start = { x: event.clientX - view.x, y: event.clientY - view.y, at: [event.clientX, event.clientY] }; moved = false; });
+  // Two fingers zoom.
+  const fingers = new Map();
+  const spread = () => {
+    const [a, b] = [...fingers.values()];
+    return { apart: Math.hypot(a[0] - b[0], a[1] - b[1]), middle: [(a[0] + b[0]) / 2, (a[1] + b[1]) / 2] };
+  };
+  svg.addEventListener("pointerdown", (event) => { fingers.set(event.pointerId, [event.clientX, event.clientY]); start = { x: event.clientX - view.x, y: event.clientY - view.y, at: [event.clientX, event.clientY] }; moved = false; });
   window.addEventListener("pointermove", (event) => {
     if (!start) return;
+    if (fingers.size === 2 && fingers.has(event.pointerId)) {
+      const { left, top } = svg.getBoundingClientRect(), before = spread().apart;
+      fingers.set(event.pointerId, [event.clientX, event.clientY]);
+      const { apart, middle: [x, y] } = spread();
+      moved = true;
+      if (before > 0) zoom(apart / before, x - left, y - top);
+      start = { x: event.clientX - view.x, y: event.clientY - view.y, at: [event.clientX, event.clientY] };
+      return;
+    }
     moved = moved || Math.hypot(event.clientX - start.at[0], event.clientY - start.at[1]) > 4;
     if (moved) { view = { ...view, x: event.clientX - start.x, y: event.clientY - start.y }; show(); }
   });
-  for (const end of ["pointerup", "pointercancel"]) window.addEventListener(end, () => { start = null; });
+  for (const end of ["pointerup", "pointercancel"]) window.addEventListener(end, (event) => { fingers.delete(event.pointerId); start = null; });
   svg.addEventListener("click", (event) => { if (!moved && !event.target.closest(".node")) choose(null); });
   byId("fit").addEventListener("click", fit);
   byId("larger").addEventListener("click", () => zoom(1.4));
@@ -107,7 +154,8 @@
       const go = (text) => add(details, "button", { title: other.id }, text).addEventListener("click", () => { choose(edges[number][end]); centre(other); });
       if (isRelation(edges[number])) { go(process + ": " + other.id); continue; }
       const by = process + (run ? ", run " + run.slice(0, 8) : "") + (definition ? ", definition " + definition : "") + (declared ? "" : ", undeclared");
-      go(label(other) + " on " + other.cluster + " @" + other.version.slice(0, 12) + " (" + other.status + ") by " + by);
+      const where = other.kind ? "" : " on " + other.cluster + " @" + other.version.slice(0, 12) + " (" + other.status + ")";
+      go(label(other) + where + " by " + by);
     }
   };
   // Columns: the ones that a column was made from, those that were made from it, and the rows that it decides on.
@@ -125,7 +173,8 @@
     }
     const rows = made.made.rows_from;
     if (rows && sure(rows)) found.add(ROWS);
-    else if (!rows || unsure(rows)) found.add(UNKNOWN);
+    const isRead = [...(rows || []), ...made.made.columns.flatMap(({ from }) => from)].some((one) => one.feed === feed);
+    if (!rows || (unsure(rows) && !sure(rows)) || made.made.rows_opaque || !isRead) found.add(UNKNOWN);
     return found;
   };
   const above = (words, made, version) => {
@@ -165,7 +214,7 @@
       const button = add(details, "button", { class: "column", "data-name": name, title: "What it was made from, and what was made from it" }, name + " " + type + (sources ? " from " + sources : "") + (opaque ? " (not sure)" : ""));
       button.addEventListener("click", () => follow(number, name));
     }
-    if (made && made.rows_from) add(details, "p", {}, "Rows are decided by: " + (made.rows_from.map((one) => one.feed + "." + one.column).join(", ") || "nothing"));
+    if (made && made.rows_from) add(details, "p", {}, "Rows are decided by: " + (made.rows_from.map((one) => one.feed + "." + one.column).join(", ") || "nothing") + (made.rows_opaque ? ", and perhaps more" : ""));
   };
   const mark = (number, kept, lit) => {
     document.querySelectorAll(".chosen, .related, .unrelated").forEach((element) => element.classList.remove("chosen", "related", "unrelated"));
@@ -188,7 +237,7 @@
     add(details, "h2", {}, label(nodes[number]));
     const list = add(details, "dl");
     for (const [key, value] of Object.entries(nodes[number])) {
-      if (["id", "feed", "instance", "place", "box", "text", "plan", "made", "more", "usual"].includes(key) || value === null || value === false) continue;
+      if (["id", "feed", "instance", "place", "box", "text", "plan", "made", "more", "usual"].includes(key) || value === null || value === false || (Array.isArray(value) && !value.length)) continue;
       add(list, "dt", {}, key.replaceAll("_", " "));
       add(list, "dd", {}, typeof value === "object" ? JSON.stringify(value, null, 1) : String(value));
     }
