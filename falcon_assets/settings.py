@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from pathlib import Path
+from typing import Literal, TypeAlias, get_args
 from urllib.parse import urlsplit
 
 from falcon_assets.errors import ExpressionError, SettingsError
@@ -21,7 +22,7 @@ WEBSERVER = "http://127.0.0.1:3000"
 VARIABLES = frozenset(
     {
         *("FALCON_HOME", "FALCON_ENTITY_DEFS", "FALCON_ENTITY_DEFS_READONLY", "FALCON_WEBSERVER_URL", "FALCON_COLO"),
-        *("FALCON_DATABASE_URL", "FALCON_SUPERUSERS", "FALCON_PROXY_USERS", "FALCON_CLOCK"),
+        *("FALCON_DATABASE_URL", "FALCON_SUPERUSERS", "FALCON_PROXY_USERS", "FALCON_JOBS", "FALCON_CLOCK"),
         *("FALCON_LINEAGE_RETENTION", "FALCON_OPENLINEAGE_NAMESPACE"),
         *("FALCON_OPENLINEAGE_URL", "FALCON_OPENLINEAGE_API_KEY"),
         *("FALCON_NOTIFICATION_TO", "FALCON_NOTIFICATION_ON"),
@@ -30,6 +31,11 @@ VARIABLES = frozenset(
 """All environment variables that are settings."""
 _OF_LIBPQ = "PG"
 _OTHER_SERVERS = ("PGHOSTADDR", "PGSERVICE")
+
+
+JobPower: TypeAlias = Literal["entities", "instances", "principals"]
+"""To change entities, or instances; to speak for the principal that the config names."""
+_NOTHING = "nothing"
 
 
 @dataclass(frozen=True)
@@ -51,6 +57,7 @@ class Settings:
         superusers: FALCON_SUPERUSERS: users who may change and read every entity, whatever its ``acl`` says.
         proxy_users: FALCON_PROXY_USERS: users of the operating system whose processes may act for others, whom they
             name.
+        jobs: FALCON_JOBS: what jobs may do that are launched in Dagster; None: it is not said.
         notification: FALCON_NOTIFICATION_TO and FALCON_NOTIFICATION_ON: who is told what, where an entity does not say
             it; None: nobody.
         lineage_retention: FALCON_LINEAGE_RETENTION: for how long a version whose data is gone is known; None: for ever.
@@ -70,6 +77,7 @@ class Settings:
     user: str
     superusers: frozenset[str]
     proxy_users: frozenset[str]
+    jobs: frozenset[JobPower] | None
     notification: Notification | None
     lineage_retention: Frequency | None
     openlineage_url: str | None
@@ -86,7 +94,7 @@ def load_settings(environ: Mapping[str, str] | None = None) -> Settings:
     """Reads the settings, from the process's environment unless another is given.
 
     Raises:
-        SettingsError: FALCON_HOME, FALCON_CLOCK, FALCON_DATABASE_URL, FALCON_ENTITY_DEFS_READONLY,
+        SettingsError: FALCON_HOME, FALCON_CLOCK, FALCON_DATABASE_URL, FALCON_ENTITY_DEFS_READONLY, FALCON_JOBS,
             FALCON_LINEAGE_RETENTION, FALCON_NOTIFICATION_TO, FALCON_NOTIFICATION_ON, FALCON_OPENLINEAGE_URL or
             FALCON_WEBSERVER_URL is malformed, or the start of a running clock cannot be kept in FALCON_HOME; the text
             names the variable.
@@ -104,6 +112,7 @@ def load_settings(environ: Mapping[str, str] | None = None) -> Settings:
         user=os_user(),
         superusers=_names(env.get("FALCON_SUPERUSERS")),
         proxy_users=_names(env.get("FALCON_PROXY_USERS")),
+        jobs=_jobs(env.get("FALCON_JOBS")),
         notification=_notification(env.get("FALCON_NOTIFICATION_TO"), env.get("FALCON_NOTIFICATION_ON")),
         lineage_retention=_lineage_retention(env.get("FALCON_LINEAGE_RETENTION")),
         openlineage_url=_openlineage_url(env.get("FALCON_OPENLINEAGE_URL")),
@@ -143,6 +152,16 @@ def os_user() -> str:
         return pwd.getpwuid(os.getuid()).pw_name
     except KeyError:
         return "unknown"
+
+
+def _jobs(text: str | None) -> frozenset[JobPower] | None:
+    words = _listed(text)
+    known = {word: word for word in get_args(JobPower)}
+    if words == [_NOTHING]:
+        return frozenset()
+    if wrong := [word for word in words if word not in known]:
+        raise SettingsError(f"FALCON_JOBS: {wrong[0]!r} is none of {', '.join(known)}; or write {_NOTHING}")
+    return frozenset(known[word] for word in words) if words else None
 
 
 def _names(text: str | None) -> frozenset[str]:

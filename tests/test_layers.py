@@ -20,6 +20,7 @@ ROOMS = [
     "errors",
     "durable",
     "file_locks",
+    "new_files",
     "garbage_collection",
     "deferred_signals",
     "cancellation",

@@ -87,3 +87,16 @@ def test_a_malformed_address_of_lineage_is_not_shown(tmp_path: Path, url: str) -
     with pytest.raises(SettingsError, match="FALCON_OPENLINEAGE_URL must be an http URL without credentials") as error:
         load_settings({"FALCON_HOME": str(tmp_path), "FALCON_OPENLINEAGE_URL": url})
     assert "hush" not in str(error.value)
+
+
+def test_what_jobs_may_do(tmp_path: Path) -> None:
+    def told(text: str) -> frozenset[str] | None:
+        return load_settings({"FALCON_HOME": str(tmp_path), "FALCON_JOBS": text}).jobs
+
+    assert told("") is None
+    assert told("nothing") == frozenset()
+    assert told("entities, principals") == {"entities", "principals"}
+    with pytest.raises(
+        SettingsError, match=r"^FALCON_JOBS: 'all' is none of entities, instances, principals; or write nothing$"
+    ):
+        told("entities,all")

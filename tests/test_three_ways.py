@@ -23,6 +23,7 @@ from falcon_assets.ledger.tables import (
     RERUNS,
 )
 from falcon_assets.model.instant import parse_instant
+from falcon_assets.operations import job_powers
 from falcon_assets.operations.installation import open_installation
 from falcon_assets.operations.instances.feeds.versions import find_feed_instance
 from falcon_assets.settings import Settings
@@ -63,7 +64,11 @@ CASES = {
     "submit again": Case("submit", ("new.yaml", "raw"), "unchanged", files=NEW, before=("submit", "new.yaml")),
     "submit, only said": Case("submit", ("new.yaml",), None, files=NEW, options={"dry_run": True}),
     "submit what is wrong": Case(
-        "submit", ("new.yaml",), "failed", "frequency", files={"new.yaml": NEW["new.yaml"].replace("hours(1)", "now")}
+        "submit",
+        ("definitions",),
+        "failed",
+        "frequency",
+        files={"definitions": NEW["new.yaml"].replace("hours(1)", "now")},
     ),
     "submit what is there": Case("submit", ("raw.yaml",), "failed", "with another definition", files=CHANGED),
     "submit nothing": Case("submit", ("nothing",), "failed", "there is no file and no entity 'nothing'"),
@@ -164,6 +169,7 @@ def outcome(
     """Does a case one of the ways, in an installation in which nothing happened before."""
     monkeypatch.setenv("FALCON_CLOCK", "2013-01-03T06:00Z")
     monkeypatch.setenv("FALCON_WEBSERVER_URL", "")
+    monkeypatch.setenv("FALCON_JOBS", "entities,instances")
 
     def done(case: Case, way: str) -> Outcome:
         root = settings.entity_defs
@@ -249,9 +255,59 @@ def test_the_principal_of_a_job_is_believed_of_proxy_users(
 ) -> None:
     outcome(CASES["delete what is not there"], "api")
     asked = {"operation": "schedule", "names": ["delays"], "principal": "nobody"}
+    monkeypatch.setenv("FALCON_PROXY_USERS", settings.user)
+    assert in_job(instance, **asked) == (
+        "a job may not act for 'nobody': leave the principal out, or add principals to FALCON_JOBS where only a front "
+        "end that knows its users reaches Dagster's webserver"
+    )
+    monkeypatch.delenv("FALCON_PROXY_USERS")
+    monkeypatch.setenv("FALCON_JOBS", "entities,principals")
     assert in_job(instance, **asked).startswith(f"{settings.user} may not act for 'nobody'")
     monkeypatch.setenv("FALCON_PROXY_USERS", settings.user)
     assert in_job(instance, **asked)["actor"] == "nobody"
     assert in_job(instance, **asked | {"principal": "games"}).startswith("games may not schedule feed 'delays'")
-    assert column(engine, AUDIT, "principal") == [settings.user, settings.user, "nobody", "games"]
-    assert column(engine, AUDIT, "os_user") == [settings.user] * 4
+    assert column(engine, AUDIT, "principal") == [settings.user] * 3 + ["nobody", "games"]
+    assert column(engine, AUDIT, "os_user") == [settings.user] * 5
+
+
+@pytest.mark.parametrize("operation", ["submit", "update", "delete", "submit-and-schedule"])
+@pytest.mark.parametrize("dry_run", [False, True])
+def test_a_job_reads_no_file(
+    outcome: Callable[[Case, str], Outcome], instance: dg.DagsterInstance, tmp_path: Path, operation: str, dry_run: bool
+) -> None:
+    """Whoever reaches the webserver would be shown a line of any file that the daemon may read."""
+    outcome(CASES["delete what is not there"], "api")
+    secret = tmp_path / "secret.yaml"
+    secret.write_text("hush: hunter2\n")
+    for name in (str(secret), "../secret.yaml", str(tmp_path), "/etc/shadow"):
+        assert in_job(instance, operation=operation, names=[name], dry_run=dry_run) == (
+            f"{name!r} is not the name of an entity: files are not read here, give what is in them as definitions"
+        )
+
+
+@pytest.mark.parametrize("noun", ["entity", "instance"])
+def test_what_jobs_may_not_do_is_denied_and_audited(
+    outcome: Callable[[Case, str], Outcome],
+    instance: dg.DagsterInstance,
+    engine: Engine,
+    monkeypatch: pytest.MonkeyPatch,
+    noun: str,
+) -> None:
+    outcome(CASES["delete what is not there"], "api")
+    entity = {"operation": "touch", "names": ["raw"]}
+    asked = entity if noun == "entity" else {"operation": "suspend", "name": "hourly", "start": "2013-01-01T00:00Z"}
+    about, other = ("entities", "instances") if noun == "entity" else ("instances", "entities")
+    monkeypatch.setenv("FALCON_JOBS", other)
+    assert in_job(instance, noun, **asked) == (
+        f"FALCON_JOBS does not let jobs change {about}: use the falcon command, or add {about} to it"
+    )
+    monkeypatch.delenv("FALCON_JOBS")
+    monkeypatch.setattr(job_powers, "other_users", lambda: ["ann"])
+    assert in_job(instance, noun, **asked) == (
+        f"jobs may not change {about} here: 'ann' and whoever else can log in on this machine reaches Dagster's "
+        "webserver, which asks nobody who they are; use the falcon command, or set FALCON_JOBS="
+        f"{about} where the webserver lets in only those who may"
+    )
+    monkeypatch.setattr(job_powers, "other_users", list)
+    assert not isinstance(in_job(instance, noun, **asked), str)
+    assert column(engine, AUDIT, "result")[1:3] == ["denied", "denied"]

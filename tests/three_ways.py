@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import dagster as dg
@@ -132,7 +133,11 @@ def _of_instances(installation: Installation, case: Case) -> CommandResult | Res
 
 
 def by_job(case: Case, instance: dg.DagsterInstance) -> Any:
-    named: dict[str, Any] = {"names": list(case.given)} if case.noun == "entity" else {"name": case.given[0]}
+    """A job reads no files: it is told what is in them."""
+    files = [one for one in case.given if Path(one).is_file()]
+    told = {"definitions": "---\n".join(Path(one).read_text() for one in files)} if files else {}
+    names: dict[str, Any] = {"names": [one for one in case.given if one not in files], **told}
+    named = names if case.noun == "entity" else {"name": case.given[0]}
     return in_job(instance, case.noun, operation=case.operation, **named, **case.options)
 
 

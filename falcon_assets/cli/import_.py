@@ -10,6 +10,7 @@ import click
 
 from falcon_assets.catalog.yaml_files.documents import shown_path
 from falcon_assets.cli.help import FullHelpGroup
+from falcon_assets.cli.parameters import ANY_PATH
 from falcon_assets.errors import count_of, printable
 from falcon_assets.operations.installation import open_installation
 from falcon_assets.operations.xml_import import ImportResult, InvalidImportError, as_warning, import_here
@@ -21,11 +22,11 @@ def import_() -> None:
 
 
 @import_.command()
-@click.argument("paths", metavar="PATH...", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.argument("paths", metavar="PATH...", nargs=-1, required=True, type=ANY_PATH)
 @click.option(
     "--into",
     metavar="DIR",
-    type=click.Path(path_type=Path),
+    type=ANY_PATH,
     help="The folder of the definitions (default: FALCON_ENTITY_DEFS, else entity_defs).",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print entities and warnings as JSON.")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any, TypeVar
@@ -11,6 +13,7 @@ import click
 
 from falcon_assets.errors import ExpressionError
 from falcon_assets.model.instant import format_instant, parse_instant
+from falcon_assets.new_files import write_file
 
 
 class _Instant(click.ParamType):  # type: ignore[type-arg]  # newer versions of click only
@@ -28,15 +31,50 @@ class _Instant(click.ParamType):  # type: ignore[type-arg]  # newer versions of 
             self.fail(str(error), param, ctx)
 
 
+class _AnyPath(click.Path):
+    """A path that may be there or not; one that no file can have is refused."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The path."""
+        try:
+            os.lstat(value)
+        except (FileNotFoundError, NotADirectoryError, PermissionError):
+            pass  # whoever needs it says so
+        except (OSError, ValueError) as error:
+            self.fail(f"no file can have this name: {getattr(error, 'strerror', None) or error}", param, ctx)
+        return super().convert(value, param, ctx)
+
+
+@dataclass(frozen=True)
+class NewFile:
+    """A file to be written, or standard output.
+
+    Attributes:
+        path: None: standard output.
+    """
+
+    path: Path | None
+
+    def write(self, text: str) -> None:
+        """Writes all of it: the file is there as a whole, or as it was.
+
+        Raises:
+            SettingsError: it cannot be written, or is no regular file.
+        """
+        if self.path is None:
+            click.echo(text, nl=False)
+        else:
+            write_file(self.path, text)
+
+
 class _NewFileType(click.ParamType):  # type: ignore[type-arg]  # newer versions of click only
-    """A file of ASCII that is there as a whole or not at all; devices and pipes are written to, and not replaced."""
+    """A file that is written in one step; ``-`` is standard output."""
 
     name = "file"
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """The file, which is opened when it is written."""
-        is_plain = not Path(value).exists() or Path(value).is_file()
-        return click.File("w", encoding="ascii", lazy=True, atomic=is_plain).convert(value, param, ctx)
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> NewFile:
+        """The file, of which nothing is made before there is something to write."""
+        return value if isinstance(value, NewFile) else NewFile(None if value == "-" else Path(value))
 
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
@@ -45,6 +83,8 @@ INSTANT = _Instant()
 """An instant, as of ``--start``."""
 NEW_FILE = _NewFileType()
 """A file to be written."""
+ANY_PATH = _AnyPath(path_type=Path)
+"""A path."""
 
 
 _START = f"{__name__}.start"

@@ -7,12 +7,13 @@ from pathlib import Path
 import click
 
 from falcon_assets.catalog.store import load_entities
+from falcon_assets.cli.parameters import ANY_PATH
 from falcon_assets.errors import InvalidDefinitionsError, count_of, listed_problems
 from falcon_assets.settings import load_settings
 
 
 @click.command()
-@click.argument("folder", metavar="[DIR]", required=False, type=click.Path(path_type=Path))
+@click.argument("folder", metavar="[DIR]", required=False, type=ANY_PATH)
 @click.option("--strict", is_flag=True, help="Warnings are problems.")
 @click.pass_context
 def validate(ctx: click.Context, folder: Path | None, strict: bool) -> None:

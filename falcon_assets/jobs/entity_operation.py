@@ -34,13 +34,13 @@ class EntityOperationConfig(dg.Config):
     """What ``falcon_entity_operation`` is told."""
 
     operation: EntityOperation = Field(description="As the command of falcon entity.")
-    names: list[str] = Field([], description="Names of entities; also files and folders on the machine of the run.")
+    names: list[str] = Field([], description="Names of entities; never files.")
     definitions: str = Field("", description="Definitions in YAML, to be submitted, updated or deleted.")
     kind: EntityKind | None = Field(None, description="Of what kind those are that are named.")
     version: int | None = Field(None, description="Of restore: the version.")
     reason: str = Field("", description="Why; it is recorded.")
     principal: str | None = Field(
-        None, description="Who asks; believed only where FALCON_PROXY_USERS names the user that executes the run."
+        None, description="Who asks; believed only where FALCON_JOBS and FALCON_PROXY_USERS say so."
     )
     dry_run: bool = Field(False, description="Only say what would change.")
 
@@ -66,7 +66,7 @@ def _operate(installation: Installation, config: EntityOperationConfig) -> Opera
         raise UsageError(f"{config.operation} needs names{' or definitions' if takes_definitions else ''}")
     kind = config.kind.value if config.kind else None
     told = (tuple(config.names), kind, config.principal, config.reason, config.dry_run)
-    request = Request(*told, definitions=config.definitions)
+    request = Request(*told, definitions=config.definitions, takes_files=False)
     if config.operation != "restore":
         return _OPERATIONS[config.operation](installation, request)
     if config.version is None or len(config.names) != 1:
@@ -77,7 +77,7 @@ def _operate(installation: Installation, config: EntityOperationConfig) -> Opera
 @dg.op(out=dg.Out(dg.Nothing), description="Does it, and says what came of it in the metadata of its output.")
 def entity_operation(context: dg.OpExecutionContext, config: EntityOperationConfig) -> dg.Output[None]:
     """One operation on entities."""
-    return in_run(context, lambda installation: _operate(installation, config))
+    return in_run(context, "entities", config.principal, lambda installation: _operate(installation, config))
 
 
 @dg.job(

@@ -38,7 +38,7 @@ class InstanceOperationConfig(dg.Config):
     version: str | None = Field(None, description="Of restore: the data version that is to be there again.")
     reason: str = Field("", description="Why; it is recorded.")
     principal: str | None = Field(
-        None, description="Who asks; believed only where FALCON_PROXY_USERS names the user that executes the run."
+        None, description="Who asks; believed only where FALCON_JOBS and FALCON_PROXY_USERS say so."
     )
     dry_run: bool = Field(False, description="Only say what would change.")
 
@@ -75,7 +75,7 @@ def _operate(installation: Installation, config: InstanceOperationConfig) -> Com
 @dg.op(out=dg.Out(dg.Nothing), description="Does it, and says what came of it in the metadata of its output.")
 def instance_operation(context: dg.OpExecutionContext, config: InstanceOperationConfig) -> dg.Output[None]:
     """One operation on instances."""
-    return in_run(context, lambda installation: _operate(installation, config))
+    return in_run(context, "instances", config.principal, lambda installation: _operate(installation, config))
 
 
 @dg.job(

@@ -10,7 +10,9 @@ import dagster as dg
 
 from falcon_assets.errors import FalconError
 from falcon_assets.operations.installation import Installation, open_installation
+from falcon_assets.operations.job_powers import why_jobs_may_not
 from falcon_assets.operations.ways import coming_by
+from falcon_assets.settings import JobPower
 
 RESULT = "result"
 """The metadata of the op's output that holds what ``--json`` prints."""
@@ -23,14 +25,25 @@ class Answer(Protocol):
         """What ``--json`` prints."""
 
 
-def in_run(context: dg.OpExecutionContext, operate: Callable[[Installation], Answer]) -> dg.Output[None]:
+def in_run(
+    context: dg.OpExecutionContext, about: JobPower, principal: str | None, operate: Callable[[Installation], Answer]
+) -> dg.Output[None]:
     """Does the operation in the installation of the environment; what comes of it is logged and in the metadata.
+
+    Args:
+        context: Of the op.
+        about: What the job must be allowed to change.
+        principal: Who asks, as the config says.
+        operate: The operation.
 
     Raises:
         dagster.Failure: the operation was refused; the text is what the command says.
     """
     try:
-        with coming_by("job"), open_installation(instance=context.instance) as installation:
+        with (
+            open_installation(instance=context.instance) as installation,
+            coming_by("job", why_jobs_may_not(installation.settings, about, principal)),
+        ):
             data = operate(installation).as_data()
     except FalconError as error:
         raise dg.Failure(description=str(error), allow_retries=False) from None

@@ -49,7 +49,7 @@ def acting(settings: Settings, actor: str | None = None) -> Principal:
             f"{settings.user} may not act for {name!r}: leave the principal out, "
             f"or name {settings.user} in FALCON_PROXY_USERS"
         )
-    return Principal(name, _groups(name, own=name == settings.user), name in settings.superusers)
+    return Principal(name, _groups(name, own=actor is None), name in settings.superusers)
 
 
 def require_change(who: Principal, operation: str, entities: Iterable[Owned]) -> None:
@@ -86,7 +86,12 @@ def _named(one: Owned) -> str:
 
 
 def _groups(name: str, *, own: bool) -> frozenset[str]:
-    """The groups of a user, by name; of one whom the system does not know none, or those of this process."""
+    """The groups of a user, by name; of one whom the system does not know none.
+
+    Args:
+        name: Of the user.
+        own: Whether that is the user of this process, and nobody said so: its groups count where it has no name.
+    """
     try:
         numbers = os.getgrouplist(name, pwd.getpwnam(name).pw_gid)
     except (KeyError, ValueError):  # ValueError: no name that a user could have

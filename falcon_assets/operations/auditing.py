@@ -18,7 +18,7 @@ from falcon_assets.ledger.audit import AuditEntry, Result, write_audit
 from falcon_assets.model.access import Principal
 from falcon_assets.operations.acting import Owned, acting, require_read
 from falcon_assets.operations.installation import Installation
-from falcon_assets.operations.ways import present_way
+from falcon_assets.operations.ways import present_refusal, present_way
 
 _LONGEST = 500
 _LOG = logging.getLogger(__name__)
@@ -133,6 +133,8 @@ def audited(installation: Installation, operation: str, request: AuditedRequest)
     settings = installation.settings
     audit = Audit(installation, operation, request, Principal(settings.user))
     try:
+        if (refusal := present_refusal()) is not None:
+            raise DeniedError(refusal)
         audit.principal = acting(settings, request.actor)
         yield audit
     except DeniedError as error:

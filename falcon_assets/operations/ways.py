@@ -9,18 +9,30 @@ from typing import Literal, TypeAlias
 
 Way: TypeAlias = Literal["cli", "api", "job"]
 _WAY: ContextVar[Way] = ContextVar("way", default="api")
+_REFUSAL: ContextVar[str | None] = ContextVar("refusal", default=None)
 
 
 @contextmanager
-def coming_by(way: Way) -> Iterator[None]:
-    """What is asked for in this context comes by that way."""
-    token = _WAY.set(way)
+def coming_by(way: Way, refusal: str | None = None) -> Iterator[None]:
+    """What is asked for in this context comes by that way.
+
+    Args:
+        way: Which.
+        refusal: Why nothing that is asked for by it is done; it is written down as denied.
+    """
+    tokens = _WAY.set(way), _REFUSAL.set(refusal)
     try:
         yield
     finally:
-        _WAY.reset(token)
+        _WAY.reset(tokens[0])
+        _REFUSAL.reset(tokens[1])
 
 
 def present_way() -> Way:
     """The way of what is asked for now."""
     return _WAY.get()
+
+
+def present_refusal() -> str | None:
+    """Why nothing that is asked for now is done; None: it is."""
+    return _REFUSAL.get()

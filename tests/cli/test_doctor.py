@@ -18,7 +18,7 @@ MACHINE = ("--only", "java", "--only", "home", "--only", "space", "--only", "enc
 
 
 def doctor(*arguments: str, **environ: str) -> subprocess.CompletedProcess[str]:
-    env = environ_with(**environ)
+    env = environ_with(FALCON_JOBS="nothing", **environ)
     return subprocess.run([FALCON, "doctor", *arguments], env=env, check=False, capture_output=True, text=True)
 
 
@@ -27,6 +27,7 @@ def test_a_ready_machine(tmp_path: Path) -> None:
     assert (result.returncode, result.stderr) == (0, "")
     assert re.fullmatch(
         r"ok      java: Java \d+: .*\nok      encoding: .*\nok      home: .* can be written\n"
+        r"ok      home: nobody but its owner and group can enter .*\n"
         r"ok      space: the disk of FALCON_HOME has .* free\nall is well\n",
         result.stdout,
     )

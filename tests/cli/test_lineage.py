@@ -350,16 +350,16 @@ def test_lineage_for_other_systems(environ: dict[str, str]) -> None:
     assert falcon_here(environ, "lineage", "export").returncode == 2
 
 
-def test_a_page_replaces_no_pipe_or_device(environ: dict[str, str], tmp_path: Path) -> None:
-    pipe, copy = tmp_path / "pipe", tmp_path / "copy.html"
-    os.mkfifo(pipe)
-    with copy.open("w") as file:
-        reader = subprocess.Popen(["cat", pipe], stdout=file)
-    try:
-        shown = falcon_here(environ, "lineage", "show", "sums", AT, "--html", str(pipe))
-        assert (shown.returncode, pipe.is_fifo()) == (0, True)
-        assert reader.wait() == 0
-    finally:
-        reader.kill()
-        reader.wait()
-    assert copy.read_text().startswith("<!DOCTYPE html>")
+def test_a_page_is_written_into_regular_files_only(environ: dict[str, str], tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to(tmp_path / "elsewhere")
+    os.mkfifo(tmp_path / "pipe")
+    before = sorted(tmp_path.iterdir())
+    kinds = {tmp_path / "pipe": "a pipe", tmp_path / "link": "a symbolic link", Path("/dev/null"): "a device"}
+    for path, kind in kinds.items():
+        shown = falcon_here(environ, "lineage", "show", "sums", AT, "--html", str(path))
+        said = f"Error: {path} cannot be written: it is {kind}, and only regular files are replaced\n"
+        assert (shown.returncode, shown.stdout, shown.stderr) == (1, "", said)
+    none = str(tmp_path / "none.html")
+    refused = falcon_here(environ, "lineage", "show", "sums", "2013-01-09T00:00Z", "--html", none)
+    assert refused.returncode != 0
+    assert sorted(tmp_path.iterdir()) == before

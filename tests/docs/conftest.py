@@ -16,7 +16,8 @@ from tests.processes import BIN, CHECKOUT, environ_with
 @pytest.fixture(scope="module")
 def environ(settings: Settings) -> dict[str, str]:
     """The programs of ``.venv`` in the path, and no settings but the database."""
-    return environ_with(PATH=f"{BIN}:{os.environ['PATH']}", FALCON_DATABASE_URL=settings.database_url or "")
+    found = {"PATH": f"{BIN}:{os.environ['PATH']}", "FALCON_DATABASE_URL": settings.database_url or ""}
+    return environ_with(**found, FALCON_JOBS="entities,instances")  # others may be able to log in where tests run
 
 
 @pytest.fixture(scope="module")

@@ -13,12 +13,13 @@ from pathlib import Path
 import pytest
 from sqlalchemy import create_engine, delete
 
-from falcon_assets.errors import DeniedError, InvalidDefinitionsError
+from falcon_assets.errors import DeniedError, EntityInUseError, FalconError, InvalidDefinitionsError, QueryError
 from falcon_assets.ledger.audit import AuditEntry, read_audit
 from falcon_assets.ledger.database.upgrade import upgrade
 from falcon_assets.ledger.tables import AUDIT
 from falcon_assets.model.instant import parse_instant
 from falcon_assets.operations.acting import acting
+from falcon_assets.operations.admin.audit import list_audit
 from falcon_assets.operations.entities.changing import delete as delete_entities
 from falcon_assets.operations.entities.changing import submit, submit_and_schedule, update
 from falcon_assets.operations.entities.dependencies import entity_dependencies
@@ -191,7 +192,7 @@ def test_what_fails_is_written_down(by: By, tmp_path: Path) -> None:
     with pytest.raises(InvalidDefinitionsError):
         submit(etl, request(written(tmp_path / "bad", a=RAW.replace("name: raw", "name: raw/2")), reason="try"))
     entry = audit(etl)[0]
-    assert (entry.result, entry.reason, entry.entities) == ("failed", "try", [])
+    assert (entry.result, entry.reason, entry.entities) == ("failed", "try", [("feed", "raw/2")])
     assert "a.yaml:" in entry.message
 
 
@@ -214,6 +215,52 @@ def test_a_principal_is_believed_of_proxy_users_only(by: By) -> None:
 def test_groups_of_strange_names(by: By, name: str) -> None:
     who = acting(by("dagster", FALCON_PROXY_USERS="dagster").settings, name)
     assert who.name == (name or "dagster")
+
+
+def test_a_principal_that_the_system_does_not_know_has_no_groups_of_this_process(
+    by: By, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = by("unknown", FALCON_PROXY_USERS="unknown").settings
+    assert acting(settings, "unknown").groups == frozenset()
+    assert OWN_GROUP in acting(settings).groups
+
+
+def test_a_refused_command_is_audited_with_its_entities(by: By, tmp_path: Path) -> None:
+    etl = by("etl")
+    with pytest.raises(EntityInUseError):
+        delete_entities(etl, request("raw"))
+    with pytest.raises(InvalidDefinitionsError):
+        update(etl, request(written(tmp_path / "new", a=PUBLIC.replace("hours(1)", "now"))))
+    with pytest.raises(FalconError):
+        schedule_entities(etl, request("rave"))
+    with pytest.raises(FalconError):
+        delete_entities(etl, request(written(tmp_path / "odd", a="kind: feed\nname: [\n"), "raw", "rave"))
+    assert audited(etl) == [
+        ("etl", "delete", [("feed", "raw"), ("entity", "rave")], "failed"),
+        ("etl", "schedule", [("entity", "rave")], "failed"),
+        ("etl", "update", [("feed", "raw")], "failed"),
+        ("etl", "delete", [("feed", "raw")], "failed"),
+    ]
+
+
+@pytest.mark.parametrize("name", ["n" * 5000, "\ud800", "nul\0", "a/" * 5000, "\udcff.yaml"])
+def test_names_that_nothing_can_have_are_refused_in_a_sentence(by: By, name: str) -> None:
+    for operation in (submit, update, schedule_entities, suspend_entities):
+        with pytest.raises(FalconError) as refused:
+            operation(by("etl"), request(name))
+        assert len(str(refused.value)) < 12000
+        str(refused.value).encode()
+    for takes_files in (True, False):
+        try:
+            delete_entities(by("etl"), request(name, takes_files=takes_files))
+        except FalconError as error:
+            str(error).encode()
+    assert {entry.result for entry in audit(by("etl"))} <= {"failed", "unchanged"}
+
+
+def test_an_empty_field_to_sort_by_is_refused(by: By) -> None:
+    with pytest.raises(QueryError, match=r"^there is no field ''"):
+        list_audit(by("etl"), Query(sort=""))
 
 
 def test_without_the_database_a_change_is_made_and_not_audited(

@@ -261,3 +261,20 @@ def test_the_textfile_is_replaced_and_stays_where_something_is_wrong(
 def test_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match=r"nowhere/falcon.prom cannot be written: No such file or directory"):
         write_textfile(tmp_path / "nowhere" / "falcon.prom", "")
+
+
+@pytest.mark.parametrize("kind", ["a pipe", "a symbolic link", "a folder", "a device"])
+def test_nothing_but_a_regular_file_is_replaced(tmp_path: Path, kind: str) -> None:
+    path = tmp_path / "falcon.prom"
+    if kind == "a pipe":
+        os.mkfifo(path)
+    elif kind == "a symbolic link":
+        path.symlink_to("/dev/null")
+    elif kind == "a folder":
+        path.mkdir()
+    else:
+        path = Path("/dev/null")
+    with pytest.raises(SettingsError, match=f"cannot be written: it is {kind}, and only regular files are replaced"):
+        write_textfile(path, "x")
+    assert stat.S_ISCHR(Path("/dev/null").stat().st_mode)
+    assert [one.name for one in tmp_path.iterdir()] == ([] if kind == "a device" else ["falcon.prom"])

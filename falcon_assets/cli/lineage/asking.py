@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import TextIO
 
 import click
 
@@ -20,7 +19,7 @@ from falcon_assets.cli.lineage.graphs import (
 )
 from falcon_assets.cli.lineage.words import SHOWN, VERSION, made, named, status
 from falcon_assets.cli.listing import print_json
-from falcon_assets.cli.parameters import one_instance
+from falcon_assets.cli.parameters import NewFile, one_instance
 from falcon_assets.errors import count_of, printable
 from falcon_assets.model.instant import format_instant
 from falcon_assets.operations.installation import open_installation
@@ -58,7 +57,7 @@ def show(
     metadata: bool,
     as_json: bool,
     as_dot: bool,
-    html: TextIO | None,
+    html: NewFile | None,
     direction: str,
     depth: int | None,
     with_columns: bool,
@@ -97,7 +96,7 @@ def show(
 @DOT
 @HTML
 def path(
-    origin: VersionQuery, result: VersionQuery, metadata: bool, as_json: bool, as_dot: bool, html: TextIO | None
+    origin: VersionQuery, result: VersionQuery, metadata: bool, as_json: bool, as_dot: bool, html: NewFile | None
 ) -> None:
     """Show how one version was made from another: all that lies between them.
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TextIO
+from typing import Any
 
 import click
 
 from falcon_assets.cli.listing import print_json
-from falcon_assets.cli.parameters import NEW_FILE, one_instance
+from falcon_assets.cli.parameters import NEW_FILE, NewFile, one_instance
 from falcon_assets.errors import count_of, printable
 from falcon_assets.operations.lineage.asking import Lineage
 from falcon_assets.operations.lineage.page import page_of
@@ -46,7 +46,7 @@ def about_a_version(command: Callable[..., Any]) -> Callable[..., Any]:
     return command
 
 
-def printed(found: Lineage, *, as_json: bool, as_dot: bool, html: TextIO | None) -> bool:
+def printed(found: Lineage, *, as_json: bool, as_dot: bool, html: NewFile | None) -> bool:
     """Prints it for programs, or writes the page, if that is asked for."""
     if html:
         html.write(page_of(found))

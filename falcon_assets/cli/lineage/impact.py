@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import TextIO
 
 import click
 
 from falcon_assets.cli.lineage.graphs import about_a_version, print_hidden, print_metadata, printed
 from falcon_assets.cli.lineage.words import named, status
 from falcon_assets.cli.listing import print_json
+from falcon_assets.cli.parameters import NewFile
 from falcon_assets.errors import count_of, printable
 from falcon_assets.model.instant import format_instant
 from falcon_assets.operations.auditing import PlainRequest
@@ -32,7 +32,7 @@ def impact(
     metadata: bool,
     as_json: bool,
     as_dot: bool,
-    html: TextIO | None,
+    html: NewFile | None,
     column: str | None,
     rerun: bool,
     reason: str,

@@ -26,7 +26,7 @@ def list_audit(installation: Installation, query: Query | None = None) -> Page[A
     asked = query or Query()
     for field, _ in asked.filters:
         known_field(field, FILTERS)
-    if asked.sort:
+    if asked.sort is not None:
         known_field(asked.sort.removeprefix("-"), ORDERS)
     with installation.database.connect() as connection:
         found, total = read_audit(connection, asked.filters, asked.sort, asked.offset, asked.limit or _LIMIT)

@@ -54,6 +54,7 @@ CHECKS: Mapping[str, Check] = {
     "queue": runs.check_queue,
     "runs": runs.check_runs,
     "webserver": webserver.check_webserver,
+    "jobs": webserver.check_jobs,
     "openlineage": lineage.check_openlineage,
 }
 """Name -> check, in the order in which they are told: what others need comes first."""

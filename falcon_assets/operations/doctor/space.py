@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import shlex
+import stat
 import tempfile
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -18,7 +20,7 @@ SCARCE_BYTES = 4 * NEEDED_BYTES
 
 
 def check_home(context: CheckContext) -> Iterator[Judgement]:
-    """Whether FALCON_HOME can be written."""
+    """Whether FALCON_HOME can be written, and by whom else it can be entered."""
     home = context.settings.home
     there = _nearest(home)
     try:
@@ -30,6 +32,26 @@ def check_home(context: CheckContext) -> Iterator[Judgement]:
         )
     else:
         yield ok(f"{home} can be written" if there == home else f"{home} is made by the first command that needs it")
+        if there == home:
+            runs_as_other = os.geteuid() == 0 and context.settings.database_url is None
+            yield judge_openness(home, home.stat().st_mode, runs_as_other=runs_as_other)
+
+
+def judge_openness(home: Path, mode: int, *, runs_as_other: bool) -> Judgement:
+    """Of what all users of the machine may do in FALCON_HOME.
+
+    Args:
+        home: It.
+        mode: Its.
+        runs_as_other: Whether the embedded PostgreSQL runs as a user of its own, who has to pass.
+    """
+    private = "run falcon as another user than root, or set FALCON_DATABASE_URL; then: " if runs_as_other else ""
+    fix = f"{private}chmod o= {shlex.quote(str(home))}"
+    if mode & stat.S_IWOTH:
+        return problem(f"every user of this machine can write into {home}, and replace what runs execute", fix)
+    if mode & (stat.S_IROTH | stat.S_IXOTH):
+        return warning(f"every user of this machine can enter {home}, where data of clusters may lie", fix)
+    return ok(f"nobody but its owner and group can enter {home}")
 
 
 def check_space(context: CheckContext) -> Iterator[Judgement]:

@@ -1,11 +1,12 @@
-"""Check of Dagster's webserver, which commands ask to load changed definitions."""
+"""Checks of Dagster's webserver: whether commands can ask it to load definitions, and what its jobs may do."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from falcon_assets.operations.doctor.context import CheckContext
 from falcon_assets.operations.doctor.judgement import Judgement, ok, problem, warning
+from falcon_assets.operations.job_powers import other_users
 from falcon_assets.operations.reload import WebserverError, loaded_code_locations
 
 ANSWER_SECONDS = 8.0
@@ -32,3 +33,31 @@ def check_webserver(context: CheckContext) -> Iterator[Judgement]:
             yield problem(f"the code location {name} is not loaded: {why}", "mend that, then reload it in Dagster's UI")
         else:
             yield ok(f"{url} serves the code location {name}")
+
+
+def check_jobs(context: CheckContext) -> Iterator[Judgement]:
+    """What jobs may do that are launched in Dagster, and who can launch them."""
+    yield judge_jobs(context.settings.jobs, other_users())
+
+
+def judge_jobs(allowed: Collection[str] | None, others: Collection[str]) -> Judgement:
+    """Of what jobs may do.
+
+    Args:
+        allowed: What FALCON_JOBS says; None: nothing.
+        others: Who else can log in on this machine, where Dagster's webserver asks nobody who they are.
+    """
+    what = "nothing" if allowed is not None and not allowed else ", ".join(sorted(allowed or ("entities", "instances")))
+    if not others or what == "nothing":
+        return ok(f"what jobs of the webserver may change: {what}")
+    who = f"{next(iter(others))!r}" + (f" and {len(others) - 1} more" if len(others) > 1 else "")
+    if allowed is None:
+        return warning(
+            f"{who} can log in here and reach Dagster's webserver, which asks nobody who they are: its jobs may change "
+            "nothing, but whoever reaches it can launch runs",
+            "let it listen behind a proxy that asks who they are, and then say in FALCON_JOBS what jobs may change",
+        )
+    return warning(
+        f"{who} can log in here and reach Dagster's webserver, and its jobs may change: {what}",
+        "FALCON_JOBS=nothing, unless the webserver listens behind a proxy that asks who they are",
+    )

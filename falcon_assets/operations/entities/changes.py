@@ -26,11 +26,9 @@ from falcon_assets.errors import (
 from falcon_assets.model.expression import nearest
 from falcon_assets.operations.entities.dependencies import needs_of
 from falcon_assets.operations.entities.plan import Plan, Update
-from falcon_assets.operations.entities.results import EntityChange
+from falcon_assets.operations.entities.results import ANY_KIND, EntityChange
 
 _STARS = re.compile(r"\*+")
-ANY_KIND = "entity"
-"""Of what is not there, and was named without its kind."""
 
 
 def plan_submit(stored: Stored, given: Stored, workflows: Collection[str] = ()) -> Plan:

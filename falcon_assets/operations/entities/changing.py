@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
-from pathlib import Path
 
 from sqlalchemy.exc import OperationalError
 
@@ -14,41 +13,35 @@ from falcon_assets.catalog.additions import require_changeable
 from falcon_assets.catalog.declared import KINDS
 from falcon_assets.catalog.stored_entity import StoredEntity
 from falcon_assets.catalog.stored_tree import Stored, key_of, read_tree
-from falcon_assets.catalog.yaml_files.definition_files import UnfitFileError, definition_files, file_content
-from falcon_assets.catalog.yaml_files.documents import Files, read_file, shown_path
 from falcon_assets.catalog.yaml_files.journal import apply_changes, locked_tree
 from falcon_assets.errors import (
     DefinitionStoreError,
+    FalconError,
     InvalidDefinitionsError,
-    Position,
-    Problem,
     SettingsError,
-    UnknownEntityError,
 )
 from falcon_assets.ledger.entities.commands import Command
 from falcon_assets.ledger.entities.definition_versions import Recorder, record_definitions
 from falcon_assets.ledger.entities.status import forget
-from falcon_assets.model.expression import nearest
+from falcon_assets.model.base import is_entity_name
 from falcon_assets.operations.acting import require_change
 from falcon_assets.operations.auditing import Audit, audited
 from falcon_assets.operations.entities.changes import (
-    ANY_KIND,
     plan_delete,
     plan_submit,
     plan_update,
     require_definitions,
 )
+from falcon_assets.operations.entities.given import asked_for, read_given, there_already
 from falcon_assets.operations.entities.named import keys_named
 from falcon_assets.operations.entities.plan import Plan
-from falcon_assets.operations.entities.results import EntityChange, OperationResult, Request
+from falcon_assets.operations.entities.results import ANY_KIND, EntityChange, OperationResult, Request
 from falcon_assets.operations.entities.status import apply_to_all, named_entities
 from falcon_assets.operations.entities.touches import touched_by
 from falcon_assets.operations.entities.update_rules import require_allowed
 from falcon_assets.operations.installation import Installation
 from falcon_assets.operations.reload import reload_code_locations
 
-_TEXT = Path("definitions")
-"""What a definition is called in problems that was given as a text."""
 _INSTEAD = "--dry-run says what would change"
 
 
@@ -92,7 +85,7 @@ def delete(installation: Installation, request: Request) -> OperationResult:
         engine = installation.database  # where it cannot be reached, nothing is deleted either
         result = _changed(audit, request, _deletion)
         with engine.begin() as connection:
-            for one in result.entities:
+            for one in filter(lambda one: is_entity_name(one.name), result.entities):  # nothing is known of others
                 for kind in (one.kind,) if one.kind in KINDS else KINDS:
                     forget(connection, kind, one.name)
             audit.result(result.changed, connection)
@@ -126,14 +119,14 @@ def _updating(stored: Stored, request: Request) -> Plan:
 
 def _with_names(stored: Stored, request: Request, plan_of: Callable[[Stored, Stored], Plan]) -> Plan:
     """The plan for the files; entities that are only named are there already, or unknown."""
-    given, names = _given(stored, request)
-    there = _there(stored, names, request.kind)
+    given, names = read_given(stored, request)
+    there = there_already(stored, names, request.kind)
     plan = plan_of(stored, given) if given.files.contents or given.files.problems else Plan(())
     return replace(plan, entities=(*plan.entities, *there))
 
 
 def _deletion(stored: Stored, request: Request) -> Plan:
-    given, names = _given(stored, request, names_first=True)
+    given, names = read_given(stored, request, names_first=True)
     if len(names) < len(request.given) or request.definitions:
         require_definitions(given)
     keys = [key for document in given.files.documents if (key := key_of(document))]
@@ -180,7 +173,11 @@ def _changed(audit: Audit, request: Request, plan_of: Callable[[Stored, Request]
         return OperationResult(*told, plan.entities, plan.diff(), plan.warnings, reload=reload, touches=touches)
 
     def planned(stored: Stored) -> Plan:
-        plan = plan_of(stored, request)
+        try:
+            plan = plan_of(stored, request)
+        except FalconError:
+            audit.about(asked_for(stored, request))
+            raise
         audit.about((one.kind, one.name) for one in plan.entities)
         require_change(audit.principal, operation, _owned(stored, plan, operation))
         require_allowed(installation, plan.updates)
@@ -217,49 +214,3 @@ def _record(installation: Installation, now: datetime, recorder: Recorder) -> No
     """Writes down what is new; where that is not possible, the next load does."""
     with suppress(SettingsError, OperationalError, InvalidDefinitionsError, DefinitionStoreError):
         record_definitions(installation.database, installation.settings.entity_defs, now, recorder)
-
-
-def _given(stored: Stored, request: Request, *, names_first: bool = False) -> tuple[Stored, list[str]]:
-    """The definitions in the files and folders that are given, and what is a name of an entity."""
-    files, names = Files(), []
-    if request.definitions:
-        read_file(_TEXT, request.definitions.encode(errors="surrogatepass"), files)
-    for text in request.given:
-        path = Path(text)
-        is_word = "/" not in text and path.suffix not in (".yaml", ".yml")
-        if is_word and (not path.exists() or (names_first and keys_named(stored, text, request.kind))):
-            names.append(text)
-        else:
-            _read(path, files)
-    return Stored(stored.root, files), names
-
-
-def _read(path: Path, files: Files) -> None:
-    def tell(at: Path, message: str) -> None:
-        files.problems.append(Problem(Position(shown_path(at), 1), "", message))
-
-    if path.is_dir():
-        found = list(definition_files(path, tell))
-        if not (found or files.problems):
-            tell(path, "there is no entity definition (*.yaml, *.yml) in the folder")
-    else:
-        try:
-            found = [(path, file_content(path, path.parent))]
-        except UnfitFileError as error:
-            tell(path, str(error))
-            found = []
-    for at, raw in found:
-        if at not in files.contents:
-            read_file(at, raw, files)
-
-
-def _there(stored: Stored, names: Sequence[str], kind: str | None) -> list[EntityChange]:
-    """Entities that are there already, by name."""
-    changes = []
-    for name in names:
-        found = keys_named(stored, name, kind)
-        if not found:
-            close = nearest(name, [known for _, known in stored.by_key])
-            raise UnknownEntityError(f"there is no file and no {kind or 'entity'} {name!r}{close}")
-        changes += [EntityChange(*key, "unchanged", stored.by_key[key].file) for key in found]
-    return changes

@@ -47,6 +47,10 @@ class EntityState:
     commanded: bool
 
 
+ANY_KIND = "entity"
+"""Of what is not there, and was named without its kind."""
+
+
 @dataclass(frozen=True)
 class Request:
     """What a command to entities is told.
@@ -58,6 +62,8 @@ class Request:
         reason: Why, in the words of who asks.
         dry_run: Whether only to say what would change.
         definitions: Definitions in YAML, given besides.
+        takes_files: Whether ``given`` may be files and folders. Not where others than the user of this process ask:
+            what is wrong with a file would be told to them, with lines of it.
     """
 
     given: tuple[str, ...] = ()
@@ -66,6 +72,7 @@ class Request:
     reason: str = ""
     dry_run: bool = False
     definitions: str = ""
+    takes_files: bool = True
 
 
 @dataclass(frozen=True, order=True)

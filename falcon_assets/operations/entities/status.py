@@ -15,7 +15,7 @@ from falcon_assets.model.feed import Feed
 from falcon_assets.model.process import Process
 from falcon_assets.operations.acting import require_change
 from falcon_assets.operations.auditing import audited
-from falcon_assets.operations.entities.results import EntityState, OperationResult, Request
+from falcon_assets.operations.entities.results import ANY_KIND, EntityState, OperationResult, Request
 from falcon_assets.operations.installation import Installation
 
 
@@ -77,6 +77,7 @@ def apply_to_all(
 def _command(asked: Command, installation: Installation, request: Request) -> OperationResult:
     now = installation.settings.now()
     with audited(installation, asked.value, request) as audit:
+        audit.about((request.kind or ANY_KIND, name) for name in request.given)
         entities = named_entities(installation, [(request.kind, name) for name in request.given])
         audit.about((one.kind, one.name) for one in entities)
         require_change(audit.principal, asked.value, entities)

@@ -8,7 +8,7 @@ from falcon_assets.ledger.entities.definition_versions import Recorder, record_d
 from falcon_assets.operations.acting import require_change
 from falcon_assets.operations.auditing import audited
 from falcon_assets.operations.entities.named import stored_keys
-from falcon_assets.operations.entities.results import EntityChange, OperationResult, Request
+from falcon_assets.operations.entities.results import ANY_KIND, EntityChange, OperationResult, Request
 from falcon_assets.operations.installation import Installation
 
 
@@ -26,6 +26,7 @@ def touch(installation: Installation, request: Request) -> OperationResult:
     settings = installation.settings
     root, now = settings.entity_defs, settings.now()
     with audited(installation, "touch", request) as audit:
+        audit.about((request.kind or ANY_KIND, name) for name in request.given)
         stored, actor = read_tree(root), audit.principal.name
         keys = list(dict.fromkeys(stored_keys(stored, request.given, request.kind)))
         audit.about(keys)

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
-from tempfile import NamedTemporaryFile
 
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
@@ -14,7 +11,7 @@ from prometheus_client.metrics_core import Metric as Family
 from prometheus_client.registry import Collector
 from sqlalchemy.exc import DBAPIError
 
-from falcon_assets.errors import SettingsError
+from falcon_assets.new_files import write_file
 from falcon_assets.operations.installation import Installation
 from falcon_assets.operations.metrics.declared import METRICS, MetricType
 from falcon_assets.operations.metrics.reading import Samples, read_samples
@@ -23,6 +20,7 @@ from falcon_assets.orchestration.platform.reconnecting import in_the_foreground
 
 _FAMILIES = {MetricType.GAUGE: GaugeMetricFamily, MetricType.COUNTER: CounterMetricFamily}
 _READABLE = 0o644
+"""The node exporter is another user."""
 
 
 class LedgerCollector(Collector):
@@ -66,19 +64,6 @@ def write_textfile(path: Path, content: str) -> None:
     """Replaces a file in one step, so that its reader never sees a part; a file that is there stays until then.
 
     Raises:
-        SettingsError: it cannot be written.
+        SettingsError: it cannot be written, or is no regular file.
     """
-    try:
-        # Without the suffix .prom, for which the node exporter looks.
-        with NamedTemporaryFile("w", encoding="utf-8", dir=path.parent, prefix=f".{path.name}.", delete=False) as made:
-            try:
-                made.write(content)
-                made.flush()
-                os.fchmod(made.fileno(), _READABLE)  # the node exporter is another user
-                Path(made.name).replace(path)
-            except BaseException:
-                with suppress(OSError):
-                    Path(made.name).unlink()
-                raise
-    except OSError as error:
-        raise SettingsError(f"{path} cannot be written: {error.strerror or error}") from error
+    write_file(path, content, _READABLE)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from falcon_assets.errors import printable
 from falcon_assets.ledger.notification import lists as notification_lists
 from falcon_assets.ledger.notification.lists import NotificationRow, listed_notifications
 from falcon_assets.ledger.notification.notifications import NotificationState
@@ -39,7 +40,7 @@ def list_notifications(installation: Installation, query: Query) -> Page[Notific
         known_field(query.sort.removeprefix("-"), ORDERS)
     wanted: dict[str, set[str]] = {}
     for field, value in query.filters:
-        wanted.setdefault(known_field(field, FIELDS), set()).add(value.casefold())
+        wanted.setdefault(known_field(field, FIELDS), set()).add(printable(value).casefold())
     require_values(query.filters, _LEGAL)
     who, entities = acting(installation.settings), installation.entities
     declared: list[Feed | Process] = [*entities.feeds.values(), *entities.processes.values()]

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from falcon_assets.errors import QueryError
+from falcon_assets.errors import QueryError, printable
 from falcon_assets.ledger.sla.breaches import BreachState
 from falcon_assets.ledger.sla.lists import BreachRow, last_evaluations, listed_breaches
 from falcon_assets.model.instant import format_instant
@@ -106,5 +106,5 @@ def wanted_values(query: Query) -> dict[str, set[str]]:
         legal = _LEGAL.get(known_field(field, FIELDS))
         if legal and value.casefold() not in {one.casefold() for one in legal}:
             raise QueryError(f"there is no {field} {value!r}; there is: {', '.join(legal)}")
-        wanted.setdefault(field, set()).add(value.casefold())
+        wanted.setdefault(field, set()).add(printable(value).casefold())
     return wanted

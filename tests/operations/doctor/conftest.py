@@ -138,6 +138,9 @@ def installed(
         if name.startswith("FALCON_") and name not in ("FALCON_DATABASE_URL", "FALCON_HOME", "FALCON_ENTITY_DEFS"):
             monkeypatch.delenv(name)
     monkeypatch.setenv("FALCON_WEBSERVER_URL", "")
+    monkeypatch.setenv("FALCON_JOBS", "nothing")
+    settings.home.mkdir(exist_ok=True)
+    settings.home.chmod(0o750)
     for module, limit in ((examination, 120.0), (stores, 110.0), (webserver, 110.0), (lineage, 110.0)):
         monkeypatch.setattr(module, "ANSWER_SECONDS", limit)  # a busy machine is not ill
     made = Installed(settings, instance, migrated, monkeypatch, datetime.now(timezone.utc))

@@ -17,7 +17,8 @@ from falcon_assets.operations.doctor.environment import check_secrets, check_var
 from falcon_assets.operations.doctor.judgement import Judgement, Severity, ok, problem, shown
 from falcon_assets.operations.doctor.machine import judge_encoding, judge_files, judge_spark_home
 from falcon_assets.operations.doctor.runs import judge_queue, judge_run
-from falcon_assets.operations.doctor.space import judge_space
+from falcon_assets.operations.doctor.space import judge_openness, judge_space
+from falcon_assets.operations.doctor.webserver import judge_jobs
 from falcon_assets.operations.doctor.words import lasting
 from falcon_assets.orchestration.dagster_internals.daemons import DaemonHealth
 from falcon_assets.planning.time.clock import Clock
@@ -38,6 +39,18 @@ FACTS = DagsterFacts([DaemonHealth("QUEUED_RUN_COORDINATOR", NOW)], [], 0, None,
         (judge_space(["a"], 1 << 30, 5), "warning", "the disk of a has 1024 MiB free only"),
         (judge_space(["a"], 1 << 40, 0), "problem", "the disk of a has room for no more files"),
         (judge_space(["a"], 1 << 40, 1), "ok", "the disk of a has 1024 GiB free"),
+        (judge_openness(Path("/h"), 0o40770, runs_as_other=False), "ok", "nobody but its owner and group can enter /h"),
+        (judge_openness(Path("/h"), 0o40755, runs_as_other=True), "warning",
+         "every user of this machine can enter /h, where data of clusters may lie"),
+        (judge_openness(Path("/h"), 0o41777, runs_as_other=False), "problem",
+         "every user of this machine can write into /h, and replace what runs execute"),
+        (judge_jobs(None, []), "ok", "what jobs of the webserver may change: entities, instances"),
+        (judge_jobs([], ["ann"]), "ok", "what jobs of the webserver may change: nothing"),
+        (judge_jobs(None, ["ann"]), "warning",
+         "'ann' can log in here and reach Dagster's webserver, which asks nobody who they are: its jobs may change "
+         "nothing, but whoever reaches it can launch runs"),
+        (judge_jobs(["instances"], ["ann", "bob"]), "warning",
+         "'ann' and 1 more can log in here and reach Dagster's webserver, and its jobs may change: instances"),
         (judge_files(256, 4096), "warning", "a process may open 256 files only: Spark and sensors run out of them"),
         (judge_files(-1, -1), "ok", "a process may open any number of files"),
         (judge_encoding("utf-8", jvm=True), "ok", "names of files are UTF-8"),

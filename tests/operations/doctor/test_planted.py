@@ -54,6 +54,7 @@ def test_a_healthy_installation_is_ok_throughout(installed: Installed) -> None:
         ),
         *("database", "migrations", "clock", "stores", "registries", "daemon", "sensors", "queue", "runs", "webserver"),
         "connectors",
+        "jobs",
         "openlineage",
     }
 
