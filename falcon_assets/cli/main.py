@@ -13,7 +13,7 @@ from typing import Any
 import click
 
 from falcon_assets.cli.help import FullHelpGroup
-from falcon_assets.cli.shutdown import CLEAN_UPS, end_in_time
+from falcon_assets.cli.shutdown import end_in_time
 from falcon_assets.errors import FalconError, QueryError
 from falcon_assets.garbage_collection import imports_without_gc
 from falcon_assets.operations.ways import coming_by
@@ -102,22 +102,28 @@ def falcon(context: click.Context) -> None:
     context.with_resource(coming_by("cli"))
 
 
+def program() -> None:
+    """What ``falcon`` is: :func:`main`, and the end of the process, which waits for nothing that workflows left in it.
+
+    Who calls :func:`main` goes on after it, so there nothing may end the process.
+    """
+    try:
+        main()
+    except SystemExit as ended:  # click ends every command so
+        end_in_time(ended.code if isinstance(ended.code, int) else bool(ended.code))
+        raise
+
+
 def main(command: click.Command = falcon) -> None:
     """Runs the command; what is wrong is said in a line or two, without a traceback.
 
     The exit code is 2 where the command cannot be understood (source: click), and 1 where it cannot be done.
     """
-    CLEAN_UPS.clear()
     try:
         command()
-    except SystemExit as ended:  # click ends every command so
-        end_in_time(ended.code if isinstance(ended.code, int) else bool(ended.code))
-        raise
     except FalconError as error:
         click.echo(f"Error: {error}", err=True)
-        code = 2 if isinstance(error, QueryError) else 1
-        end_in_time(code)
-        sys.exit(code)
+        sys.exit(2 if isinstance(error, QueryError) else 1)
     except OSError as error:
         if error.errno not in _FULL:
             raise

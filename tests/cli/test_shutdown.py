@@ -5,10 +5,13 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
+import threading
 
+import click
 import pytest
 
-from falcon_assets.cli.shutdown import CLEAN_UP_SECONDS, GRACE_SECONDS
+from falcon_assets.cli.main import main
+from falcon_assets.cli.shutdown import CLEAN_UP_SECONDS, GRACE_SECONDS, ends_in_time
 
 DEAF = """
 import signal, time
@@ -72,3 +75,16 @@ def test_what_was_started_to_be_ignored_stays_so() -> None:
     done = subprocess.run([sys.executable, "-c", IGNORES], capture_output=True, text=True, check=False, timeout=120)
     assert done.stdout == "goes on\n"
     assert done.stderr.splitlines()[-1] == "KeyboardInterrupt"  # of the one that nobody ignores
+
+
+def test_who_calls_main_goes_on_after_it() -> None:
+    """What ends a process that workflows keep is armed by the program alone: tests, for one, call ``main``."""
+
+    @click.command("computes")
+    def computes() -> None:
+        with ends_in_time("last words", lambda: None):
+            pass
+
+    with pytest.raises(SystemExit):
+        main(computes)
+    assert "ends soon" not in {one.name for one in threading.enumerate()}

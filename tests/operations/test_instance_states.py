@@ -10,6 +10,7 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from itertools import pairwise
 from pathlib import Path
 
 import dagster as dg
@@ -157,6 +158,7 @@ class Commands(RuleBasedStateMachine):
         self.landed: set[datetime] = set()
         self.touched: set[datetime] = set()
         self.runs: dict[str, Run] = {}
+        self.looked: list[datetime] = []
 
     @initialize()
     def begin(self) -> None:
@@ -195,8 +197,10 @@ class Commands(RuleBasedStateMachine):
         falcon = self.falcon
         outlook = Coordinator(falcon.entities, falcon.settings, falcon.entities.workloads).decide(self.world.ledger)
         assert outlook.problems == {}
+        self.looked.append(self.now)
         for nominal, one in self.expected.items():
-            if one.waits and nominal <= self.now and nominal not in self.landed and self.now >= one.since + TIMEOUT:
+            lacks = one.waits and nominal <= self.now and nominal not in self.landed
+            if lacks and self.now >= self.waited_from(one.since) + TIMEOUT:
                 one.ends(S.TIMED_OUT)
                 one.failures += 1
         ready = [nominal for nominal in self.expected if self.is_ready(nominal)]
@@ -294,6 +298,11 @@ class Commands(RuleBasedStateMachine):
         assert len(running) <= PARALLEL
 
     # How it is done.
+
+    def waited_from(self, since: datetime) -> datetime:
+        """Nobody times out while nobody looks: what began in the last pause of a whole timeout waits from its end."""
+        pauses = [(slept, woke) for slept, woke in pairwise(self.looked) if woke - slept >= TIMEOUT]
+        return next((woke for slept, woke in pauses[-1:] if slept < since <= woke), since)
 
     @property
     def falcon(self) -> Installation:
