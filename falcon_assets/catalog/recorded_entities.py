@@ -39,16 +39,25 @@ def recorded_entity(model: type[EntityT], name: str, text: str, now: EntityT | N
             its options were.
     """
     hides = has_hidden_values(text)
+    data = recorded_data(name, text)
+    try:
+        found = model.model_validate(_without_hidden(data) if hides else data)
+        return _with_options(found, now) if isinstance(found, Feed) and hides and found.options else found
+    except ValidationError as error:
+        where = ", ".join(".".join(map(str, one["loc"])) for one in error.errors())
+        raise OldDefinitionError(f"it is recorded with what is not understood any more: {where}") from error
+
+
+def recorded_data(name: str, text: str) -> Any:
+    """The values of a text as it was recorded, as they were written; for those that were hidden stands ``hidden``.
+
+    Raises:
+        OldDefinitionError: it cannot be read.
+    """
     files = Files()
-    read_file(Path(name), (_STARS.sub("hidden", text) if hides else text).encode(), files)
+    read_file(Path(name), (_STARS.sub("hidden", text) if has_hidden_values(text) else text).encode(), files)
     for document in files.documents:
-        data = _without_hidden(document.data) if hides else document.data
-        try:
-            found = model.model_validate(data)
-            return _with_options(found, now) if isinstance(found, Feed) and hides and found.options else found
-        except ValidationError as error:
-            where = ", ".join(".".join(map(str, one["loc"])) for one in error.errors())
-            raise OldDefinitionError(f"it is recorded with what is not understood any more: {where}") from error
+        return document.data
     raise OldDefinitionError(f"what is recorded cannot be read: {'; '.join(map(str, files.problems))}")
 
 

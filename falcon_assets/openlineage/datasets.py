@@ -29,6 +29,7 @@ from falcon_assets.model.instant import format_instant
 from falcon_assets.openlineage.naming import DatasetName, dataset_at, dataset_of
 from falcon_assets.planning.lineage.columns import OutputColumns, Source
 from falcon_assets.planning.lineage.graph import Version
+from falcon_assets.planning.lineage.usage import is_rest
 
 SOURCE = "FALCON"
 """Who says a tag; those of people are by ``USER``."""
@@ -97,10 +98,13 @@ class Datasets:
         name = dataset_at(path)
         return OutputDataset(name.namespace, name.name)
 
-    def of_no_feed(self, place: str) -> InputDataset:
+    def read_besides(self, places: Iterable[str]) -> list[InputDataset]:
         """What was read and belongs to no feed."""
-        name = dataset_at(place)
-        return InputDataset(name.namespace, name.name)
+        return [InputDataset(name.namespace, name.name) for name in _known(places)]
+
+    def written_besides(self, places: Iterable[str]) -> list[OutputDataset]:
+        """What was written and belongs to no feed."""
+        return [OutputDataset(name.namespace, name.name) for name in _known(places)]
 
     def _input(self, versions: list[Version], columns: Mapping[str, OutputColumns]) -> InputDataset:
         name, facets = self._common(versions, columns)
@@ -177,6 +181,11 @@ def _declared_facets(feed: Feed | None, known: Mapping[str, str]) -> dict[str, A
         if feed.acl:
             facets["ownership"] = ownership_dataset.OwnershipDatasetFacet([ownership_dataset.Owner(feed.acl.owner)])
     return {**facets, "tags": tags_dataset.TagsDatasetFacet(tags)}
+
+
+def _known(places: Iterable[str]) -> list[DatasetName]:
+    """The names of what lies at these places; of very many not all are recorded."""
+    return list(dict.fromkeys(dataset_at(place) for place in sorted(places) if not is_rest(place)))
 
 
 def _subset(versions: Sequence[Version]) -> base_subset_dataset.PartitionSubsetCondition:

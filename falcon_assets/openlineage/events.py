@@ -62,9 +62,10 @@ class RunEvents:
         of_run = (end.run_id,) if end.run_id is not None else (end.state.value, end.ended)
         what = Run(self._id(*of_run, end.process, end.cluster, end.nominal), self._run_facets(run, workload))
         job = Job(self._namespace, f"{end.cluster}.{end.process}", _job_facets(run, workload))
-        places = sorted({place for one in run.outputs for place in one.places})
-        inputs = [*self._datasets.inputs(run.inputs, run.columns), *map(self._datasets.of_no_feed, places)]
+        read, written = ({place for one in run.outputs for place in getattr(one, of)} for of in ("places", "writes"))
+        inputs = [*self._datasets.inputs(run.inputs, run.columns), *self._datasets.read_besides(read)]
         outputs = [self._datasets.output(one, run.columns, run.inputs) for one in run.outputs]
+        outputs += self._datasets.written_besides(written)
         begun = Run(what.runId, {key: one for key, one in (what.facets or {}).items() if key != "errorMessage"})
         start = _event(RunState.START, min(end.started or end.ended, end.ended), begun, job, inputs)
         return [start, _event(_STATES[end.state], end.ended, what, job, inputs, outputs)]

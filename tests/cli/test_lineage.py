@@ -15,7 +15,7 @@ from falcon_assets.operations.installation import open_installation
 from falcon_assets.settings import Settings
 from tests.openlineage.schemas import assert_valid
 from tests.operations.ledger_rows import process_row, write
-from tests.operations.lineage_rows import EDGES, FOREIGN, ROWS, version_row, write_versions
+from tests.operations.lineage_rows import EDGES, FOREIGN, ROWS, made_row, version_row, write_versions
 from tests.operations.test_triage import ENTITIES
 from tests.processes import falcon_here
 
@@ -363,3 +363,35 @@ def test_a_page_is_written_into_regular_files_only(environ: dict[str, str], tmp_
     refused = falcon_here(environ, "lineage", "show", "sums", "2013-01-09T00:00Z", "--html", none)
     assert refused.returncode != 0
     assert sorted(tmp_path.iterdir()) == before
+
+
+def test_what_a_run_did_that_nobody_declared(environ: dict[str, str]) -> None:
+    seen = {"capture": "partly: reads an RDD", "warnings": json.dumps(["writes /aside, which is no output"])}
+    with open_installation() as installation:
+        made = made_row(20, "spilled", "d1", "spill", run_id="run", writes=json.dumps(["/aside"]), **seen)
+        write_versions(installation, [version_row(21, "drops", "e1"), made], {(20, 21): "spill"})
+    shown = falcon_here(environ, "lineage", "show", "spilled", AT).stdout
+    assert "  capture: partly: reads an RDD\n" in shown
+    assert (
+        "  warning: writes /aside, which is no output\n  also wrote: /aside  of no feed  (undeclared)\ncame from:\n"
+    ) in shown
+    found = json.loads(falcon_here(environ, "lineage", "show", "spilled", AT, "--json").stdout)
+    assert found["version"]["capture"] == "partly: reads an RDD"
+    assert found["version"]["capture_warnings"] == ["writes /aside, which is no output"]
+    assert found["version"]["undeclared_writes"] == ["/aside"]
+    edge = {"from": f"primary/drops/{AT}@e1", "to": "place:/aside", "process": "spill", "run": "run"}
+    for asked in (("show", "spilled", AT), ("impact", "drops", AT), ("path", f"drops/{AT}", f"spilled/{AT}")):
+        found = json.loads(falcon_here(environ, "lineage", *asked, "--json").stdout)
+        assert {"id": "place:/aside", "kind": "place", "name": "/aside"} in found["nodes"]
+        assert {**edge, "definition": 1, "declared": False} in found["edges"]
+    impact = falcon_here(environ, "lineage", "impact", "drops", AT).stdout
+    assert impact.endswith(
+        "their runs also wrote what is of no feed:\n"
+        "  /aside  by spilled 2013-01-01T00:00Z on primary @d1  (undeclared)\n"
+    )
+    drawn = falcon_here(environ, "lineage", "impact", "drops", AT, "--dot").stdout
+    assert '  "place:/aside" [shape=folder];' in drawn
+    assert f'"primary/drops/{AT}@e1" -> "place:/aside" [label="spill", style=dotted];' in drawn
+    told = [json.loads(line) for line in falcon_here(environ, "lineage", "export", "--openlineage").stdout.splitlines()]
+    written = [[one["name"] for one in event["outputs"]] for event in told if event["job"]["name"] == "primary.spill"]
+    assert written == [[], ["spilled", "/aside"]]

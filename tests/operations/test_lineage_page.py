@@ -26,7 +26,7 @@ from falcon_assets.operations.lineage.page import LARGEST, page_of
 from falcon_assets.planning.lineage.columns import OutputColumn, OutputColumns
 from falcon_assets.planning.lineage.graph import Edge, Graph, Version
 from falcon_assets.planning.lineage.metadata import MetadataNode, Relation
-from falcon_assets.planning.lineage.places import places_read
+from falcon_assets.planning.lineage.places import place_id, places_read
 from falcon_assets.planning.lineage.version_status import VersionStatus
 from tests.operations.lineage_rows import T
 
@@ -267,7 +267,7 @@ def test_undeclared_places_keys_fingers_and_long_names(tmp_path: Path) -> None:
     first = lineage(1, feed="W" * 39, places=("/a/very/long/place/" + "x" * 80,), writes=("/aside",))
     page = page_of(replace(first, places=places_read([first.version])))
     seen, _ = driven(page, tmp_path, PLACES)
-    place = f"place:{first.version.places[0]}"
+    place = place_id(first.version.places[0])
     assert seen["opened"] == f"{'W' * 39} 2013-01-01T00:00Z"
     assert f"{first.version.places[0]} by add-up, run run-0, undeclared" in seen["details"]
     assert "undeclared writes" in seen["details"]

@@ -15,6 +15,7 @@ from falcon_assets.cli.lineage.graphs import (
     about_a_version,
     print_hidden,
     print_metadata,
+    print_written,
     printed,
 )
 from falcon_assets.cli.lineage.words import SHOWN, VERSION, made, named, status
@@ -34,6 +35,7 @@ from falcon_assets.operations.lineage.lifecycle import VersionLifecycle
 from falcon_assets.operations.lineage.subject import VersionQuery
 from falcon_assets.planning.lineage.columns import Source
 from falcon_assets.planning.lineage.graph import Line, tree
+from falcon_assets.planning.lineage.places import of_versions
 
 
 @click.command()
@@ -78,12 +80,11 @@ def show(
     _details(found)
     if with_columns:
         _columns(found)
-    by_version: dict[int, list[str]] = {}
-    for one in found.places:
-        by_version.setdefault(one.version.number, []).append(one.place)
+    by_version = of_versions(found.places, lambda one: not one.is_written)
     for is_wanted, title, above in ((up, "came from", True), (down, "was made into", False)):
         if is_wanted:
             _tree(found, title, by_version if above else {}, up=above, depth=depth)
+    print_written(found)
     print_metadata(found)
     print_hidden(found)
 
@@ -109,6 +110,7 @@ def path(
         return
     for one in (found.version, *found.derived):
         click.echo(f"{named(one)}  {status(one)}{made(one)}")
+    print_written(found)
     print_metadata(found)
     print_hidden(found)
 
@@ -125,8 +127,8 @@ def diff(
 ) -> None:
     """Show why two versions of an instance differ.
 
-    By their inputs, definition, workflow, columns and environment (Python, packages). INSTANCE is a time,
-    YYYY-MM-DDTHH:MMZ.
+    By their inputs, the definitions of the process, its cluster and the feeds, with the keys that differ; workflow,
+    columns and environment (Python, packages). INSTANCE is a time, YYYY-MM-DDTHH:MMZ.
     """
     with open_installation() as installation:
         found = lineage_diff(installation, VersionQuery(feed, instance, cluster), before, after)
@@ -169,6 +171,8 @@ def _details(found: Lineage) -> None:
             click.echo(f"  {name}: {printable(str(value))}")
     for warning in one.warnings:
         click.echo(f"  warning: {printable(warning)}")
+    for place in one.writes:
+        click.echo(f"  also wrote: {printable(place)}  of no feed  (undeclared)")
 
 
 def _columns(found: Lineage) -> None:
@@ -195,7 +199,7 @@ def _lifecycle(found: VersionLifecycle) -> str:
     return f"{found.status}, by {found.set.actor} on {format_instant(found.set.at)}: {found.set.reason}"
 
 
-def _tree(found: Lineage, title: str, places: Mapping[int, list[str]], *, up: bool, depth: int | None) -> None:
+def _tree(found: Lineage, title: str, places: Mapping[int, Sequence[str]], *, up: bool, depth: int | None) -> None:
     lines = list(tree(found.graph, found.version.number, up=up))
     nothing = "nothing: it landed from outside" if up and found.version.process is None else "nothing"
     click.echo(f"{title}:" if len(lines) > 1 or places else f"{title} {nothing}")

@@ -7,12 +7,14 @@ from typing import Any
 
 import click
 
+from falcon_assets.cli.lineage.words import named
 from falcon_assets.cli.listing import print_json
 from falcon_assets.cli.parameters import NEW_FILE, NewFile, one_instance
 from falcon_assets.errors import count_of, printable
 from falcon_assets.operations.lineage.asking import Lineage
 from falcon_assets.operations.lineage.page import page_of
 from falcon_assets.planning.lineage.graph import dot
+from falcon_assets.planning.lineage.places import WITH, of_versions, place_id
 
 JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON: nodes, and edges from input to output.")
 DOT = click.option("--dot", "as_dot", is_flag=True, help="Print the graph in the language of Graphviz.")
@@ -54,8 +56,9 @@ def printed(found: Lineage, *, as_json: bool, as_dot: bool, html: NewFile | None
         print_json(found.as_data())
     elif as_dot:
         relations = [(one.source, one.target.id, one.label) for one in found.metadata]
-        places = [(one.id, one.version.id, one.version.process or "") for one in found.places]
-        click.echo(dot(found.graph, relations, places))
+        relations += [(one.source, one.target, WITH) for one in found.places if one.is_relation]
+        places = [(one.source, one.target, one.process) for one in found.places if not one.is_relation]
+        click.echo(dot(found.graph, relations, places, {place_id(one.place) for one in found.places}))
     return bool(as_json or as_dot or html)
 
 
@@ -65,6 +68,16 @@ def print_metadata(found: Lineage) -> None:
     for one in sorted(found.metadata, key=lambda one: one.source != found.version.id):
         if one.source == found.version.id or one.source not in versions:
             click.echo(printable(f"  {one.source} {one.label} {one.target.id}"))
+
+
+def print_written(found: Lineage) -> None:
+    """Prints what the runs wrote besides that made its versions; not of the version itself."""
+    written = of_versions(found.places, lambda one: one.is_written and one.version != found.version.number)
+    if written:
+        click.echo("their runs also wrote what is of no feed:")
+    for number, places in written.items():
+        for place in places:
+            click.echo(f"  {printable(place)}  by {named(found.graph.versions[number])}  (undeclared)")
 
 
 def print_hidden(found: Lineage) -> None:

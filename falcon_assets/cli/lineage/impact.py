@@ -6,7 +6,7 @@ from datetime import datetime
 
 import click
 
-from falcon_assets.cli.lineage.graphs import about_a_version, print_hidden, print_metadata, printed
+from falcon_assets.cli.lineage.graphs import about_a_version, print_hidden, print_metadata, print_written, printed
 from falcon_assets.cli.lineage.words import named, status
 from falcon_assets.cli.listing import print_json
 from falcon_assets.cli.parameters import NewFile
@@ -62,6 +62,7 @@ def impact(
         click.echo("to be run again for what is there:")
     for entity, where, nominal in again:
         click.echo(f"  {printable(entity)} {format_instant(nominal)} on {where}")
+    print_written(found)
     print_metadata(found)
     print_hidden(found)
 

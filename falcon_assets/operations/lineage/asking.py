@@ -17,6 +17,7 @@ from falcon_assets.model.instant import format_instant
 from falcon_assets.operations.acting import acting
 from falcon_assets.operations.installation import Installation
 from falcon_assets.operations.lineage.code import code_version
+from falcon_assets.operations.lineage.definitions import Compared, changed_definitions
 from falcon_assets.operations.lineage.lifecycle import VersionLifecycle, lifecycle_of
 from falcon_assets.operations.lineage.subject import VersionQuery, find_version, find_versions
 from falcon_assets.planning.lineage.column_impact import Affected, affected_by
@@ -24,7 +25,7 @@ from falcon_assets.planning.lineage.columns import OutputColumns
 from falcon_assets.planning.lineage.difference import CodeVersion, Difference, difference
 from falcon_assets.planning.lineage.graph import Graph, Version
 from falcon_assets.planning.lineage.metadata import Relation, relations
-from falcon_assets.planning.lineage.places import PlaceRead, places_read
+from falcon_assets.planning.lineage.places import PlaceEdge, places_read, places_written
 
 
 @dataclass(frozen=True)
@@ -40,7 +41,8 @@ class Lineage:
         columns: Of the versions, by their plans, without what comes from feeds that the user may not read.
         column: The column of the version that is asked about; None: all of it.
         metadata: The relations of its versions to entities, and of those; none unless asked for.
-        places: What its versions were made from that is of no feed; none where nobody goes to what they came from.
+        places: What its versions were made from, and what their runs wrote besides, that is of no feed. What they were
+            made from only where somebody goes to that.
     """
 
     version: Version
@@ -51,7 +53,7 @@ class Lineage:
     columns: Mapping[str, OutputColumns]
     column: str | None = None
     metadata: Sequence[Relation] = ()
-    places: Sequence[PlaceRead] = ()
+    places: Sequence[PlaceEdge] = ()
 
     @property
     def derived(self) -> list[Version]:
@@ -66,7 +68,7 @@ class Lineage:
     @property
     def other_nodes(self) -> list[dict[str, Any]]:
         """In JSON, the nodes that are no versions, each once."""
-        places = {one.id: one.as_node() for one in self.places}
+        places = {one.place: one.as_node() for one in self.places}
         return [*places.values(), *(one.as_node() for one in sorted({one.target for one in self.metadata}))]
 
     def as_data(self) -> dict[str, Any]:
@@ -137,7 +139,8 @@ def show_lineage(
         numbers |= reached(connection, same, up=False, depth=depth) if down else set()
         whole = graph_of(connection, numbers).merged(same, version.number)
         found = _lineage(installation, connection, version, whole)
-        return replace(found, places=places_read(found.graph.versions.values())) if up else found
+        read = places_read(found.graph.versions.values()) if up else []
+        return replace(found, places=[*read, *places_written(found.graph, None if up else version.number)])
 
 
 def lineage_impact(installation: Installation, query: VersionQuery, column: str | None = None) -> Impact:
@@ -158,7 +161,8 @@ def lineage_impact(installation: Installation, query: VersionQuery, column: str 
             graph = graph.among({version.number, *affected})
         found = _lineage(installation, connection, version, graph)
         shown = {number: one for number, one in affected.items() if number in found.graph.versions}
-        return Impact(**{**vars(found), "column": column}, affected=shown)
+        told = {"column": column, "places": places_written(found.graph, version.number)}
+        return Impact(**{**vars(found), **told}, affected=shown)
 
 
 def with_metadata(installation: Installation, found: _Some) -> _Some:
@@ -183,7 +187,8 @@ def lineage_path(installation: Installation, start: VersionQuery, end: VersionQu
         if last.number not in below:
             raise UnknownInstanceError(f"{last.id} was not made from {first.id}")
         between = {first.number} | (below & reached(connection, [last.number], up=True))
-        return _lineage(installation, connection, first, graph_of(connection, between).merged(same, first.number))
+        found = _lineage(installation, connection, first, graph_of(connection, between).merged(same, first.number))
+        return replace(found, places=places_written(found.graph, first.number))
 
 
 def lineage_diff(
@@ -216,7 +221,8 @@ def lineage_diff(
         codes = [code_version(connection, one) for one in (old, new)]
         columns = columns_of_plans(connection, {one.plan for one in (old, new) if one.plan})
         both = (columns.get(old.plan or ""), columns.get(new.plan or ""))
-    return difference((old, new), (inputs[0], inputs[1]), (codes[0], codes[1]), both)
+        definitions = changed_definitions(installation, connection, *map(Compared, (old, new), inputs))
+    return difference((old, new), (inputs[0], inputs[1]), (codes[0], codes[1]), both, definitions)
 
 
 def _same(installation: Installation, connection: Connection, version: Version) -> set[int]:

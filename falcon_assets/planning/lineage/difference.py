@@ -9,6 +9,7 @@ from hashlib import sha256
 from typing import Any, TypeAlias
 
 from falcon_assets.model.instant import format_instant
+from falcon_assets.planning.lineage.changed_definitions import ChangedDefinition
 from falcon_assets.planning.lineage.columns import OutputColumns
 from falcon_assets.planning.lineage.graph import Version
 
@@ -55,6 +56,7 @@ class Difference:
         codes: What they were made with; None: not recorded.
         columns: What they hold, and what that was made from; None: not recorded.
         inputs: What they were made from, where that differs.
+        definitions: The entities whose definitions differ that they were made with.
     """
 
     before: Version
@@ -62,12 +64,13 @@ class Difference:
     codes: tuple[CodeVersion | None, CodeVersion | None]
     columns: tuple[OutputColumns | None, OutputColumns | None]
     inputs: Sequence[ChangedInput]
+    definitions: Sequence[ChangedDefinition] = ()
 
     @property
     def causes(self) -> list[str]:
         """In words: what of all that is recorded is not the same; none: everything is.
 
-        Process, definition, workflow, environment, columns and inputs.
+        Process, definitions, workflow, environment, columns and inputs.
         """
         old, new = self.before, self.after
         found = []
@@ -80,6 +83,7 @@ class Difference:
             found.append("the text of the definition changed")
         if workflows[0] != workflows[1]:
             found.append("the files of the workflow changed")
+        found += [one.words for one in self.definitions]
         for name, (before, after) in self.environment.items():
             found.append("other packages are installed" if name == "packages" else f"{name} {before} and {after}")
         was, now = self.columns
@@ -110,7 +114,8 @@ class Difference:
             for one in self.inputs
         ]
         environment = {name: {"from": was, "to": now} for name, (was, now) in self.environment.items()}
-        told = {"causes": self.causes, "environment": environment, "inputs": inputs}
+        definitions = [one.as_data() for one in self.definitions]
+        told = {"causes": self.causes, "definitions": definitions, "environment": environment, "inputs": inputs}
         return {"from": sides[0], "to": sides[1], **told}
 
 
@@ -127,6 +132,7 @@ def difference(
     inputs: tuple[Sequence[Version], Sequence[Version]],
     codes: tuple[CodeVersion | None, CodeVersion | None],
     columns: tuple[OutputColumns | None, OutputColumns | None] = (None, None),
+    definitions: Sequence[ChangedDefinition] = (),
 ) -> Difference:
     """Compares two versions.
 
@@ -135,6 +141,7 @@ def difference(
         inputs: What each was made from.
         codes: What each was made with.
         columns: What each holds; None: not recorded.
+        definitions: The entities whose definitions differ that they were made with.
     """
     read: list[dict[Place, tuple[str, ...]]] = []
     for side in inputs:
@@ -149,4 +156,4 @@ def difference(
         for place in sorted(old.keys() | new.keys())
         if old.get(place) != new.get(place)
     ]
-    return Difference(*versions, codes, columns, changed)
+    return Difference(*versions, codes, columns, changed, definitions)

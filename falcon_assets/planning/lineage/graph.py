@@ -212,14 +212,18 @@ def tree(graph: Graph, root: int, *, up: bool) -> Iterator[Line]:
 
 
 def dot(
-    graph: Graph, relations: Sequence[tuple[str, str, str]] = (), places: Sequence[tuple[str, str, str]] = ()
+    graph: Graph,
+    relations: Sequence[tuple[str, str, str]] = (),
+    places: Sequence[tuple[str, str, str]] = (),
+    folders: Collection[str] = (),
 ) -> str:
     """The graph in Graphviz' language, from inputs to outputs.
 
     Args:
         graph: It.
-        places: What versions were made from that is of no feed: an id, that of the version, and the process.
         relations: What else there is: an id, the id of what it has to do with, and what that is called.
+        places: Edges from and to what is of no feed: two ids, and the process.
+        folders: The ids of all that is of no feed.
     """
     lines = ["digraph lineage {", "  rankdir=LR;", "  node [shape=box];"]
     for one in sorted(graph.versions.values(), key=lambda one: one.id):
@@ -232,11 +236,11 @@ def dot(
         lines.append(
             f"  {_quoted(ids[edge.input])} -> {_quoted(ids[edge.output])} [label={_quoted(edge.process)}{style}];"
         )
-    for place in sorted({place for place, _, _ in places}):
+    for place in sorted(folders):
         lines.append(f"  {_quoted(place)} [shape=folder];")
-    for place, to, process in places:
-        lines.append(f"  {_quoted(place)} -> {_quoted(to)} [label={_quoted(process)}, style=dotted];")
-    for other in sorted({to for _, to, _ in relations}):
+    for start, end, process in places:
+        lines.append(f"  {_quoted(start)} -> {_quoted(end)} [label={_quoted(process)}, style=dotted];")
+    for other in sorted({to for _, to, _ in relations} - set(folders)):
         lines.append(f"  {_quoted(other)} [shape=ellipse];")
     for one_id, to, label in relations:
         lines.append(f"  {_quoted(one_id)} -> {_quoted(to)} [label={_quoted(label)}, style=dashed, color=gray];")

@@ -23,6 +23,7 @@ FeedInstance: TypeAlias = tuple[str, datetime]
 """Feed, instance."""
 _SHOWN = 5
 _RECORDED = 100
+_REST = "... and "
 
 
 @dataclass(frozen=True)
@@ -126,6 +127,11 @@ def _is_unread(one: DeclaredInput, reads: Sequence[DataRead]) -> bool:
     return bool(one.urls) and not read_there and not any(is_in(url, list(above)) for url in one.urls)
 
 
+def is_rest(said: str) -> bool:
+    """Whether it says how many more there are, and is none of them."""
+    return said.startswith(_REST)
+
+
 def _some(said: list[str], count: int = _SHOWN) -> list[str]:
     more = len(said) - count
-    return said if more <= 0 else [*said[:count], f"... and {more} more like that"]
+    return said if more <= 0 else [*said[:count], f"{_REST}{more} more like that"]

@@ -13,6 +13,7 @@ from typing import Any
 from falcon_assets.errors import UsageError, printable
 from falcon_assets.operations.lineage.asking import Lineage
 from falcon_assets.planning.lineage.layout import layout
+from falcon_assets.planning.lineage.places import WITH
 
 LARGEST = 5000
 """So many versions are drawn at most: with more, browsers are slow and people see nothing."""
@@ -67,7 +68,9 @@ def page_of(found: Lineage) -> str:
     ]
     at = {one: place for place, one in enumerate(ids)}
     edges += [
-        (at[one.id], at[one.version.id], one.version.process, one.version.run_id, one.version.definition, False)
+        (at[one.source], at[one.target], WITH)
+        if one.is_relation
+        else (at[one.source], at[one.target], one.process, one.run, one.definition, False)
         for one in found.places
     ]
     edges += [(at[one.source], at[one.target.id], one.label) for one in found.metadata]
