@@ -16,9 +16,18 @@ def console() -> Console:
     return made
 
 
-def print_table(table: Table, on: Console | None = None) -> None:
-    """Prints the table; where a terminal is too narrow for its words, the values of each row one below the other."""
+def print_table(table: Table, on: Console | None = None, *, nothing: str = "nothing fits") -> None:
+    """Prints the table; where a terminal is too narrow for its words, the values of each row one below the other.
+
+    Args:
+        table: What is printed.
+        on: Where; None: on standard output.
+        nothing: Is printed instead of a table without rows.
+    """
     target = on or console()
+    if not table.row_count:
+        target.print(nothing, markup=False, highlight=False)
+        return
     least = target.measure(table, options=target.options.update(max_width=_WIDE)).minimum
     if least <= target.width:
         target.print(table)

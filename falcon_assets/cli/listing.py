@@ -12,6 +12,8 @@ from falcon_assets.errors import QueryError, count_of
 from falcon_assets.operations.paging import Page, Query, known_field
 
 T = TypeVar("T")
+_LONGEST = 200
+"""Characters of a text in a line of a table."""
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
@@ -53,7 +55,7 @@ def keyset_options(fields: Mapping[str, object], orders: Mapping[str, object]) -
     return _adding(
         _filter_option(fields),
         _sort_option(orders, f"Sort by {known}; -FIELD: the other way round.", default=next(iter(orders))),
-        click.option("--after", metavar="NEXT", help="Go on where a list ended that said NEXT."),
+        click.option("--after", metavar="NEXT", help="Go on where a list in JSON ended that said NEXT."),
         click.option(
             "--limit", type=click.IntRange(1, 10_000), default=100, show_default=True, help="So many at most."
         ),
@@ -102,6 +104,19 @@ def query_of(filters: tuple[tuple[str, str], ...], sort: str | None, offset: int
 def print_json(data: Any) -> None:
     """Prints it as JSON, in UTF-8 whatever the terminal is."""
     click.echo(json.dumps(data, indent=2))
+
+
+def one_line(text: str) -> str:
+    """The text in one line of a table, as far as it is short enough to be read there; JSON has all of it."""
+    words = " ".join(text.split())
+    return words if len(words) <= _LONGEST else f"{words[: _LONGEST - 3]}..."
+
+
+def say_more(shown: int, total: int, noun: str) -> None:
+    """Says of a list whose parts only programs ask for that there is more, and how to see it."""
+    click.echo(
+        f"{shown:,} of {count_of(total, noun)}: --limit shows more, filters fewer; --json says how to go on (next)"
+    )
 
 
 def say_rest(page: Page[Any]) -> None:

@@ -50,7 +50,7 @@ def list_(
     for one in found.items:
         about = (one.state.value, one.event, escape(one.entity), one.cluster, format_instant(one.instance))
         table.add_row(*about, escape(one.receiver), escape(one.reason), escape(_fate(one)))
-    print_table(table)
+    print_table(table, nothing="no notification fits")
     say_rest(found)
 
 

@@ -45,7 +45,7 @@ def alerts(
     for one in found.page.items:
         about = _about(one.level, one.entity, one.cluster, format_instant(one.instance))
         table.add_row(*about, moment(one.deadline), one.state.value, moment(one.cleared_at))
-    print_table(table)
+    print_table(table, nothing="no breach fits")
     say_rest(found.page)
     _say_evaluated(found)
 
@@ -69,7 +69,7 @@ def pending(
     for one in found.items:
         about = _about(one.deadline.level, one.deadline.entity, one.deadline.cluster, format_instant(one.instance))
         table.add_row(*about, moment(one.at), str(timedelta(seconds=int(one.left.total_seconds()))))
-    print_table(table)
+    print_table(table, nothing="no instance is about to breach its SLA")
     say_rest(found)
 
 

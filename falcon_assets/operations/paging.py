@@ -14,13 +14,17 @@ T = TypeVar("T")
 Fields: TypeAlias = "Mapping[str, Callable[[T], Iterable[str]]]"
 """Field -> the values that an item has in it; none where it has no such value."""
 
+TAG = "tag"
+"""The field that has several values at once, of which several can be asked for."""
+
 
 @dataclass(frozen=True)
 class Query:
     """Which items of a list are wanted.
 
     Attributes:
-        filters: Field and value; of several with one field any may fit, of different fields all must.
+        filters: Field and value; of several with one field any may fit, of different fields all must; of several tags
+            all must (source: Apache Falcon).
         sort: The field to sort by; with a '-' in front the other way round; None: the order of the definitions.
         offset: How many are left out at the beginning.
         limit: How many at most; None: all.
@@ -82,7 +86,7 @@ def select(found: Sequence[T], query: Query, fields: Fields[T]) -> Page[T]:
     wanted: dict[str, set[str]] = {}
     for field, value in query.filters:
         wanted.setdefault(known_field(field, fields), set()).add(value.casefold())
-    fitting = [one for one in found if all(_fits(fields[field](one), values) for field, values in wanted.items())]
+    fitting = [one for one in found if all(_fits(field, fields[field](one), own) for field, own in wanted.items())]
     if query.sort:
         key = fields[known_field(query.sort.removeprefix("-"), fields)]
         fitting.sort(key=lambda one: list(key(one)), reverse=query.sort.startswith("-"))
@@ -90,5 +94,6 @@ def select(found: Sequence[T], query: Query, fields: Fields[T]) -> Page[T]:
     return Page(tuple(fitting[query.offset : end]), len(fitting), end if end < len(fitting) else None)
 
 
-def _fits(values: Iterable[str], wanted: set[str]) -> bool:
-    return any(value.casefold() in wanted for value in values)
+def _fits(field: str, values: Iterable[str], wanted: set[str]) -> bool:
+    there = {value.casefold() for value in values}
+    return wanted <= there if field == TAG else bool(wanted & there)

@@ -10,6 +10,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from falcon_assets.cli.console import print_table
+from falcon_assets.cli.listing import one_line
 
 
 def shown(width: int) -> list[str]:
@@ -43,3 +44,8 @@ def test_a_table_where_there_is_room(width: int) -> None:
     assert "hourly-delays" in lines[3]
     assert "2013-01-01T00:00Z" in lines[3]
     assert max(map(len, lines)) <= width
+
+
+def test_a_reason_is_one_line_of_a_table() -> None:
+    assert one_line("it failed:\n  at line 1\n\n  of all") == "it failed: at line 1 of all"
+    assert one_line("x" * 201) == "x" * 197 + "..."

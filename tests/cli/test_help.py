@@ -44,3 +44,19 @@ def test_an_example_can_be_typed(words: str) -> None:
     context = ALL[words]
     typed = shlex.split(EXAMPLES[words].removeprefix(words))
     context.command.make_context(context.info_name, typed, parent=context.parent)
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    {
+        "instnce list": "No such command 'instnce' (did you mean 'instance'?).",
+        "instance rrun": "No such command 'rrun' (did you mean 'rerun'?).",
+        "sla alrts": "No such command 'alrts' (did you mean 'alerts'?).",
+        "rerun x": "No such command 'rerun' (did you mean falcon instance rerun?).",
+        "nonsense": "No such command 'nonsense'.",
+    }.items(),
+)
+def test_a_command_that_there_is_not(typed: str, meant: str) -> None:
+    result = CliRunner().invoke(falcon, typed.split(), prog_name="falcon")
+    assert result.exit_code == 2
+    assert f"Error: {meant}\n" in result.output

@@ -51,7 +51,19 @@ def test_a_table_says_why_and_how_it_goes_on(call: Callable[..., Result]) -> Non
     assert "reader" in result.output
     assert "WAITING" in result.output
     assert "waits for rows: raw 2013-01-01T01:00Z" in result.output
-    assert "1 of 2 instances; the next ones: --after " in result.output
+    assert "1 of 2 instances: --limit shows more, filters fewer; --json says how to go on (next)" in result.output
+
+
+def test_an_empty_list_says_so(call: Callable[..., Result]) -> None:
+    assert call("list", "--filter", "state=FAILED").output == "no instance fits\n"
+
+
+def test_a_feed_that_is_not_copied_has_other_ways(call: Callable[..., Result]) -> None:
+    said = call("list", "raw").exception
+    assert str(said) == (
+        "feed 'raw' is not replicated to a cluster: there are no instances to run; "
+        "its own instances: falcon instance list raw --type feed"
+    )
 
 
 def test_status_running_search_and_summary(call: Callable[..., Result]) -> None:

@@ -313,7 +313,9 @@ def test_versions_are_searched_for(environ: dict[str, str]) -> None:
     found = falcon_here(environ, "lineage", "search", "--where", "process=add-up", "--limit", "1")
     assert (found.returncode, len(found.stdout.splitlines())) == (0, 2)
     assert found.stdout.startswith(f"sums {AT} on primary @c2  AVAILABLE  by add-up in run ")
-    after = found.stdout.splitlines()[1].removeprefix("the next ones: --after ")
+    assert found.stdout.splitlines()[1].startswith("there are more: ")
+    part = falcon_here(environ, "lineage", "search", "--where", "process=add-up", "--limit", "1", "--json")
+    after = json.loads(part.stdout)["next"]
     rest = falcon_here(environ, "lineage", "search", "--where", "process=add-up", "--after", after, "--json")
     assert [one["version"] for one in json.loads(rest.stdout)["items"]] == ["c1"]
     assert falcon_here(environ, "lineage", "search", "--where", "feed=none").stdout == "no version is so\n"

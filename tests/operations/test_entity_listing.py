@@ -86,7 +86,8 @@ FILTERS: dict[str, tuple[list[tuple[str, str]], list[str]]] = {
     "owner": ([("owner", "etl")], ["primary"]),
     "tag": ([("tag", "team=analytics")], ["made", "make"]),
     "name of a tag": ([("tag", "team")], ["raw", "made", "make"]),
-    "any of a field": ([("tag", "team=landing"), ("tag", "tier=gold")], ["raw", "make"]),
+    "all tags": ([("tag", "team=analytics"), ("tag", "tier=gold")], ["make"]),
+    "any of a field": ([("name", "raw"), ("name", "make")], ["raw", "make"]),
     "all fields": ([("tag", "team=analytics"), ("kind", "feed")], ["made"]),
     "status": ([("status", "running")], []),
 }

@@ -45,7 +45,7 @@ def audit(
         why = " ".join(text for text in (one.reason, one.message and f"({one.message})") if text)
         what = (escape(_entities(one)), _instances(one))
         table.add_row(moment(one.at), escape(f"{who}, {one.way}"), one.operation, *what, result, escape(why))
-    print_table(table)
+    print_table(table, nothing="no operation fits")
     say_rest(found)
 
 

@@ -39,7 +39,7 @@ def list_(as_json: bool) -> None:
         there = "[green]there[/]" if one.since else "not used yet"
         state = f"[red]away: {escape(one.problem)}[/]" if one.problem else there
         table.add_row(one.cluster, escape(one.root), one.since or "", state)
-    print_table(table)
+    print_table(table, nothing="no cluster has a store")
 
 
 @root.command()

@@ -57,7 +57,7 @@ def list_(
         by = commanded_or_declared(one.commanded) if one.since else ""
         lists = (", ".join(one.clusters), ", ".join(one.pipelines), escape(one.owner or ""))
         table.add_row(one.kind, one.name, status, moment(one.since), by, *lists)
-    print_table(table)
+    print_table(table, nothing="no entity fits")
     say_rest(found)
 
 

@@ -54,5 +54,5 @@ def summary(
             states = " ".join(colored(instance.state.value) for instance in instances)
             entity = (one.entity.kind, escape(one.entity.name), one.entity.status)
             table.add_row(*entity, escape(where), latest, states or "none is due")
-    print_table(table)
+    print_table(table, nothing="no entity fits")
     say_rest(found)

@@ -39,7 +39,7 @@ def history(name: str, kind: str | None, as_json: bool) -> None:
     for one in found.versions:
         by = escape(one.actor), escape(one.reason), one.text_hash[:12] if one.text_hash else "deleted"
         table.add_row(str(one.version), moment(one.since), one.operation, *by)
-    print_table(table)
+    print_table(table, nothing="no definition is recorded")
     if not found.is_recorded:
         click.echo("the definition in the tree is another one: the next load of the code location records it")
 

@@ -49,7 +49,7 @@ def params(name: str, instance: datetime, cluster: str | None, as_json: bool) ->
     table.add_column("value", overflow="fold")
     for variable, value in found["params"].items():
         table.add_row(escape(variable), escape(value))
-    print_table(table)
+    print_table(table, nothing="it is told nothing")
 
 
 @click.command()
@@ -69,7 +69,7 @@ def dependency(name: str, instance: datetime, cluster: str | None, type: str, as
     if as_json:
         print_json(found)
         return
-    print_table(_of_feed(found) if type == "feed" else _of_workload(found))
+    print_table(_of_feed(found) if type == "feed" else _of_workload(found), nothing="it reads and writes nothing")
 
 
 def _of_workload(found: Mapping[str, Any]) -> Table:

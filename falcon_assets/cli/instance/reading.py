@@ -11,10 +11,9 @@ from rich.table import Table
 
 from falcon_assets.cli.console import print_table
 from falcon_assets.cli.entity.words import moment
-from falcon_assets.cli.listing import keyset_options, print_json
+from falcon_assets.cli.listing import keyset_options, one_line, print_json, say_more
 from falcon_assets.cli.parameters import INSTANT, require_order
 from falcon_assets.cli.states import colored
-from falcon_assets.errors import count_of
 from falcon_assets.model.instant import format_instant
 from falcon_assets.operations.installation import open_installation
 from falcon_assets.operations.instances.feeds.listing import FeedInstanceInfo
@@ -136,7 +135,7 @@ def summary(as_json: bool, **asked: Any) -> None:
     for one in found:
         for state, number in one.states.items():
             table.add_row(escape(one.entity), one.kind, one.cluster, colored(state.value), f"{number:,}")
-    print_table(table)
+    print_table(table, nothing="no instance fits")
 
 
 def _show(page: InstancePage, query: InstanceQuery, *, as_json: bool) -> None:
@@ -151,12 +150,12 @@ def _show(page: InstancePage, query: InstanceQuery, *, as_json: bool) -> None:
     table = _table("cluster", "instance", "state", *told)
     table.add_column("reason", overflow="fold")
     for one in page.items:
-        reason = escape(one.reason["text"]) if one.reason else ""
+        reason = escape(one_line(one.reason["text"])) if one.reason else ""
         state, instant = colored(one.state.value), format_instant(one.instance)
         table.add_row(escape(one.entity), one.cluster, instant, state, *_told(one), reason)
-    print_table(table)
+    print_table(table, nothing="no instance fits")
     if page.next is not None:
-        click.echo(f"{len(page.items)} of {count_of(page.total, 'instance')}; the next ones: --after {page.next}")
+        say_more(len(page.items), page.total, "instance")
 
 
 def _told(one: InstanceInfo) -> tuple[str, ...]:

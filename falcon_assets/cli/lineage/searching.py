@@ -18,7 +18,7 @@ from falcon_assets.operations.lineage.searching import FIELDS, search_lineage
     help="What is to be so; may be repeated. Also with !=, >=, <=, > and <; in texts * stands for any text. Fields: "
     f"{', '.join(FIELDS)}.",
 )
-@click.option("--after", metavar="NEXT", help="Go on where a list ended that said NEXT.")
+@click.option("--after", metavar="NEXT", help="Go on where a list in JSON ended that said NEXT.")
 @click.option("--limit", type=click.IntRange(1, 10_000), default=100, show_default=True, help="So many at most.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def search(where: tuple[str, ...], after: str | None, limit: int, as_json: bool) -> None:
@@ -37,4 +37,4 @@ def search(where: tuple[str, ...], after: str | None, limit: int, as_json: bool)
     if not found.items:
         click.echo("no version is so")
     if found.next is not None:
-        click.echo(f"the next ones: --after {found.next}")
+        click.echo("there are more: --limit shows more, --where fewer; --json says how to go on (next)")

@@ -104,6 +104,19 @@ def record_definitions(engine: Engine, root: Path, now: datetime, recorder: Reco
     return len(mine)
 
 
+def unrecorded_versions(connection: Connection, root: Path) -> dict[Key, int]:
+    """The versions that the next load writes down, by the entities that have changed; nothing is written.
+
+    Raises:
+        InvalidDefinitionsError: the definitions have problems.
+        DefinitionStoreError: a change of the tree that was interrupted cannot be finished.
+    """
+    if not root.is_dir() or _is_recorded(connection, root):
+        return {}
+    rows = _new_rows(connection, root, read_definition_texts(root), Recorder(""))
+    return {(row["kind"], row["name"]): row["version"] for row in rows if row["text_hash"] is not None}
+
+
 def _files_of(connection: Connection, texts: DefinitionTexts) -> dict[tuple[str, int], tuple[WorkflowFile, ...]]:
     """The files of the workflows of what is recorded as it is now, by process and version."""
     latest = _latest(connection)

@@ -22,7 +22,7 @@ from falcon_assets.operations.entities.hidden import hidden
 from falcon_assets.operations.entities.results import EntityState
 from falcon_assets.operations.entities.status import entity_states
 from falcon_assets.operations.installation import Installation
-from falcon_assets.operations.paging import Fields, Page, Query, require_values, select
+from falcon_assets.operations.paging import TAG, Fields, Page, Query, require_values, select
 
 AnyEntity: TypeAlias = "Cluster | Feed | Process"
 
@@ -93,7 +93,7 @@ FIELDS: Fields[Entity] = {
     "status": lambda one: [one.status],
     "cluster": lambda one: one.clusters,
     "pipeline": lambda one: one.pipelines,
-    "tag": _tags,
+    TAG: _tags,
     "owner": lambda one: [one.owner] if one.owner else [],
 }
 """What entities are filtered and sorted by."""

@@ -83,12 +83,17 @@ def _chosen(store: EntityStore, query: InstanceQuery) -> list[Workload]:
     if not named and query.name in store.feeds:
         raise UnknownEntityError(
             f"feed {query.name!r} is not replicated to a cluster: there are no instances to run; "
-            "for its own instances give --type feed"
+            f"{_makers(store, str(query.name))}its own instances: falcon instance list {query.name} --type feed"
         )
     if not named and query.name is not None and query.name not in store.processes:
         known = [*store.processes, *store.feeds]
         raise UnknownEntityError(f"there is no process or feed {query.name!r}{nearest(query.name, known)}")
     return [one for one in named if _fits(query, kind_of_workload(one), one.cluster, one.name, one.entity.name)]
+
+
+def _makers(store: EntityStore, feed: str) -> str:
+    made_by = sorted({one.name for cluster in store.clusters for one in store.producers(feed, cluster)})
+    return f"what makes it: process {', '.join(made_by)}; " if made_by else ""
 
 
 def _fits(query: InstanceQuery, kind: str, cluster: str, name: str, *also: str) -> bool:

@@ -6,6 +6,7 @@ from datetime import datetime
 
 from falcon_assets.catalog.store import EntityStore
 from falcon_assets.errors import UnknownEntityError
+from falcon_assets.model.instant import format_instant
 from falcon_assets.operations.auditing import require_readable
 from falcon_assets.operations.explain import ExplainedInput, ExplainedInstance, ExplainedOutput, Explanation
 from falcon_assets.operations.installation import Installation
@@ -72,8 +73,8 @@ def _replication(entities: EntityStore, name: str, instance: datetime, cluster: 
     if not found:
         where = f"to cluster {cluster!r}" if cluster else "to a cluster"
         raise UnknownEntityError(
-            f"feed {name!r} is not replicated {where}: there are no instances to run; for who deals with its own "
-            "instances: falcon instance dependency --type feed"
+            f"feed {name!r} is not replicated {where}: there are no instances to run; who deals with its own "
+            f"instances: falcon instance dependency {name} {format_instant(instance)} --type feed"
         )
     fitting = [one for one in found if one.timeline.contains(instance)] or found
     if len(fitting) > 1:

@@ -13,6 +13,7 @@ from falcon_assets.operations.installation import Installation
 from falcon_assets.operations.instances.commands import CommandResult, InstanceRequest, Outcome
 from falcon_assets.operations.instances.downstream import downstream_of
 from falcon_assets.operations.instances.query import InstanceInfo, InstanceQuery
+from falcon_assets.operations.instances.rerun_definitions import definition_notes
 from falcon_assets.operations.instances.rerun_notes import rerun_notes
 from falcon_assets.operations.instances.selection import Selected, operation_name, require_instances, select_instances
 from falcon_assets.planning.instances.instance_record import RERUN, InstanceState, RerunRequest
@@ -77,7 +78,9 @@ def rerun_instances(
         require_instances(audit, InstanceCommand.RERUN, chosen, again)
         if not request.dry_run:
             reruns.request(connection, {one.key: asked[one.key] for one in again})
-        notes = rerun_notes(connection, again, now)
+        latest = {one.key for one in again if asked[one.key].use_latest}
+        notes = definition_notes(connection, installation.settings.entity_defs, again, latest, now)
+        notes += rerun_notes(connection, again, now)
         audit.result(bool(again), connection)
     changed = {one.key for one in again}
     after = {} if request.dry_run else {key: asked[key] for key in changed}
