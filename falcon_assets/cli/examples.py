@@ -52,6 +52,7 @@ EXAMPLES: Mapping[str, str] = {
     "import xml": "import xml falcon-definitions/ --into entity_defs",
     "metrics": "metrics --textfile /var/lib/node_exporter/falcon.prom",
     "spark start": "spark start --port 15003",
+    "completion": "completion bash",
     "doctor": "doctor --only java --only space",
 }
 """Command -> an example, without ``falcon``."""

@@ -11,7 +11,9 @@ from keyword import iskeyword
 from typing import Any
 
 import click
+from click.shell_completion import CompletionItem
 
+from falcon_assets.cli import completing
 from falcon_assets.cli.help import FullHelpGroup
 from falcon_assets.cli.shutdown import end_in_time
 from falcon_assets.errors import FalconError, QueryError
@@ -34,6 +36,7 @@ COMMANDS = {
     "spark": "Keep a local Spark Connect server warm: start, stop, status.",
     "import": "Turn definitions of Apache Falcon into entities in YAML.",
     "metrics": "Print metrics for Prometheus.",
+    "completion": "Print what makes a shell complete commands, options and names of entities.",
     "doctor": "Say what is wrong with this installation, and what to do.",
 }
 """Command -> its one line in ``falcon --help``."""
@@ -79,6 +82,12 @@ class LazyGroup(FullHelpGroup):
             self.add_command(next(found))
         return super().get_command(ctx, cmd_name)
 
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Its commands, none of which is imported, and its options."""
+        names = [name for name in self.modules if name.startswith(incomplete)]
+        own = [CompletionItem(name, help=(self.table or {}).get(name)) for name in names]
+        return [*own, *click.Command.shell_complete(self, ctx, incomplete)]
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """The list in the help text, from the table alone where there is one."""
         if self.table is None:
@@ -119,6 +128,7 @@ def main(command: click.Command = falcon) -> None:
 
     The exit code is 2 where the command cannot be understood (source: click), and 1 where it cannot be done.
     """
+    completing.register()
     try:
         command()
     except FalconError as error:

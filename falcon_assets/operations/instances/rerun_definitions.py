@@ -43,9 +43,7 @@ def _process(one: Selected) -> str:
     return one.workload.entity.name
 
 
-def _notes(
-    own: Sequence[Selected], new: Mapping[Entity, int], latest: Collection[Key], now: datetime
-) -> Iterator[str]:
+def _notes(own: Sequence[Selected], new: Mapping[Entity, int], latest: Collection[Key], now: datetime) -> Iterator[str]:
     entity = own[0].workload.entity
     key = (entity.kind, entity.name)
     known = own[0].versions.get(key)
