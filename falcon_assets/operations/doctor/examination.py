@@ -13,9 +13,12 @@ from falcon_assets.operations.doctor import (
     automation,
     connectors,
     database,
+    drivers,
     environment,
+    instance,
     lineage,
     machine,
+    receivers,
     registries,
     runs,
     space,
@@ -35,12 +38,15 @@ CHECKS: Mapping[str, Check] = {
     "python": machine.check_python,
     "java": machine.check_java,
     "spark": machine.check_spark,
+    "memory": drivers.check_memory,
+    "workers": drivers.check_workers,
     "capture": machine.check_capture,
     "encoding": machine.check_encoding,
     "limits": machine.check_limits,
     "variables": environment.check_variables,
     "definitions": environment.check_definitions,
     "secrets": environment.check_secrets,
+    "receivers": receivers.check_receivers,
     "home": space.check_home,
     "space": space.check_space,
     "database": database.check_database,
@@ -49,6 +55,7 @@ CHECKS: Mapping[str, Check] = {
     "stores": stores.check_stores,
     "registries": registries.check_registries,
     "connectors": connectors.check_connectors,
+    "instance": instance.check_instance,
     "daemon": automation.check_daemon,
     "sensors": automation.check_sensors,
     "queue": runs.check_queue,
@@ -97,6 +104,7 @@ def _examine(context: CheckContext, names: Collection[str]) -> Iterator[CheckRes
     # Loading Dagster and Spark's client takes seconds, which are none of a check's.
     import falcon_assets.operations.doctor.dagster_probe  # noqa: PLC0415
     import falcon_assets.operations.doctor.database_probe  # noqa: PLC0415
+    import falcon_assets.orchestration.notification.channel  # noqa: PLC0415
     import falcon_assets.spark.endpoints.reachable  # noqa: PLC0415, F401
 
     asked = {name: partial(_judgements, check, context) for name, check in wanted.items()}

@@ -63,6 +63,19 @@ def send(receiver: str, environ: Mapping[str, str], message: Message) -> str:
     return f"the receiver answered {codes[-1]}" if codes else "the receiver does not answer, or refuses"
 
 
+def has_service(url: str) -> bool:
+    """Whether apprise knows a service for the URL, which takes all that is in it; nothing is sent."""
+    import apprise  # noqa: PLC0415 - takes a while, and is needed only where somebody is told
+
+    for name in _LOGGERS:
+        logging.getLogger(name).addFilter(_QUIET)
+    token = _CODES.set([])
+    try:
+        return apprise.Apprise.instantiate(url, suppress_exceptions=True) is not None
+    finally:
+        _CODES.reset(token)
+
+
 def _send(url: str, message: Message) -> bool | None:
     """Whether it was sent; None: there is no such service."""
     import apprise  # noqa: PLC0415 - takes a while, and is needed only where something is sent

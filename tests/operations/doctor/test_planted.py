@@ -49,6 +49,10 @@ def test_a_healthy_installation_is_ok_throughout(installed: Installed) -> None:
             "variables",
             "definitions",
             "secrets",
+            "receivers",
+            "memory",
+            "workers",
+            "instance",
             "home",
             "space",
         ),
@@ -103,6 +107,33 @@ def listener_that_does_not_compile(it: Installed) -> None:
     jar.path.parent.mkdir(parents=True, exist_ok=True)
     jar.log.write_text("Scala's compiler failed: no scala-library\nand more\n")
     it.set(FALCON_HOME=str(it.settings.home / "other"))
+
+
+def huge_driver(it: Installed) -> None:
+    it.cluster(properties={"spark.driver.memory": "900t"})
+
+
+def no_such_interpreter(it: Installed) -> None:
+    it.set(PYSPARK_PYTHON="/opt/nowhere/python3")
+
+
+def receiver_without_service(it: Installed) -> None:
+    it.set(FALCON_NOTIFICATION_TO="TEAM", TEAM=f"carrier-pigeon://{PASSWORD}@roof")
+
+
+def without_dagster_yaml(it: Installed) -> None:
+    (it.settings.home / "empty").mkdir(exist_ok=True)
+    it.set(DAGSTER_HOME=str(it.settings.home / "empty"))
+
+
+def set_up(text: str) -> Callable[[Installed], None]:
+    """Dagster is set up so."""
+
+    def plant(it: Installed) -> None:
+        (it.settings.home / "dagster.yaml").write_text(text)
+        it.set(DAGSTER_HOME=str(it.settings.home))
+
+    return plant
 
 
 def home_below_a_file(it: Installed) -> None:
@@ -235,6 +266,23 @@ PLANTED: list[tuple[Callable[[Installed], None], str, Said]] = [
     (listener_that_does_not_compile, "capture", ("capture", "warning",
         "what workflows read and write is not captured: Scala's compiler failed: no scala-library",
         r"mend that, the next session tries it again; what the compiler said is in /.*/spark/capture-.*\.log")),
+    (huge_driver, "memory", ("memory", "problem",
+        "cluster 'primary': spark.driver.memory is 900t, and this machine has .* GiB: the driver is killed, .*",
+        "write less than .* GiB")),
+    (no_such_interpreter, "workers", ("workers", "problem",
+        "PYSPARK_PYTHON is /opt/nowhere/python3, which is no program here: every function in Python fails",
+        "leave PYSPARK_PYTHON out, so that this Python is taken, or name one that is there")),
+    (receiver_without_service, "receivers", ("receivers", "problem",
+        r"TEAM does not hold one URL that apprise knows \(FALCON_NOTIFICATION_TO names it\): nobody is told there",
+        "mend TEAM here and wherever Dagster runs, .*")),
+    (without_dagster_yaml, "instance", ("instance", "problem",
+        "there is no dagster.yaml in DAGSTER_HOME /.*/empty: Dagster keeps its history in SQLite there",
+        "copy the one of falcon-assets there, or name its folder in DAGSTER_HOME")),
+    (set_up("storage: {sqlite: {base_dir: x}}"), "instance", ("instance", "problem",
+        "/.*/dagster.yaml: Dagster keeps its history in SQLite, and the ledger reads PostgreSQL",
+        "write storage: {custom: .*FalconStorage.*")),
+    (set_up("runlauncher: {}"), "instance", ("instance", "problem",
+        '/.*/dagster.yaml: Received unexpected config entry "runlauncher" at the root', "mend that: .*")),
     (home_below_a_file, "home", ("home", "problem", "FALCON_HOME .*/file/home cannot be written: Not a directory",
         "mend that, or set FALCON_HOME")),
     (nobody_listens, "database", ("database", "problem",
@@ -305,7 +353,9 @@ def restored(installed: Installed) -> Iterator[Installed]:
 
 
 @pytest.mark.parametrize(
-    ("plant", "check", "expected"), PLANTED, ids=[f"{plant.__name__}-{check}" for plant, check, _ in PLANTED]
+    ("plant", "check", "expected"),
+    PLANTED,
+    ids=[f"{plant.__name__}-{check}-{number}" for number, (plant, check, _) in enumerate(PLANTED)],
 )
 def test_it_is_found(restored: Installed, plant: Callable[[Installed], None], check: str, expected: Said) -> None:
     plant(restored)

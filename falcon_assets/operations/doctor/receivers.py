@@ -1,0 +1,47 @@
+"""Check of the receivers of notifications: whether their URLs can be used; nothing is sent."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from falcon_assets.model.feed import Feed
+from falcon_assets.model.process import Process
+from falcon_assets.operations.doctor.context import CheckContext
+from falcon_assets.operations.doctor.judgement import Judgement, ok, problem
+
+
+def check_receivers(context: CheckContext) -> Iterator[Judgement]:
+    """Whether there is a service for the URL of each receiver that definitions and settings name."""
+    yield from judge_receivers(_named(context), context.environ)
+
+
+def _named(context: CheckContext) -> dict[str, str]:
+    """Variable -> who names it first."""
+    found: dict[str, str] = {}
+    default, store = context.settings.notification, context.entities_if_sound()
+    for receiver in default.to if default else ():
+        found.setdefault(receiver.url.env, "FALCON_NOTIFICATION_TO")
+    entities: list[Feed | Process] = [*store.feeds.values(), *store.processes.values()] if store else []
+    for entity in entities:
+        for receiver in entity.notification.to if entity.notification else ():
+            found.setdefault(receiver.url.env, f"{entity.kind} {entity.name!r}: notification")
+    return found
+
+
+def judge_receivers(named: Mapping[str, str], environ: Mapping[str, str]) -> Iterator[Judgement]:
+    """Of the URLs in these variables; that one is not set, another check says. URLs are secrets, and never quoted."""
+    told = {name: place for name, place in named.items() if environ.get(name, "").strip()}
+    if not told:
+        yield ok("nobody is notified")
+        return
+    from falcon_assets.orchestration.notification.channel import has_service  # noqa: PLC0415 - only where there are any
+
+    unknown = [name for name in told if not has_service(environ[name].strip())]
+    for name in unknown:
+        yield problem(
+            f"{name} does not hold one URL that apprise knows ({told[name]} names it): nobody is told there",
+            f"mend {name} here and wherever Dagster runs, such as mailto://user:password@host or json://host/path; "
+            "some services need a package more",
+        )
+    if len(told) > len(unknown):
+        yield ok(f"apprise knows the URLs of: {', '.join(name for name in told if name not in unknown)}")
