@@ -11,6 +11,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.processes import free_port, listens
 from tests.waiting import wait_until
 
@@ -37,6 +39,22 @@ def azure_storage(folder: Path) -> Iterator[dict[str, Any]]:
     with _served([*command, "--skipApiVersionCheck", "--disableTelemetry"], port, folder):
         account = f"AccountName={_ACCOUNT};AccountKey={_KEY};BlobEndpoint=http://127.0.0.1:{port}/{_ACCOUNT};"
         yield {"connection_string": f"DefaultEndpointsProtocol=http;{account}"}
+
+
+@pytest.fixture(scope="session")
+def gs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]:
+    """Those of one server for all tests."""
+    with google_storage(tmp_path_factory.mktemp("gs")) as options, pytest.MonkeyPatch.context() as environment:
+        # gcsfs would ask another service, which the server does not have, what kind of bucket it is.
+        environment.setenv("GCSFS_EXPERIMENTAL_ZB_HNS_SUPPORT", "false")
+        yield options
+
+
+@pytest.fixture(scope="session")
+def abfs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]:
+    """The same for Azure's."""
+    with azure_storage(tmp_path_factory.mktemp("abfs")) as options:
+        yield options
 
 
 @contextmanager

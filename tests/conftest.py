@@ -29,7 +29,8 @@ from tests.properties import register_profiles
 
 register_profiles()
 
-pytest_plugins = ["tests.spark_servers", "tests.registries"]  # one set of servers for all that asks for them
+# One set of servers for all that asks for them.
+pytest_plugins = ["tests.spark_servers", "tests.registries", "tests.hdfs_server", "tests.cloud_servers"]
 GIVEN_DATABASE = os.environ.get("FALCON_DATABASE_URL")
 
 

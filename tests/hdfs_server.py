@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 from xml.sax.saxutils import escape
 
+import pytest
 import requests
 
 from tests.maven import SPARK_JARS, hadoop_version, jar
@@ -135,6 +136,13 @@ def hdfs_server(folder: Path) -> Iterator[Hdfs]:
     finally:
         for node in list(server.running):
             server.kill(node)
+
+
+@pytest.fixture(scope="session")
+def hdfs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hdfs]:
+    """One for all who leave its nodes running."""
+    with hdfs_server(tmp_path_factory.mktemp("hdfs")) as server:
+        yield server
 
 
 def on_hdfs(server: Hdfs, name: str = "primary", root: str = "data", execute: str = "local[2]") -> dict[str, Any]:

@@ -95,18 +95,19 @@ class ClusterStore:
         self.require_root()
         return self._path(relative)
 
-    def require_root(self, *, claims: bool = False) -> None:
+    def require_root(self, *, claims: bool = False, afresh: bool = False) -> None:
         """Goes on where the root is there, or was never used.
 
         Args:
             claims: Whether something is to be written there, so that the root is marked as ours.
+            afresh: Whether to ask now, also where that is a request and was asked a while ago.
 
         Raises:
             RootAwayError: it is another one than before, or not there.
             StorageError: the store refuses to say.
         """
         if self._roots is not None:
-            self._roots.require(self.identity, claims=claims)
+            self._roots.require(self.identity, claims=claims, afresh=afresh)
 
     def _path(self, relative: str) -> str:
         steps = [step for step in relative.split("/") if step not in ("", ".")]

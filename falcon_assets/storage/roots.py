@@ -20,7 +20,8 @@ from falcon_assets.storage.files.file_access import FileAccess
 MARK = ".falcon-root"
 """The file in a root that carries its mark. It is hidden, so it is no data."""
 LOOK_SECONDS = 60.0
-"""Where a look at the mark is a request, there is one in this time at most; elsewhere each use of a path looks."""
+"""Where a look at the mark is a request, there is one in this time at most, but for those that are asked for; elsewhere
+each use of a path looks."""
 NEVER_THERE = "make it, or mend the endpoint or location that names it"
 """What to do where a root is not there that never was."""
 _NOT_THERE = "it is not there"
@@ -131,12 +132,13 @@ class RootGuard:
         self._book = book
         self._seen: dict[tuple[str, str], _Seen] = {}
 
-    def require(self, root: Root, *, claims: bool = False) -> None:
+    def require(self, root: Root, *, claims: bool = False, afresh: bool = False) -> None:
         """Goes on where a root is there, or was never used.
 
         Args:
             root: The root.
             claims: Whether something of ours is to be written there, so that it is marked wherever it lies.
+            afresh: Whether to look now, and not to believe what was seen within the last minute.
 
         Raises:
             RootAwayError: it is another one than before, or not there.
@@ -144,7 +146,7 @@ class RootGuard:
         """
         key = root.cluster, root.place
         seen = self._seen.get(key)
-        if seen is not None and (seen.is_marked or not claims) and self._is_as_seen(root, seen):
+        if seen is not None and (seen.is_marked or not claims) and self._is_as_seen(root, seen, afresh):
             return
         with _looked(root, f"look for the root {root.shown}"):
             known = self._known(root, claims)
@@ -166,10 +168,12 @@ class RootGuard:
         self._seen.pop((root.cluster, root.place), None)
         return before != after
 
-    def _is_as_seen(self, root: Root, seen: _Seen) -> bool:
+    def _is_as_seen(self, root: Root, seen: _Seen, afresh: bool) -> bool:
         if seen.stamp is None:
-            patience = _UNMARKED_SECONDS if root.files.marks_at_sight else LOOK_SECONDS
-            return time.monotonic() - seen.at < patience
+            if afresh:
+                return False
+            is_lasting = root.files.looks_by_request and (seen.is_marked or not root.files.marks_at_sight)
+            return time.monotonic() - seen.at < (LOOK_SECONDS if is_lasting else _UNMARKED_SECONDS)
         try:
             return root.files.stamp(root.mark_path) == seen.stamp
         except OSError:

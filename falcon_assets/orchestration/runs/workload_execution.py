@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 from queue import SimpleQueue
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import dagster as dg
 from pyspark.sql import SparkSession
 
 from falcon_assets.cancellation import Cancellation
 from falcon_assets.engines.computing.programs import stop_programs
-from falcon_assets.errors import FalconError, MissingInputsError
+from falcon_assets.errors import FalconError, MissingInputsError, RootAwayError, UnreachableError
 from falcon_assets.events.process_instances import InstanceChanged
 from falcon_assets.ledger import queries
 from falcon_assets.ledger.instances import late_data, reruns
@@ -33,7 +33,7 @@ from falcon_assets.orchestration.runs.preparation import NotItsTurnError, Prepar
 from falcon_assets.orchestration.runs.run_locks import LockWaitError, place_lock
 from falcon_assets.orchestration.runs.turns import Turns
 from falcon_assets.orchestration.runs.withdrawn import record_withdrawn
-from falcon_assets.planning.instances.instance_record import InstanceState, LateChange
+from falcon_assets.planning.instances.instance_record import STORE_AWAY, InstanceState, LateChange
 from falcon_assets.planning.workloads.workload import Workload
 from falcon_assets.spark.session.sessions import interrupt_sessions
 
@@ -119,7 +119,7 @@ class WorkloadExecution:
 
         stopped: dict[datetime, str] = {}
         for nominal, error in unready.items():
-            self._did_not(context, work, nominal, error, claims, failures, stopped)
+            self._did_not(context, work, nominal, error, claims, failures, stopped, began=False)
         said: Said = SimpleQueue()
         running: Started = {}
         try:
@@ -246,6 +246,7 @@ class WorkloadExecution:
             self._record_state(context, work, nominal, InstanceState.RUNNING)
             running[nominal] = True
             return
+        is_started = nominal in running
         is_recorded = running.pop(nominal, False)
         if isinstance(outcome, LeftAlone):
             context.log.info(f"{self.workload.name} {format_instant(nominal)} is left alone: {outcome.why}")
@@ -262,7 +263,7 @@ class WorkloadExecution:
                 self._record_state(context, work, nominal, InstanceState.RUNNING)
             self._record(context, work, outcome)
             return
-        self._did_not(context, work, nominal, outcome, claims, failures, stopped)
+        self._did_not(context, work, nominal, outcome, claims, failures, stopped, began=is_started)
 
     def _did_not(
         self,
@@ -273,10 +274,13 @@ class WorkloadExecution:
         claims: InstanceClaims,
         failures: dict[datetime, str],
         stopped: dict[datetime, str],
+        *,
+        began: bool,
     ) -> None:
         """Records that an instance failed; or that it waits: what it is without is not of its making.
 
         An input that is not there any more is recorded as such. Who runs an instance by hand hears that it failed.
+        Where a store does not answer once an instance began, that may be because of what it computes.
         """
         reason, name = str(error) or type(error).__name__, f"{self.workload.name} {format_instant(nominal)}"
         lacking = error.lacking if isinstance(error, MissingInputsError) else ()
@@ -285,9 +289,12 @@ class WorkloadExecution:
         if isinstance(error, DATABASE_ERRORS):
             context.log.warning(f"{name} waits for a later run: the database went away", exc_info=error)
             reason = "the database went away while it ran"
-        if isinstance(error, (LockWaitError, *DATABASE_ERRORS)) or (lacking and nominal in claims.attempts):
+        is_away = isinstance(error, RootAwayError) or (isinstance(error, UnreachableError) and not began)
+        waits = (lacking or is_away) and nominal in claims.attempts
+        if waits or isinstance(error, (LockWaitError, *DATABASE_ERRORS)):
             stopped[nominal] = reason
-            self._record_state(context, work, nominal, InstanceState.WAITING, reason)
+            data = {"kind": STORE_AWAY, "text": reason} if is_away else None
+            self._record_state(context, work, nominal, InstanceState.WAITING, reason, data)
             return
         failures[nominal] = reason
         if not isinstance(error, FalconError):
@@ -326,11 +333,12 @@ class WorkloadExecution:
         nominal: datetime,
         state: InstanceState,
         reason: str = "",
+        data: Mapping[str, Any] | None = None,
     ) -> None:
         key = names.workload_keys(self.workload)[0]
         instance = (self.workload.name, self.workload.cluster, nominal)
         definition = work.definition(nominal)
-        changed = InstanceChanged(*instance, state, self.clock(), reason, definition=definition)
+        changed = InstanceChanged(*instance, state, self.clock(), reason, reason_data=data, definition=definition)
         context.log_event(changed.event(key, self._partition(nominal)))
 
     def _partition(self, nominal: datetime) -> str:

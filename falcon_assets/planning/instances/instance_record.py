@@ -32,6 +32,10 @@ class FeedState(str, Enum):
     PENDING = "PENDING"
 
 
+STORE_AWAY = "store_away"
+"""The kind of reason of an instance that waits because what it reads or writes lies on a store that was away."""
+
+
 @dataclass(frozen=True)
 class InstanceRecord:
     """One process instance on one cluster, as it was last seen; all times on the falcon clock, in UTC.
@@ -68,6 +72,11 @@ class InstanceRecord:
     def in_flight(self) -> bool:
         """Whether a run was given it, started or not."""
         return self.queued_run is not None or self.state is InstanceState.RUNNING
+
+    @property
+    def waits_for_store(self) -> bool:
+        """Whether its last attempt ended because a store was away: that is no failure of its own."""
+        return self.state is InstanceState.WAITING and (self.reason_data or {}).get("kind") == STORE_AWAY
 
 
 @dataclass(frozen=True)

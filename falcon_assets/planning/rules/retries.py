@@ -30,7 +30,11 @@ def is_final(record: InstanceRecord, retry: Retry, request: RerunRequest | None)
 
 def opens_at(record: InstanceRecord, retry: Retry) -> datetime | None:
     """When the instance may be tried again; None where it is not waiting for a retry."""
-    if record.in_flight or record.ended is None or not _is_retried(record, retry):
+    if record.in_flight or record.ended is None:
+        return None
+    if record.waits_for_store:
+        return later(record.ended, retry.delay.length)  # whatever the policy is: nothing has failed
+    if not _is_retried(record, retry):
         return None
     doublings = max(record.failures - 1, 0) if retry.policy == "exp-backoff" else 0
     return later(record.ended, retry.delay.length, 1 << doublings)

@@ -85,7 +85,7 @@ class ProcessSuspended(Waiting):
 
 @dataclass(frozen=True)
 class RetryDelayed(Waiting):
-    """It failed or timed out, and is tried again later."""
+    """It failed or timed out, or a store was away, and it is tried again later."""
 
     until: datetime
     attempt: int
@@ -97,7 +97,8 @@ class RetryDelayed(Waiting):
         opens = _opens(at, record)
         if record is None or opens is None or opens <= at.now:
             return None
-        return cls(opens, record.attempt, "timed out" if record.state is InstanceState.TIMED_OUT else "failed")
+        outcomes = {InstanceState.TIMED_OUT: "timed out", InstanceState.WAITING: "found a store away"}
+        return cls(opens, record.attempt, outcomes.get(record.state, "failed"))
 
     def __str__(self) -> str:
         """A predicate."""

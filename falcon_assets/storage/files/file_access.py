@@ -27,6 +27,8 @@ class FileAccess(ABC):
     marks_at_sight: ClassVar[bool]
     """Whether a root is marked when it is looked at first, because it may go away without a word; else it is when
     something is written there: a bucket may be somebody else's."""
+    looks_by_request: ClassVar[bool]
+    """Whether it takes a request to another host to see whether a root is there."""
 
     def __init__(self, fs: AbstractFileSystem) -> None:
         self.fs = fs

@@ -5,6 +5,7 @@ from __future__ import annotations
 from fsspec import AbstractFileSystem
 from fsspec.implementations.local import LocalFileSystem
 
+from falcon_assets.storage.files.cloud_files import AzureFiles, GoogleFiles
 from falcon_assets.storage.files.file_access import FileAccess
 from falcon_assets.storage.files.hdfs_files import HdfsFiles
 from falcon_assets.storage.files.local_files import LocalFiles
@@ -22,4 +23,5 @@ def files_on(fs: AbstractFileSystem) -> FileAccess:
         return HdfsFiles(fs)
     if not holds_objects(fs.protocol):
         return RemoteFiles(fs)
-    return S3Files(fs) if "s3" in fs.protocol else ObjectFiles(fs)
+    kinds = ((S3Files, "s3"), (AzureFiles, "abfs"), (GoogleFiles, "gs"))
+    return next((kind for kind, scheme in kinds if scheme in fs.protocol), ObjectFiles)(fs)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from typing import Any
 
 from falcon_assets.storage.files.ability import Ability
@@ -13,7 +14,21 @@ class HdfsFiles(RemoteFiles):
     """See :class:`FileAccess`."""
 
     cannot = frozenset({Ability.LOCK, Ability.MODES, Ability.TIMES})
+    marks_at_sight = True
     tells_changes = True
+
+    def is_mounted(self, root: str) -> bool:
+        """Whether its folder is there: anybody may have moved or removed it, and another namenode has none."""
+        return bool(self.fs.isdir(root))
+
+    def is_empty(self, root: str) -> bool:
+        return not self.fs.ls(root)
+
+    def put_new(self, path: str, content: bytes) -> bytes:
+        with suppress(FileExistsError):
+            self.fs.pipe_file(path, content, mode="create")
+        found: bytes = self.fs.cat_file(path)
+        return found
 
     def told_checksum(self, entry: Mapping[str, Any]) -> bytes | None:
         return str(self.fs.ukey(entry["name"])).encode()

@@ -25,6 +25,7 @@ class LocalFiles(FileAccess):
     requests = 1
     cannot = frozenset()
     marks_at_sight = True
+    looks_by_request = False
     tells_changes = True
 
     def refresh(self) -> None:

@@ -26,6 +26,7 @@ class RemoteFiles(FileAccess):
     requests = 16
     cannot = frozenset(Ability) - {Ability.WITHOUT_CONNECTOR}
     marks_at_sight = False
+    looks_by_request = True
 
     def refresh(self) -> None:
         self.fs.invalidate_cache()

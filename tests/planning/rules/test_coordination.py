@@ -468,6 +468,15 @@ def test_when_it_is_tried_again(policy, failures, expected):
     assert found == (at(expected) if expected else None)
 
 
+@pytest.mark.parametrize("policy", ["periodic", "exp-backoff", "final"])
+def test_where_a_store_was_away_it_is_tried_again_as_often_as_it_takes(policy):
+    away = record("00:00", "WAITING", failures=4, ended=at("01:00"), reason_data={"kind": "store_away"})
+    workload = make_process(retry={"policy": policy})
+    assert (opens_at(away, workload.retry), settled(away, workload.retry)) == (at("01:10"), False)
+    assert opens_at(replace(away, reason_data=None), workload.retry) is None
+    assert opens_at(replace(away, queued_run="r"), workload.retry) is None
+
+
 def test_a_hundred_doublings_are_for_ever():
     patient = make_process(retry={"policy": "exp-backoff", "attempts": 100})
     failed = record("00:00", "FAILED", failures=100, ended=at("01:00"))

@@ -2,35 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from falcon_assets.storage.kinds.objects.conditional_writes import conditional_writes
 from falcon_assets.storage.kinds.objects.pointer_store import PointerStore
-from tests.cloud_servers import azure_storage, google_storage
 from tests.storage.kinds.samples import CLOUDS, Sample, sample
 from tests.storage.kinds.test_contract import *  # noqa: F403
 from tests.storage.kinds.test_s3_staging import require_one_is_told
 
 pytestmark = pytest.mark.soak
-
-
-@pytest.fixture(scope="module")
-def gs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]:
-    with google_storage(tmp_path_factory.mktemp("gs")) as options, pytest.MonkeyPatch.context() as environment:
-        # gcsfs would ask another service, which the server does not have, what kind of bucket it is.
-        environment.setenv("GCSFS_EXPERIMENTAL_ZB_HNS_SUPPORT", "false")
-        yield options
-
-
-@pytest.fixture(scope="module")
-def abfs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]:
-    with azure_storage(tmp_path_factory.mktemp("abfs")) as options:
-        yield options
 
 
 @pytest.fixture(params=CLOUDS)

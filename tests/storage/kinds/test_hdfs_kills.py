@@ -7,7 +7,6 @@ import os
 import signal
 import uuid
 from collections import Counter
-from collections.abc import Iterator
 from datetime import datetime
 from itertools import count
 from pathlib import Path
@@ -20,19 +19,13 @@ from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.kinds.kind_of import kind_of
 from falcon_assets.storage.output_target import KeptAs, OutputTarget
 from tests.builders import make_cluster
-from tests.hdfs_server import Hdfs, hdfs_server, on_hdfs
+from tests.hdfs_server import Hdfs, on_hdfs
 from tests.processes import forked
 from tests.storage.kinds.samples import FIRST
 
 pytestmark = pytest.mark.soak
 KILLS = 60
 PATH = "/delays/2013/01/01"
-
-
-@pytest.fixture(scope="module")
-def hdfs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hdfs]:
-    with hdfs_server(tmp_path_factory.mktemp("hdfs")) as server:
-        yield server
 
 
 def target(keeps: datetime | None) -> OutputTarget:
@@ -99,6 +92,7 @@ def test_sixty_kills_leave_nothing_wrong(hdfs: Hdfs, tmp_path: Path, keeps: date
     root = uuid.uuid4().hex
     store = ClusterStore(make_cluster(**on_hdfs(hdfs, root=root)), tmp_path, {})
     publish(store, 0, keeps)
+    publish(store, 1, keeps)  # with which the folder for what is replaced is there
     steps = requests_of(store, 2, keeps)  # of two files: one of three takes more
     found: Counter[str] = Counter()
     present: int | None = 2

@@ -40,6 +40,7 @@ class HdfsStorage(FileStorage):
         return HdfsPublication(self.store, key, outputs)
 
     def copy_target(self, output: OutputTarget, source: str, rules: CopyRules = REPLICATING) -> HdfsCopyTarget:
+        self.store.require_root(claims=True)
         return HdfsCopyTarget(self.store, output, source, rules)
 
     def kept_versions(self, feed: str, instance: datetime | None = None) -> list[StoredVersion]:

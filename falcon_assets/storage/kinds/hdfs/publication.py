@@ -37,6 +37,7 @@ class HdfsPublication:
 
     def __enter__(self) -> HdfsPublication:
         cluster = self._store.cluster.name
+        self._store.require_root(claims=True, afresh=True)
         with ExitStack() as held:
             for swap in self._swaps.values():
                 with driver_explained(cluster, f"prepare {swap.target.path}"):
@@ -60,6 +61,7 @@ class HdfsPublication:
 
     def commit(self, name: str) -> DataVersion:
         swap = self._swaps[name]
+        self._store.require_root(afresh=True)  # who wrote to one that went away made its folders anew
         with driver_explained(self._store.cluster.name, f"publish {swap.target.path}"):
             return swap.publish()
 

@@ -57,7 +57,8 @@ class HdfsRemoval:
                 return
 
     def set_aside(self, place: str) -> None:
-        self._area.take(place)
+        if not self._area.take(place):
+            self._store.require_root(afresh=True)  # else nobody knows whether it went
 
     @cached_property
     def _has_copies(self) -> bool:

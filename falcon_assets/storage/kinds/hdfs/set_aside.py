@@ -25,15 +25,22 @@ class HdfsSetAside:
     def __init__(self, store: ClusterStore, name: str) -> None:
         self._fs, self.folder = store.fs, f"{store.staging}/{name}"
 
-    def take(self, place: str) -> None:
-        """Moves what is there into the folder, in one step, if it is still there.
+    def take(self, place: str) -> bool:
+        """Moves what is there into the folder, in one step, if it is still there; whether it was.
 
         Raises:
             OSError: as the store says.
         """
-        self._fs.mkdir(self.folder)
-        with suppress(FileNotFoundError):
-            self._fs.mv(place, f"{self.folder}/{time.time():.3f}.{uuid.uuid4().hex}")
+        for is_made in (False, True):
+            try:
+                self._fs.mv(place, f"{self.folder}/{time.time():.3f}.{uuid.uuid4().hex}")
+            except FileNotFoundError:  # one of the two
+                if is_made or not self._fs.exists(place):
+                    return False
+                self._fs.mkdir(self.folder)
+            else:
+                break
+        return True
 
     def purge(self, patience: float, *, waits: bool) -> None:
         """Removes what has been out of its place for ``patience`` seconds.

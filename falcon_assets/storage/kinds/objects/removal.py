@@ -66,8 +66,10 @@ class ObjectRemoval:
             folder = folder.rpartition("/")[0]
 
     def set_aside(self, place: str) -> None:
-        with suppress(FileNotFoundError):
+        try:
             self._store.files.remove_tree(place)
+        except FileNotFoundError:
+            self._store.require_root(afresh=True)  # else nobody knows whether it went
 
     def _remove_version(self, location: StoredLocation, place: str, flag: str) -> None:
         """The flag first: who restores it at the same moment finds it there, and comes first, or finds it gone."""

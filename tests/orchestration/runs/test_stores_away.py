@@ -1,0 +1,47 @@
+"""What is said of an instance whose store was away: it waits, as long as nothing that it computes can be the reason."""
+
+from __future__ import annotations
+
+import logging
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from falcon_assets.errors import FalconError, RootAwayError, StorageError, UnreachableError
+from falcon_assets.events.process_instances import InstanceChanged
+from falcon_assets.events.record import said_by
+from falcon_assets.model.instant import parse_instant
+from falcon_assets.orchestration.runs.workload_execution import WorkloadExecution
+from falcon_assets.planning.workloads.process_workload import ProcessWorkload
+from tests.builders import make_process
+
+T = parse_instant("2013-01-01T00:00Z")
+
+
+@pytest.mark.parametrize(
+    ("error", "began", "launched", "state"),
+    [
+        (RootAwayError("its root is away"), False, True, "WAITING"),
+        (RootAwayError("its root is away"), True, True, "WAITING"),
+        (UnreachableError("it does not answer"), False, True, "WAITING"),
+        (UnreachableError("it does not answer"), True, True, "FAILED"),
+        (StorageError("it refuses"), False, True, "FAILED"),
+        (RootAwayError("its root is away"), False, False, "FAILED"),
+    ],
+    ids=["away", "away meanwhile", "silent", "silent meanwhile", "refused", "by hand"],
+)
+def test_what_is_said(error: FalconError, began: bool, launched: bool, state: str) -> None:
+    workload = ProcessWorkload(make_process(inputs=[], outputs=[]), "primary", {})
+    execution = WorkloadExecution(workload, lambda: T, None, None)  # type: ignore[arg-type]
+    events: list[Any] = []
+    context: Any = SimpleNamespace(log=logging.getLogger(), log_event=events.append)
+    work: Any = SimpleNamespace(definition=lambda _: 1)
+    claims: Any = SimpleNamespace(attempts={T: 2} if launched else {})
+    failures, stopped = dict[Any, str](), dict[Any, str]()
+    execution._did_not(context, work, T, error, claims, failures, stopped, began=began)
+    (changed,) = [InstanceChanged.read(said_by(event)) for event in events]
+    waits = state == "WAITING"
+    data = {"kind": "store_away", "text": str(error)} if waits else None
+    assert (changed.state.value, changed.reason, changed.reason_data) == (state, str(error), data)
+    assert (failures, stopped) == (({}, {T: str(error)}) if waits else ({T: str(error)}, {}))
