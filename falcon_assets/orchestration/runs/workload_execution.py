@@ -333,7 +333,7 @@ class WorkloadExecution:
         nominal: datetime,
         state: InstanceState,
         reason: str = "",
-        data: Mapping[str, Any] | None = None,
+        data: dict[str, Any] | None = None,
     ) -> None:
         key = names.workload_keys(self.workload)[0]
         instance = (self.workload.name, self.workload.cluster, nominal)
