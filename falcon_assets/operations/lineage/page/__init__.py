@@ -12,11 +12,12 @@ from typing import Any
 
 from falcon_assets.errors import UsageError, printable
 from falcon_assets.operations.lineage.asking import Lineage
-from falcon_assets.planning.lineage.layout import layout
 from falcon_assets.planning.lineage.places import WITH
 
 LARGEST = 5000
 """So many versions are drawn at most: with more, browsers are slow and people see nothing."""
+_SCRIPT = [f"script/{one}.js" for one in ["data", "layout", "groups", "drawing", "view", "columns", "details", "start"]]
+"""One script: each part knows those before it."""
 _PAGE = """<!DOCTYPE html>
 <html lang="en">
 <head>
@@ -36,6 +37,8 @@ _PAGE = """<!DOCTYPE html>
 <button id="smaller" title="Smaller">&minus;</button>
 <button id="larger" title="Larger">+</button>
 <button id="fit" title="The whole graph">Fit</button>
+<button id="close" title="One box for each feed">By feed</button>
+<button id="open" title="Every version">Open all</button>
 </header>
 <main>
 <svg id="graph" role="img" aria-label="{title}"></svg>
@@ -74,8 +77,6 @@ def page_of(found: Lineage) -> str:
         for one in found.places
     ]
     edges += [(at[one.source], at[one.target.id], one.label) for one in found.metadata]
-    for node, place in zip(nodes, layout(ids, [edge[:2] for edge in edges]), strict=True):
-        node["place"] = place
     data = {
         "nodes": nodes,
         "edges": edges,
@@ -84,7 +85,8 @@ def page_of(found: Lineage) -> str:
         "column": found.column,
         "hidden": found.hidden,
     }
-    style, script = (files(__name__).joinpath(name).read_text("utf-8") for name in ("page.css", "page.js"))
+    style, *parts = (files(__name__).joinpath(name).read_text("utf-8") for name in ("page.css", *_SCRIPT))
+    script = "\n".join(['\n"use strict";\n(() => {', *parts, "})();\n"])
     return _PAGE.format_map(
         {
             "title": _ascii(escape(f"Lineage of {printable(found.version.id)}")),
