@@ -126,7 +126,6 @@ function drive(frame) {
   find("#open").click();
   const seen = { nodes: all(".node"), edges: all(".edge"), count: find("#count").value, title: page.document.title };
   seen.opened = find("#details h2").textContent;
-  find("#larger").click();
   seen.shown = [find(".node.chosen"), find("#graph")].map((one) => one.getBoundingClientRect().width > 10);
 
   const views = [view()], svg = find("#graph");

@@ -3,7 +3,9 @@ svg.addEventListener("click", (event) => { if (!moved && !event.target.closest("
 byId("fit").addEventListener("click", fit);
 byId("larger").addEventListener("click", () => zoom(1.4));
 byId("smaller").addEventListener("click", () => zoom(1 / 1.4));
-const openAll = (isOpen) => { groups.all(isOpen); draw(); fit(); if (marked.number === null) overview(); };
+// The whole, unless nobody could read it: then what is chosen.
+const survey = () => { fit(); if (view.scale < 0.3 && marked.number !== null) centre(unitOf(marked.number)); };
+const openAll = (isOpen) => { groups.all(isOpen); draw(); survey(); if (marked.number === null) overview(); };
 byId("open").addEventListener("click", () => openAll(true));
 byId("close").addEventListener("click", () => openAll(false));
 for (const one of [...new Set(nodes.map(stateOf))].sort()) add(status, "option", { value: one }, one);
@@ -18,6 +20,5 @@ window.addEventListener("keydown", (event) => { if (event.key === "Escape") choo
 
 choose(chosen);
 sift();
-fit();
-if (view.scale < 0.3) centre(unitOf(chosen));
+survey();
 if (column !== null) follow(chosen, column);
