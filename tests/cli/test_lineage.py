@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,7 @@ from falcon_assets.operations.installation import open_installation
 from falcon_assets.settings import Settings
 from tests.openlineage.schemas import assert_valid
 from tests.operations.ledger_rows import process_row, write
-from tests.operations.lineage_rows import EDGES, FOREIGN, ROWS, made_row, version_row, write_versions
+from tests.operations.lineage_rows import EDGES, FOREIGN, ROWS, T, made_row, version_row, write_versions
 from tests.operations.test_triage import ENTITIES
 from tests.processes import falcon_here
 
@@ -365,6 +366,39 @@ def test_a_page_is_written_into_regular_files_only(environ: dict[str, str], tmp_
     refused = falcon_here(environ, "lineage", "show", "sums", "2013-01-09T00:00Z", "--html", none)
     assert refused.returncode != 0
     assert sorted(tmp_path.iterdir()) == before
+
+
+def test_of_many_versions_there_is_a_summary_by_feed(environ: dict[str, str]) -> None:
+    hours = [T + timedelta(hours=hour) for hour in range(300)]
+    with open_installation() as installation:
+        rows = [version_row(50, "seed", "s1", id=1000)]
+        rows += [
+            made_row(51, f"leaf-{at % 2}", f"l{at}", "grow", id=1001 + at, instance=hour, nominal=hour)
+            for at, hour in enumerate(hours)
+        ]
+        write_versions(installation, rows, {(1001 + at, 1000): "grow" for at in range(300)})
+    impact = falcon_here(environ, "lineage", "impact", "seed", AT, "--limit", "2").stdout
+    by_feed = (
+        "  leaf-0 on primary: 150 versions (150 AVAILABLE), 2013-01-01T00:00Z to 2013-01-13T10:00Z\n"
+        "  leaf-1 on primary: 150 versions (150 AVAILABLE), 2013-01-01T01:00Z to 2013-01-13T11:00Z\n"
+    )
+    assert impact == (
+        f"seed 2013-01-01T00:00Z on primary @s1: 300 versions were made from it\n{by_feed}"
+        "  leaf-0 2013-01-01T00:00Z on primary @l0  AVAILABLE\n"
+        "  leaf-1 2013-01-01T01:00Z on primary @l1  AVAILABLE\n"
+        "  ... and 298 more: --limit shows more of them, --json all\n"
+        "to be run again for what is there:\n"
+        "  grow on primary: 300 instances, 2013-01-01T00:00Z to 2013-01-13T11:00Z\n"
+        "  grow 2013-01-01T00:00Z on primary\n"
+        "  grow 2013-01-01T01:00Z on primary\n"
+        "  ... and 298 more: --limit shows more of them, --json all\n"
+    )
+    shown = falcon_here(environ, "lineage", "show", "seed", AT, "--direction", "down").stdout.split("made into:\n")[1]
+    assert shown.startswith(by_feed)
+    assert len(shown.splitlines()) == 2 + 100 + 1
+    whole = falcon_here(environ, "lineage", "impact", "seed", AT, "--limit", "300").stdout.splitlines()
+    assert len(whole) == 1 + 300 + 1 + 300
+    assert len(json.loads(falcon_here(environ, "lineage", "impact", "seed", AT, "--json").stdout)["nodes"]) == 301
 
 
 def test_what_a_run_did_that_nobody_declared(environ: dict[str, str]) -> None:

@@ -11,10 +11,13 @@ from falcon_assets.cli.lineage.graphs import (
     DOT,
     HTML,
     JSON,
+    LIMIT,
     METADATA,
     about_a_version,
     print_hidden,
     print_metadata,
+    print_rest,
+    print_summary,
     print_written,
     printed,
 )
@@ -33,6 +36,7 @@ from falcon_assets.operations.lineage.asking import (
 )
 from falcon_assets.operations.lineage.lifecycle import VersionLifecycle
 from falcon_assets.operations.lineage.subject import VersionQuery
+from falcon_assets.planning.lineage.by_feed import versions_by_feed
 from falcon_assets.planning.lineage.columns import Source
 from falcon_assets.planning.lineage.graph import Line, tree
 from falcon_assets.planning.lineage.places import of_versions
@@ -56,6 +60,7 @@ def show(
     instance: datetime,
     cluster: str | None,
     version: str | None,
+    limit: int,
     metadata: bool,
     as_json: bool,
     as_dot: bool,
@@ -83,8 +88,8 @@ def show(
     by_version = of_versions(found.places, lambda one: not one.is_written)
     for is_wanted, title, above in ((up, "came from", True), (down, "was made into", False)):
         if is_wanted:
-            _tree(found, title, by_version if above else {}, up=above, depth=depth)
-    print_written(found)
+            _tree(found, title, by_version if above else {}, up=above, depth=depth, limit=limit)
+    print_written(found, limit)
     print_metadata(found)
     print_hidden(found)
 
@@ -92,12 +97,19 @@ def show(
 @click.command()
 @click.argument("origin", metavar="FROM", type=VERSION)
 @click.argument("result", metavar="TO", type=VERSION)
+@LIMIT
 @METADATA
 @JSON
 @DOT
 @HTML
 def path(
-    origin: VersionQuery, result: VersionQuery, metadata: bool, as_json: bool, as_dot: bool, html: NewFile | None
+    origin: VersionQuery,
+    result: VersionQuery,
+    limit: int,
+    metadata: bool,
+    as_json: bool,
+    as_dot: bool,
+    html: NewFile | None,
 ) -> None:
     """Show how one version was made from another: all that lies between them.
 
@@ -108,9 +120,12 @@ def path(
         found = with_metadata(installation, found) if metadata else found
     if printed(found, as_json=as_json, as_dot=as_dot, html=html):
         return
-    for one in (found.version, *found.derived):
+    several = (found.version, *found.derived)
+    print_summary(versions_by_feed(several), len(several), limit, "version")
+    for one in several[:limit]:
         click.echo(f"{named(one)}  {status(one)}{made(one)}")
-    print_written(found)
+    print_rest(len(several), limit)
+    print_written(found, limit)
     print_metadata(found)
     print_hidden(found)
 
@@ -199,15 +214,20 @@ def _lifecycle(found: VersionLifecycle) -> str:
     return f"{found.status}, by {found.set.actor} on {format_instant(found.set.at)}: {found.set.reason}"
 
 
-def _tree(found: Lineage, title: str, places: Mapping[int, Sequence[str]], *, up: bool, depth: int | None) -> None:
+def _tree(
+    found: Lineage, title: str, places: Mapping[int, Sequence[str]], *, up: bool, depth: int | None, limit: int
+) -> None:
     lines = list(tree(found.graph, found.version.number, up=up))
     nothing = "nothing: it landed from outside" if up and found.version.process is None else "nothing"
     click.echo(f"{title}:" if len(lines) > 1 or places else f"{title} {nothing}")
-    for line in lines:
+    several = {line.version.number: line.version for line in lines[1:]}
+    print_summary(versions_by_feed(several.values()), len(lines) - 1, limit, "version")
+    for line in lines[: limit + 1]:
         if line.depth:
             click.echo(_line(line))
         for place in () if line.is_repeated else places.get(line.version.number, ()):
             click.echo(f"{'  ' * (line.depth + 1)}{printable(place)}  of no feed  (undeclared)")
+    print_rest(len(lines) - 1, limit)
     if depth is not None and any(line.depth >= depth for line in lines):
         click.echo(f"(up to {count_of(depth, 'step')}; --depth shows more)")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import click
@@ -13,6 +13,7 @@ from falcon_assets.cli.parameters import NEW_FILE, NewFile, one_instance
 from falcon_assets.errors import count_of, printable
 from falcon_assets.operations.lineage.asking import Lineage
 from falcon_assets.operations.lineage.page import page_of
+from falcon_assets.planning.lineage.by_feed import Several
 from falcon_assets.planning.lineage.graph import dot
 from falcon_assets.planning.lineage.places import WITH, of_versions, place_id
 
@@ -31,6 +32,15 @@ METADATA = click.option(
 )
 
 
+LIMIT = click.option(
+    "--limit",
+    type=click.IntRange(1),
+    default=100,
+    show_default=True,
+    help="Print so many lines at most, and what there is in all by feed; --json, --dot and --html have everything.",
+)
+
+
 def about_a_version(command: Callable[..., Any]) -> Callable[..., Any]:
     """A command about one version, which prints a graph."""
     options = (
@@ -38,6 +48,7 @@ def about_a_version(command: Callable[..., Any]) -> Callable[..., Any]:
         one_instance,
         click.option("--cluster", help="Where it is, if versions of it are on several clusters."),
         click.option("--version", help="Which version (default: the present one, else the last)."),
+        LIMIT,
         METADATA,
         JSON,
         DOT,
@@ -62,22 +73,38 @@ def printed(found: Lineage, *, as_json: bool, as_dot: bool, html: NewFile | None
     return bool(as_json or as_dot or html)
 
 
+def print_summary(several: Sequence[Several], count: int, limit: int, one: str) -> None:
+    """Prints what there is of many; nothing where all of them are printed."""
+    if count > limit:
+        for line in several:
+            click.echo(f"  {printable(line.words(one))}")
+
+
+def print_rest(count: int, limit: int) -> None:
+    """Says how many lines are left out."""
+    if count > limit:
+        click.echo(f"  ... and {count - limit:,} more: --limit shows more of them, --json all")
+
+
 def print_metadata(found: Lineage) -> None:
     """Prints the relations of the version itself and of all entities, if that was asked for."""
+    if not found.metadata:
+        return
     versions = {one.id for one in found.graph.versions.values()}
     for one in sorted(found.metadata, key=lambda one: one.source != found.version.id):
         if one.source == found.version.id or one.source not in versions:
             click.echo(printable(f"  {one.source} {one.label} {one.target.id}"))
 
 
-def print_written(found: Lineage) -> None:
+def print_written(found: Lineage, limit: int) -> None:
     """Prints what the runs wrote besides that made its versions; not of the version itself."""
     written = of_versions(found.places, lambda one: one.is_written and one.version != found.version.number)
     if written:
         click.echo("their runs also wrote what is of no feed:")
-    for number, places in written.items():
-        for place in places:
-            click.echo(f"  {printable(place)}  by {named(found.graph.versions[number])}  (undeclared)")
+    every = [(place, number) for number, places in written.items() for place in places]
+    for place, number in every[:limit]:
+        click.echo(f"  {printable(place)}  by {named(found.graph.versions[number])}  (undeclared)")
+    print_rest(len(every), limit)
 
 
 def print_hidden(found: Lineage) -> None:

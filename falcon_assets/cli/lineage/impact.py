@@ -6,7 +6,15 @@ from datetime import datetime
 
 import click
 
-from falcon_assets.cli.lineage.graphs import about_a_version, print_hidden, print_metadata, print_written, printed
+from falcon_assets.cli.lineage.graphs import (
+    about_a_version,
+    print_hidden,
+    print_metadata,
+    print_rest,
+    print_summary,
+    print_written,
+    printed,
+)
 from falcon_assets.cli.lineage.words import named, status
 from falcon_assets.cli.listing import print_json
 from falcon_assets.cli.parameters import NewFile
@@ -16,6 +24,7 @@ from falcon_assets.operations.auditing import PlainRequest
 from falcon_assets.operations.installation import Installation, open_installation
 from falcon_assets.operations.lineage.asking import Impact, lineage_impact, with_metadata
 from falcon_assets.operations.lineage.subject import VersionQuery
+from falcon_assets.planning.lineage.by_feed import instances_by_process, versions_by_feed
 
 
 @click.command()
@@ -29,6 +38,7 @@ def impact(
     instance: datetime,
     cluster: str | None,
     version: str | None,
+    limit: int,
     metadata: bool,
     as_json: bool,
     as_dot: bool,
@@ -55,14 +65,18 @@ def impact(
     source = "it" if column is None else f"its column {printable(column)}"
     verb = "was" if len(derived) == 1 else "were"
     click.echo(f"{named(found.version)}: {count_of(len(derived), 'version')} {verb} made from {source}")
-    for one in derived:
+    print_summary(versions_by_feed(derived), len(derived), limit, "version")
+    for one in derived[:limit]:
         of = found.affected.get(one.number)
         click.echo(printable(f"  {named(one)}  {status(one)}{f': {of.words}' if of else ''}"))
+    print_rest(len(derived), limit)
     if again:
         click.echo("to be run again for what is there:")
-    for entity, where, nominal in again:
+    print_summary(instances_by_process(again), len(again), limit, "instance")
+    for entity, where, nominal in again[:limit]:
         click.echo(f"  {printable(entity)} {format_instant(nominal)} on {where}")
-    print_written(found)
+    print_rest(len(again), limit)
+    print_written(found, limit)
     print_metadata(found)
     print_hidden(found)
 
