@@ -10,13 +10,15 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from falcon_assets.texts import hidden, visible
+
 
 class FalconError(Exception):
     """Root of the package's exceptions: ``str(error)`` is fit to be shown to a user, and to be stored, as it is."""
 
     def __str__(self) -> str:
         # Names of files need not be UTF-8, but databases and terminals want nothing else.
-        return super().__str__().encode("utf-8", "backslashreplace").decode()
+        return visible(hidden(super().__str__()))
 
 
 class SettingsError(FalconError):
@@ -59,6 +61,7 @@ class Problem:
         message: The rule that is broken, with the offending value, and the nearest legal value if there is any.
         snippet: The source line at ``position``, without its line break.
         is_warning: The definitions work as they are: they load, and only those who ask are told.
+        is_doubt: Of a warning: nobody knows whether it is right, so it is never made a problem.
     """
 
     position: Position
@@ -66,6 +69,7 @@ class Problem:
     message: str
     snippet: str = ""
     is_warning: bool = False
+    is_doubt: bool = False
 
     def __str__(self) -> str:
         said = ("warning: " if self.is_warning else "") + (f"{self.key_path}: " if self.key_path else "")

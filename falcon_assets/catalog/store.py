@@ -10,6 +10,7 @@ from typing import TypeVar
 
 from falcon_assets.catalog.checks import check_all
 from falcon_assets.catalog.checks.processes.programs import check_programs
+from falcon_assets.catalog.checks.storage.schemas import check_schemas
 from falcon_assets.catalog.declared import Definitions, parse_documents
 from falcon_assets.catalog.yaml_files.documents import read_files, shown_path
 from falcon_assets.errors import (
@@ -25,12 +26,14 @@ from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.expression import nearest
 from falcon_assets.model.feed import Feed, FeedCluster
 from falcon_assets.model.process import Process, ProcessCluster
+from falcon_assets.model.secret_values import secret_properties, secrets_of
 from falcon_assets.planning.instances.dependencies import Edge, left_out
 from falcon_assets.planning.landing.writers import not_from_outside
 from falcon_assets.planning.time.clock import Clock
 from falcon_assets.planning.workloads.process_workload import ProcessWorkload
 from falcon_assets.planning.workloads.replication_workload import ReplicationWorkload, replications_to
 from falcon_assets.planning.workloads.workload import Workload
+from falcon_assets.texts import keep_secret
 
 T = TypeVar("T")
 
@@ -60,6 +63,11 @@ class EntityStore:
     warnings: tuple[Problem, ...] = ()
     left_out: frozenset[Edge] = frozenset()
     critical: frozenset[str] = frozenset()
+
+    def __post_init__(self) -> None:
+        keep_secret(secret for one in self.everywhere.values() for secret in secrets_of(one, {}))
+        properties = [one.properties for one in (*self.feeds.values(), *self.processes.values())]
+        keep_secret(secret for each in properties for secret in secret_properties(each))
 
     def cluster(self, name: str) -> Cluster:
         """The cluster of that name.
@@ -191,8 +199,8 @@ def load_entities(root: Path, *, strict: bool = False, programs: bool = False) -
 
     Args:
         root: The folder.
-        strict: What would be a warning is a problem.
-        programs: Whether the files of workflows are parsed, too.
+        strict: What would be a warning is a problem, but for what only a parser doubts.
+        programs: Whether the files of workflows and the schemas of feeds are parsed, too.
 
     Raises:
         InvalidDefinitionsError: with all problems and warnings of all files.
@@ -214,8 +222,9 @@ def _checked(root: Path, strict: bool, programs: bool) -> EntityStore:
     problems.extend(check_all(definitions))
     if programs:
         problems.extend(check_programs(definitions))
+        problems.extend(check_schemas(definitions))
     if strict:
-        problems = [replace(problem, is_warning=False) for problem in problems]
+        problems = [replace(problem, is_warning=problem.is_doubt) for problem in problems]
     if not all(problem.is_warning for problem in problems):
         raise InvalidDefinitionsError(problems)
     if not (definitions.clusters or definitions.feeds or definitions.processes):

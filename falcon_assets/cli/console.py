@@ -2,18 +2,35 @@
 
 from __future__ import annotations
 
+from typing import TextIO
+
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
+
+from falcon_assets.texts import hidden, visible
 
 _WIDE = 10_000
 
 
-def console() -> Console:
-    """Folds what is wider than a terminal; a log or another program gets every line as it is, however long."""
-    made = Console(soft_wrap=True)
+def console(file: TextIO | None = None) -> Console:
+    """Folds what is wider than a terminal; a log or another program gets every line as it is, however long.
+
+    Nothing is coloured that nobody marked: what looks like a number or a path is guessed, and takes minutes for a
+    text of megabytes.
+
+    Args:
+        file: Where to; None: standard output.
+    """
+    made = Console(file=file, soft_wrap=True, highlight=False)
     if not made.is_terminal:
         made.width = _WIDE
     return made
+
+
+def shown(text: str) -> str:
+    """A text that may hold anything, for where rich reads markup: it acts neither on that nor on the terminal."""
+    return escape(visible(hidden(text)))
 
 
 def print_table(table: Table, on: Console | None = None, *, nothing: str = "nothing fits") -> None:
@@ -26,7 +43,7 @@ def print_table(table: Table, on: Console | None = None, *, nothing: str = "noth
     """
     target = on or console()
     if not table.row_count:
-        target.print(nothing, markup=False, highlight=False)
+        target.print(nothing, markup=False)
         return
     least = target.measure(table, options=target.options.update(max_width=_WIDE)).minimum
     if least <= target.width:

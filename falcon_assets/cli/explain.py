@@ -8,10 +8,9 @@ from typing import Any
 
 import click
 from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
 
-from falcon_assets.cli.console import console
+from falcon_assets.cli.console import console, shown
 from falcon_assets.cli.parameters import INSTANT
 from falcon_assets.model.instant import format_instant
 from falcon_assets.operations.explain import Explanation
@@ -76,16 +75,16 @@ def _show(found: Explanation, console: Console) -> None:
     for one in found.inputs:
         waited = "[yellow]no, optional[/]" if one.optional else "[red]no[/]"
         for read in one.instances:
-            there = "[green]yes[/]" if read.available else ": ".join(filter(None, (waited, escape(read.why))))
-            inputs.add_row(one.name, one.feed, format_instant(read.instance), there, escape(read.path))
+            there = "[green]yes[/]" if read.available else ": ".join(filter(None, (waited, shown(read.why))))
+            inputs.add_row(one.name, one.feed, format_instant(read.instance), there, shown(read.path))
         if not one.instances:
             inputs.add_row(one.name, one.feed, "none exists", "", "")
     outputs = _table("Writes", "output", "feed", "instance", "path")
     for written in found.outputs:
-        outputs.add_row(written.name, written.feed, format_instant(written.instance), escape(written.path))
+        outputs.add_row(written.name, written.feed, format_instant(written.instance), shown(written.path))
     told = _table("Is told", "variable", "value")
     for name, value in sorted(found.properties.items()):
-        told.add_row(escape(name), escape(value))
+        told.add_row(shown(name), shown(value))
     console.print(inputs)
     for one in found.inputs:
         if one.last_used:

@@ -5,10 +5,9 @@ from __future__ import annotations
 import sys
 
 import click
-from rich.markup import escape
 from rich.table import Table
 
-from falcon_assets.cli.console import print_table
+from falcon_assets.cli.console import print_table, shown
 from falcon_assets.cli.entity.words import moment
 from falcon_assets.cli.help import FullHelpGroup
 from falcon_assets.cli.listing import list_options, print_json, query_of, say_rest
@@ -48,8 +47,8 @@ def list_(
     for column in ("receiver", "reason", "what became of it"):
         table.add_column(column, overflow="fold")
     for one in found.items:
-        about = (one.state.value, one.event, escape(one.entity), one.cluster, format_instant(one.instance))
-        table.add_row(*about, escape(one.receiver), escape(one.reason), escape(_fate(one)))
+        about = (one.state.value, one.event, shown(one.entity), one.cluster, format_instant(one.instance))
+        table.add_row(*about, shown(one.receiver), shown(one.reason), shown(_fate(one)))
     print_table(table, nothing="no notification fits")
     say_rest(found)
 

@@ -10,10 +10,9 @@ from typing import Any
 
 import click
 from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
 
-from falcon_assets.cli.console import console
+from falcon_assets.cli.console import console, shown
 from falcon_assets.cli.help import FullHelpGroup
 from falcon_assets.cli.parameters import INSTANT
 from falcon_assets.model.instant import format_instant
@@ -119,7 +118,7 @@ def _show(one: FeedPlan, console: Console) -> None:
             first, last = alike[0], alike[-1]
             action = f"[{_COLORS[first.action]}]{first.action}[/]{what}"
             times = [format_instant(end.instance.nominal) for end in (first, last)]
-            table.add_row(action, str(len(alike)), *times, escape(first.reason))
+            table.add_row(action, str(len(alike)), *times, shown(first.reason))
     console.print(table)
 
 

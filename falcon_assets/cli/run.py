@@ -8,8 +8,8 @@ from contextlib import contextmanager
 from datetime import datetime
 
 import click
-from rich.console import Console
 
+from falcon_assets.cli.console import console
 from falcon_assets.cli.parameters import INSTANT
 from falcon_assets.cli.quiet import output_to
 from falcon_assets.cli.run_display import shown_on, tell
@@ -20,6 +20,7 @@ from falcon_assets.operations.foreground_runs import Display
 from falcon_assets.operations.installation import open_installation
 from falcon_assets.operations.machine import require_machine
 from falcon_assets.operations.run import abandon, run_ready
+from falcon_assets.texts import visible
 
 _INTERRUPTED = "Interrupted: what was finished is recorded, the rest runs the next time."
 
@@ -47,7 +48,7 @@ def run(until: datetime | None, pipeline: str | None, process: str | None) -> No
             click.echo(_INTERRUPTED)
             sys.exit(130)
     for what, why in outcome.left_out.items():
-        click.echo(f"Error: {what} was left out: {why}", err=True)
+        click.echo(visible(f"Error: {what} was left out: {why}"), err=True)
     if not outcome.is_whole:
         sys.exit(1)
 
@@ -56,13 +57,13 @@ def _run(until: datetime | None, pipeline: str | None, process: str | None) -> F
     @contextmanager
     def shown() -> Iterator[Display]:
         log = installation.settings.home / "run.log"
-        with output_to(log) as terminal, shown_on(Console(file=terminal)) as display:
+        with output_to(log) as terminal, shown_on(console(terminal)) as display:
             yield display
 
     with open_installation() as installation:
         require_machine(installation.settings.environ, installation.settings.home)
         outcome = run_ready(installation, shown, until=until, pipeline=pipeline, process=process)
-    console = Console()
-    tell(console, outcome)
-    console.print(f"{count_of(outcome.succeeded, 'instance')} succeeded, {len(outcome.trouble)} did not")
+    told = console()
+    tell(told, outcome)
+    told.print(f"{count_of(outcome.succeeded, 'instance')} succeeded, {len(outcome.trouble)} did not")
     return outcome

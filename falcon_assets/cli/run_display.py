@@ -20,6 +20,7 @@ from falcon_assets.orchestration.coordination.tick_messages import further_wait
 from falcon_assets.orchestration.runs.replication_work import in_words
 from falcon_assets.planning.instances.instance_record import InstanceState
 from falcon_assets.storage.copying.copy_progress import CopyProgress
+from falcon_assets.texts import visible
 
 _SHOWN = 5
 _SAID_EVERY_SECONDS = 20.0
@@ -124,11 +125,11 @@ def tell(console: Console, outcome: ForegroundResult) -> None:
     say = partial(console.print, markup=False, soft_wrap=True)
     for one in outcome.trouble:
         what = "timed out" if one.state is InstanceState.TIMED_OUT else "failed"
-        say(f"{one.process} on {one.cluster} {format_instant(one.nominal)} {what}: {one.reason}")
+        say(visible(f"{one.process} on {one.cluster} {format_instant(one.nominal)} {what}: {one.reason}"))
     for (process, cluster), decision in outcome.outlook.decisions.items():
         waiting = list(decision.waiting.items())
         for nominal, reason in waiting[:_SHOWN]:
-            say(f"{process} on {cluster} {format_instant(nominal)}: {reason}")
+            say(visible(f"{process} on {cluster} {format_instant(nominal)}: {reason}"))
         more = max(len(waiting) - _SHOWN, 0) + decision.further
         if more:
             say(further_wait(more, process, cluster))

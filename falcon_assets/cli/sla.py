@@ -5,10 +5,9 @@ from __future__ import annotations
 from datetime import timedelta
 
 import click
-from rich.markup import escape
 from rich.table import Table
 
-from falcon_assets.cli.console import print_table
+from falcon_assets.cli.console import print_table, shown
 from falcon_assets.cli.entity.words import moment
 from falcon_assets.cli.help import FullHelpGroup
 from falcon_assets.cli.listing import list_options, print_json, query_of, say_rest
@@ -83,7 +82,7 @@ def _table(*columns: str) -> Table:
 
 def _about(level: SlaLevel, entity: str, cluster: str, instance: str) -> tuple[str, ...]:
     color = "red" if level.is_missed else "yellow"
-    return f"[{color}]{severity(level)}[/]", escape(entity), cluster, instance, level.value
+    return f"[{color}]{severity(level)}[/]", shown(entity), cluster, instance, level.value
 
 
 def _say_evaluated(found: SlaAlerts) -> None:

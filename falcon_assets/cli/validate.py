@@ -14,12 +14,15 @@ from falcon_assets.settings import load_settings
 
 @click.command()
 @click.argument("folder", metavar="[DIR]", required=False, type=ANY_PATH)
-@click.option("--strict", is_flag=True, help="Warnings are problems.")
+@click.option(
+    "--strict", is_flag=True, help="Warnings are problems, but for SQL that only the parser does not understand."
+)
 @click.pass_context
 def validate(ctx: click.Context, folder: Path | None, strict: bool) -> None:
     """Check all entity definitions below DIR (default: FALCON_ENTITY_DEFS, else entity_defs).
 
-    The files of workflows are parsed, too: statements, parameters and views of SQL, Python and its function.
+    The files of workflows are parsed, too: statements, parameters and views of SQL, Python and its function; and so
+    are the schemas of feeds. Nothing of that starts Spark.
     Prints every problem with its file, line and key, and then exits with 1. The code location fails to load with the
     same text. Warnings are printed too: what works and surprises. The code location loads with them, and the exit code
     is 0.

@@ -10,6 +10,7 @@ from falcon_assets.events.inputs import Changes, Inputs
 from falcon_assets.events.record import Data, Record, Size, Text, Time, VersionNumber, Words
 from falcon_assets.model.instant import Instant, format_instant
 from falcon_assets.planning.instances.instance_record import InstanceState
+from falcon_assets.texts import recorded
 
 if TYPE_CHECKING:
     import dagster as dg
@@ -61,7 +62,7 @@ class InstanceChanged(Record):
         import dagster as dg  # noqa: PLC0415 - takes seconds, and commands that only read need none of it
 
         what = f"{self.process} {format_instant(self.nominal)}: {self.state.value}"
-        said = f"{what}: {self.reason}" if self.reason else what
+        said = f"{what}: {recorded(self.reason)}" if self.reason else what
         shown = {"causes": dg.MetadataValue.md(causes)} if causes else {}
         return dg.AssetObservation(key, partition=partition, description=said, metadata=self.metadata() | shown)
 

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeAlias
 from pydantic import AfterValidator, BeforeValidator, Field, PlainSerializer, TypeAdapter
 from typing_extensions import Self
 
+from falcon_assets.texts import recorded
+
 if TYPE_CHECKING:
     import dagster as dg
 
@@ -82,7 +84,11 @@ def _json_object(value: Any) -> Any:
 
 Text = Annotated[str, AfterValidator(_require_storable)]
 """A name or a version."""
-Words = Annotated[str, BeforeValidator(lambda value: storable(value) if isinstance(value, str) else value)]
+Words = Annotated[
+    str,
+    BeforeValidator(lambda value: recorded(storable(value)) if isinstance(value, str) else value),
+    PlainSerializer(recorded),
+]
 """A text for people, who would rather read a part of it than none."""
 Time = Annotated[
     datetime, BeforeValidator(_time), PlainSerializer(lambda moment: moment.isoformat(timespec="milliseconds"))

@@ -14,9 +14,11 @@ class Mistake:
         message: What is wrong, and what to do.
         is_certain: Whether it cannot work; else it may, because Spark knows more than is known here.
         column: Counts from 1.
+        is_doubt: Whether only the parser does not understand it, which Spark may: never a reason to refuse it.
     """
 
     line: int
     message: str
     is_certain: bool = True
     column: int = 1
+    is_doubt: bool = False

@@ -1,22 +1,25 @@
-"""What is secret of definitions, and how it is hidden in every text that is recorded, told or printed."""
+"""What is secret of definitions: :mod:`falcon_assets.texts` hides it in every text."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from falcon_assets.model.cluster import Cluster, EnvironmentValue
 
-STARS = "*****"
 _SECRET = re.compile(
     r"(?i)secret|passw|passphrase|token|credential|(access|account|api|private)[._-]?key|(^|[._-])(pwd|apikey)$"
 )
 """As Spark's spark.redaction.regex, and what object stores and databases call theirs."""
+_HARMLESS = frozenset(
+    {
+        *("addressing_style", "account_name", "endpoint", "endpoint_url", "host", "port", "project", "protocol"),
+        *("region", "region_name", "signature_version", "user"),
+    }
+)
+"""Options of stores that say where, and whose messages nobody could understand without."""
 _TOKEN = re.compile(r";token=([^;]+)")
-_PLAIN = ("true", "false", "none", "null")
-_SHORT = 8
-"""Shorter secrets are hidden as whole words only: they may be a part of anything."""
 
 
 def is_secret(key: str) -> bool:
@@ -32,31 +35,19 @@ def secret_properties(properties: Mapping[str, str]) -> Iterator[str]:
 def secrets_of(cluster: Cluster, environ: Mapping[str, str]) -> Iterator[str]:
     """Secret properties of a cluster, the options of its stores, and the token of its Spark Connect server."""
     yield from secret_properties(cluster.properties)
-    yield from _values(cluster.storage_options, environ)
+    yield from option_values(cluster.storage_options, environ)
     if cluster.interfaces.registry:
-        yield from _values(cluster.interfaces.registry.storage_options, environ)
+        yield from option_values(cluster.interfaces.registry.storage_options, environ)
     if cluster.interfaces.execute:
         yield from _TOKEN.findall(cluster.interfaces.execute.endpoint)
 
 
-def hides(secrets: Iterable[str]) -> Callable[[str], str]:
-    """Puts stars for the secrets, the longest first: one may be a part of another."""
-    known = {one for one in secrets if one and one.lower() not in _PLAIN and not (one.isdigit() and len(one) < _SHORT)}
-    if not known:
-        return str
-    found = re.compile("|".join(map(_pattern, sorted(known, key=len, reverse=True))))
-    return lambda text: found.sub(STARS, text)
-
-
-def _pattern(secret: str) -> str:
-    text = re.escape(secret)
-    return text if len(secret) >= _SHORT else rf"(?<!\w){text}(?!\w)"
-
-
-def _values(option: Any, environ: Mapping[str, str]) -> Iterator[str]:
+def option_values(option: Any, environ: Mapping[str, str]) -> Iterator[str]:
+    """The texts in an option of a store, with those of the environment."""
     if isinstance(option, Mapping):
-        for inner in option.values():
-            yield from _values(inner, environ)
+        for name, inner in option.items():
+            if name not in _HARMLESS or isinstance(inner, EnvironmentValue):
+                yield from option_values(inner, environ)
     elif isinstance(option, EnvironmentValue):
         yield environ.get(option.env, "")
     elif isinstance(option, str):

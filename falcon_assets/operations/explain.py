@@ -29,8 +29,7 @@ from falcon_assets.storage.feed_store import StoresOf
 from falcon_assets.storage.kinds.available_instances import AvailableInstances
 from falcon_assets.storage.kinds.kind_of import kind_of
 from falcon_assets.storage.kinds.snapshots import is_there, why_not_there
-
-_HIDDEN = "*****"
+from falcon_assets.texts import STARS, hidden
 
 
 @dataclass(frozen=True)
@@ -136,7 +135,7 @@ def explain(installation: Installation, process: str, instance: datetime, cluste
     outputs = tuple(
         ExplainedOutput(one.name, one.feed.name, one.instance, files(one.feed).shown(one.path)) for one in plan.outputs
     )
-    told = {key: _HIDDEN if is_secret(key) else value for key, value in plan.properties.items()}
+    told = {key: STARS if is_secret(key) else hidden(value) for key, value in plan.properties.items()}
     versions = _versions(installation, process)
     return Explanation(
         process, where.name, plan.nominal, inputs, outputs, told, versions.of(plan.nominal), versions.present

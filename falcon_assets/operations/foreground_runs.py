@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 import traceback
 from collections.abc import Callable, Iterator
@@ -21,6 +22,7 @@ from falcon_assets.orchestration.mapping import run_tags
 from falcon_assets.orchestration.platform.open_ledger import Ledger
 from falcon_assets.orchestration.runs.replication_work import Copying
 from falcon_assets.planning.instances.instance_record import InstanceState
+from falcon_assets.texts import hidden, recorded
 
 _POLL_SECONDS = 0.5
 
@@ -94,8 +96,8 @@ class ForegroundRuns:
             except DATABASE_ERRORS:
                 raise
             except Exception as error:
-                traceback.print_exc()
-                why = f"{type(error).__name__}: {error}"
+                sys.stderr.write(hidden(traceback.format_exc()))
+                why = recorded(f"{type(error).__name__}: {error}")
                 found = self._run_of(run)
                 if found is None:
                     self.jobs[run.job_name] = why

@@ -5,13 +5,15 @@ from __future__ import annotations
 import re
 import sys
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 
 import pyspark
 from py4j.protocol import Py4JError, Py4JJavaError, Py4JNetworkError
 from pyspark.errors import PySparkException
 from pyspark.errors.exceptions.connect import SparkConnectGrpcException
+
+from falcon_assets.texts import hidden, is_long, recorded
 
 SPARK_ERRORS = (PySparkException, Py4JError)
 """What PySpark raises for a failure on its side, classic and Connect."""
@@ -126,19 +128,22 @@ def python_failure(message: str) -> str:
     return f"{text} ({own[-1]})" if own else text
 
 
-def log_stack(error: BaseException | None, hide: Callable[[str], str] = str) -> None:
-    """Writes all that is known of a failure in Spark to the log of the run: stacks of Python and of the JVM.
-
-    Args:
-        error: The failure.
-        hide: Puts stars for what is secret.
-    """
+def log_stack(error: BaseException | None) -> None:
+    """Writes all that is known of a failure in Spark to the log of the run: stacks of Python and of the JVM."""
     if not isinstance(error, (*SPARK_ERRORS, ConnectionError)):
         return
     text = "".join(traceback.format_exception(error))
     with suppress(Exception):  # a JVM that died tells no stack
         text += getattr(error, "getStackTrace", str)() or ""
-    sys.stderr.write(f"{hide(text)}\n")
+    sys.stderr.write(f"{hidden(text)}\n")
+
+
+def logged_stack(error: BaseException) -> str:
+    """The stack of an error that nobody foresaw as it is recorded; the whole of a long one is in the log of the run."""
+    text = "".join(traceback.format_exception(error))
+    if is_long(text):
+        sys.stderr.write(f"{hidden(text)}\n")
+    return recorded(text)
 
 
 def own_line(error: BaseException, file: str) -> str:

@@ -8,7 +8,9 @@ from typing import Any
 
 from falcon_assets.errors import StorageError
 from falcon_assets.model.cluster import EnvironmentValue, StorageOption
+from falcon_assets.model.secret_values import option_values
 from falcon_assets.model.store_url import is_hdfs
+from falcon_assets.texts import keep_secret
 
 OBJECT_STORES = ("s3", "s3a")
 """Stores whose drivers would remember listings: others write there too, so each listing has to be fresh."""
@@ -35,6 +37,7 @@ def resolved_options(
     Raises:
         StorageError: a variable is not set; names it and the option.
     """
+    keep_secret(option_values(declared, environ))
     options = {name: _resolved(cluster, name, value, environ) for name, value in declared.items()}
     if url.partition("://")[0] in OBJECT_STORES:
         options.setdefault("use_listings_cache", False)

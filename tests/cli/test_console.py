@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import io
+from pathlib import Path
 
 import pytest
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+import falcon_assets
+from falcon_assets.cli import console as ours
 from falcon_assets.cli.console import print_table
 from falcon_assets.cli.listing import one_line
 
@@ -49,3 +52,17 @@ def test_a_table_where_there_is_room(width: int) -> None:
 def test_a_reason_is_one_line_of_a_table() -> None:
     assert one_line("it failed:\n  at line 1\n\n  of all") == "it failed: at line 1 of all"
     assert one_line("x" * 201) == "x" * 197 + "..."
+
+
+def test_one_factory_makes_every_console() -> None:
+    package = Path(falcon_assets.__file__).parent
+    others = [one for one in package.rglob("*.py") if one != package / "cli" / "console.py"]
+    texts = {one.relative_to(package): one.read_text() for one in others}
+    assert [str(one) for one, text in texts.items() if "Console(" in text or "rich.markup" in text] == []
+
+
+def test_what_a_table_shows_acts_on_nothing() -> None:
+    assert ours.shown("[red]\x1b[2J db_password=hunter2") == "\\[red]\\x1b[2J db_password=*****"
+    written = io.StringIO()
+    ours.console(written).print("5 /a/b 'c'")
+    assert written.getvalue() == "5 /a/b 'c'\n"

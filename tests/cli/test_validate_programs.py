@@ -55,3 +55,29 @@ def test_python(tmp_path: Path) -> None:
     assert (code, lines[0]) == (1, "w.py:1: there is no function run(spark, inputs, instance) in it")
     code, lines = said(tmp_path, "{engine: spark-submit, path: w.py}", "w.py", "x = 1\ny = (\n")
     assert (code, lines[0]) == (1, "w.py:2: not Python: '(' was never closed")
+
+
+def test_what_only_the_parser_does_not_understand_is_no_problem_with_strict(tmp_path: Path) -> None:
+    workflow = "{engine: spark-sql, path: w.sql}"
+    code, lines = said(tmp_path, workflow, "w.sql", "SELECT a b c FROM VALUES (1) AS t(a)", "--strict")
+    assert (code, lines[-1]) == (0, "1 cluster, 0 feeds, 1 process: no problems, 1 warning")
+    assert lines[0].startswith("w.sql:1: warning: this may be no SQL that Spark understands near 'c'")
+
+
+def test_schemas(tmp_path: Path) -> None:
+    feed = """---
+kind: feed
+name: raw
+frequency: hours(1)
+format: json
+schema: "year int, month itn"
+locations: {data: "/raw/${YEAR}/${MONTH}/${DAY}/${HOUR}"}
+clusters: [{name: primary, validity: {start: 2013-01-01T00:00Z, end: 2014-01-01T00:00Z}}]
+"""
+    (tmp_path / "feeds.yaml").write_text(feed)
+    code, lines = said(tmp_path, "{engine: spark-sql, path: w.sql}", "w.sql", "SELECT 1")
+    assert (code, lines[0]) == (
+        1,
+        "feeds.yaml:6: schema: no schema of Spark: month has the type 'itn', which Spark does not know "
+        "(did you mean int?)",
+    )

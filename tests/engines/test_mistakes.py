@@ -91,3 +91,9 @@ def test_what_works(sql: str) -> None:
 )
 def test_python(source: str, mistakes: list[tuple[int, str]]) -> None:
     assert [(one.line, one.message) for one in python_mistakes(source.encode())] == mistakes
+
+
+def test_what_only_the_parser_does_not_understand_is_a_doubt() -> None:
+    doubts = [one.is_doubt for one in sql_mistakes("SELECT a b c FROM weather", VIEWS, PARAMETERS)]
+    views = [one.is_doubt for one in sql_mistakes("SELECT * FROM wether", VIEWS, PARAMETERS)]
+    assert (doubts, views) == ([True], [False])

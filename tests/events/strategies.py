@@ -21,6 +21,7 @@ from falcon_assets.events.process_instances import CameTooLate, InstanceChanged
 from falcon_assets.events.pushes import PushRefused
 from falcon_assets.events.work_done import FilesCopied, WorkDone
 from falcon_assets.planning.instances.instance_record import InstanceState, LateChange
+from falcon_assets.texts import recorded
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=9)
 NAME = st.just("primary") | TEXT.filter(bool)
@@ -75,7 +76,7 @@ FACTS: st.SearchStrategy[Fact] = st.one_of(
         at=TIME,
         bytes=st.none() | SIZE,
         files=st.none() | SIZE,
-        reason=TEXT,
+        reason=TEXT.map(recorded),
         archived_to=MAYBE_TEXT,
         archive_cluster=MAYBE_TEXT,
     ),

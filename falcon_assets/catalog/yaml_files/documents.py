@@ -13,7 +13,13 @@ from yaml.nodes import CollectionNode, MappingNode, Node, ScalarNode
 
 from falcon_assets.catalog.yaml_files.definition_files import definition_files
 from falcon_assets.catalog.yaml_files.journal import read_between_changes
-from falcon_assets.catalog.yaml_files.secrets import hide_secrets, may_hold_secrets, secret_properties, secret_values
+from falcon_assets.catalog.yaml_files.secrets import (
+    hide_secrets,
+    masked_line,
+    may_hold_secrets,
+    secret_properties,
+    secret_values,
+)
 from falcon_assets.catalog.yaml_files.unquoted import join_unquoted
 from falcon_assets.catalog.yaml_files.yaml_nodes import TooManyDocumentsError, child, compose_documents
 from falcon_assets.catalog.yaml_files.yaml_values import PlainValues
@@ -195,7 +201,7 @@ def _syntax_problem(shown: str, text: str, lines: list[str], error: yaml.YAMLErr
     secret = may_hold_secrets(text)
     if secret:
         rule = re.sub(r"'[^']*'", "'...'", str(rule))
-    snippet = lines[line] if line < len(lines) and not secret else ""
+    snippet = masked_line(lines, line) if line < len(lines) else ""
     return Problem(Position(shown, line + 1, column + 1), "", f"not YAML: {rule}", snippet)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from difflib import get_close_matches
 
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
@@ -16,6 +16,16 @@ _EVENTS_KEY = "on"
 _PROPERTIES = "properties"
 _LOOKS_LIKE_IT = re.compile(r"storage.?option|notif", re.IGNORECASE)
 
+_OPENS = re.compile(
+    r"[\w.-]*(?:storage.?option|notif|secret|passw|passphrase|token|credential"
+    r"|(?:access|account|api|private)[._-]?key|\bpwd|\bapikey)[\w.-]*[\"']?\s*:",
+    re.IGNORECASE,
+)
+"""A key below which everything may be secret."""
+_KEY = re.compile(r"[\s-]*[A-Za-z_][\w.-]*:(?=\s|$)")
+_QUOTED = re.compile(r"'[^'\n]*'|\"(?:\\.|[^\"\\\n])*\"")
+_NO_SPACE = re.compile(r"\S")
+
 
 def is_secret_key(key: str) -> bool:
     """Whether the key is ``storage_options``, or was meant to be."""
@@ -25,6 +35,46 @@ def is_secret_key(key: str) -> bool:
 def may_hold_secrets(text: str) -> bool:
     """Whether a text that could not be parsed may hold storage options."""
     return bool(_LOOKS_LIKE_IT.search(text))
+
+
+def masked_line(lines: Sequence[str], number: int) -> str:
+    """The line (``number`` counts from 0) of a text that could not be parsed, with stars where a secret may stand.
+
+    Without a parser the indentation says what is below ``storage_options``, ``notification`` or a key that is secret
+    by its name. Where a quote or bracket that begins there does not end, all that follows may be below it.
+    """
+    line = lines[number]
+    for above in range(number, -1, -1):
+        if above < number and lines[above].startswith("---"):
+            return line
+        opener = _OPENS.search(lines[above])
+        if opener and not _is_over(opener, lines[above + 1 : number + 1]):
+            key = _KEY.match(line)
+            start = opener.end() if above == number else key.end() if key else _depth(line)
+            return line[:start] + _NO_SPACE.sub("*", line[start:])
+    return line
+
+
+def _is_over(opener: re.Match[str], after: Sequence[str]) -> bool:
+    """Whether the last of the lines after a key is below it no more."""
+    depths = [_depth(one) for one in after if one.strip()]
+    if not depths or min(depths) > opener.start():
+        return False
+    return not _is_open("\n".join([opener.string[opener.end() :], *after[:-1]]))
+
+
+def _depth(line: str) -> int:
+    return len(line) - len(line.lstrip(" -"))
+
+
+def _is_open(text: str) -> bool:
+    """Whether a quote or a bracket in it is not closed."""
+    plain = _QUOTED.sub("", text)
+    return (
+        any(plain.count(one) for one in "'\"")
+        or plain.count("{") > plain.count("}")
+        or plain.count("[") > plain.count("]")
+    )
 
 
 def hide_secrets(line: str, number: int, secrets: Iterable[ScalarNode]) -> str:

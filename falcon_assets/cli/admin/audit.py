@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import click
-from rich.markup import escape
 from rich.table import Table
 
-from falcon_assets.cli.console import print_table
+from falcon_assets.cli.console import print_table, shown
 from falcon_assets.cli.entity.words import moment
 from falcon_assets.cli.listing import list_options, print_json, query_of, say_rest
 from falcon_assets.errors import count_of
@@ -43,8 +42,8 @@ def audit(
         who = one.principal if one.principal == one.os_user else f"{one.principal} (by {one.os_user})"
         result = f"[{_COLORS[one.result]}]{one.result}[/]"
         why = " ".join(text for text in (one.reason, one.message and f"({one.message})") if text)
-        what = (escape(_entities(one)), _instances(one))
-        table.add_row(moment(one.at), escape(f"{who}, {one.way}"), one.operation, *what, result, escape(why))
+        what = (shown(_entities(one)), _instances(one))
+        table.add_row(moment(one.at), shown(f"{who}, {one.way}"), one.operation, *what, result, shown(why))
     print_table(table, nothing="no operation fits")
     say_rest(found)
 

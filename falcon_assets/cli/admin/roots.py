@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import click
-from rich.markup import escape
 from rich.table import Table
 
-from falcon_assets.cli.console import print_table
+from falcon_assets.cli.console import print_table, shown
 from falcon_assets.cli.help import FullHelpGroup
 from falcon_assets.cli.listing import print_json
 from falcon_assets.operations.admin.roots import adopt_root, list_roots
@@ -37,8 +36,8 @@ def list_(as_json: bool) -> None:
     table.add_column("state", overflow="fold")
     for one in found:
         there = "[green]there[/]" if one.since else "not used yet"
-        state = f"[red]away: {escape(one.problem)}[/]" if one.problem else there
-        table.add_row(one.cluster, escape(one.root), one.since or "", state)
+        state = f"[red]away: {shown(one.problem)}[/]" if one.problem else there
+        table.add_row(one.cluster, shown(one.root), one.since or "", state)
     print_table(table, nothing="no cluster has a store")
 
 

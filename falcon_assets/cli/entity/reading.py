@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import click
-from rich.markup import escape
 from rich.table import Table
 from rich.tree import Tree
 
-from falcon_assets.cli.console import console, print_table
+from falcon_assets.cli.console import console, print_table, shown
 from falcon_assets.cli.entity.words import KIND, commanded_or_declared, moment
 from falcon_assets.cli.listing import list_options, print_json, query_of, say_rest
 from falcon_assets.model.instant import format_instant
@@ -55,7 +54,7 @@ def list_(
     for one in found.items:
         status = f"[{_COLORS[one.status]}]{one.status}[/]"
         by = commanded_or_declared(one.commanded) if one.since else ""
-        lists = (", ".join(one.clusters), ", ".join(one.pipelines), escape(one.owner or ""))
+        lists = (", ".join(one.clusters), ", ".join(one.pipelines), shown(one.owner or ""))
         table.add_row(one.kind, one.name, status, moment(one.since), by, *lists)
     print_table(table, nothing="no entity fits")
     say_rest(found)

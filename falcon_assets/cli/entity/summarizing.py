@@ -5,10 +5,9 @@ from __future__ import annotations
 from itertools import groupby
 
 import click
-from rich.markup import escape
 from rich.table import Table
 
-from falcon_assets.cli.console import print_table
+from falcon_assets.cli.console import print_table, shown
 from falcon_assets.cli.listing import list_options, print_json, query_of, say_rest
 from falcon_assets.cli.states import colored
 from falcon_assets.model.instant import format_instant
@@ -52,7 +51,7 @@ def summary(
         for where, instances in [(where, list(those)) for where, those in of_clusters] or [("", [])]:
             latest = format_instant(instances[0].instance) if instances else ""
             states = " ".join(colored(instance.state.value) for instance in instances)
-            entity = (one.entity.kind, escape(one.entity.name), one.entity.status)
-            table.add_row(*entity, escape(where), latest, states or "none is due")
+            entity = (one.entity.kind, shown(one.entity.name), one.entity.status)
+            table.add_row(*entity, shown(where), latest, states or "none is due")
     print_table(table, nothing="no entity fits")
     say_rest(found)

@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import asdict
 
 import click
-from rich.markup import escape
 from rich.table import Table
 
-from falcon_assets.cli.console import print_table
+from falcon_assets.cli.console import print_table, shown
 from falcon_assets.cli.entity.changing import say_result
 from falcon_assets.cli.entity.words import KIND, moment
 from falcon_assets.cli.listing import print_json
@@ -37,7 +36,7 @@ def history(name: str, kind: str | None, as_json: bool) -> None:
         table.add_column(column, overflow="fold")
     table.add_column("definition", no_wrap=True)
     for one in found.versions:
-        by = escape(one.actor), escape(one.reason), one.text_hash[:12] if one.text_hash else "deleted"
+        by = shown(one.actor), shown(one.reason), one.text_hash[:12] if one.text_hash else "deleted"
         table.add_row(str(one.version), moment(one.since), one.operation, *by)
     print_table(table, nothing="no definition is recorded")
     if not found.is_recorded:

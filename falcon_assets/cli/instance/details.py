@@ -7,10 +7,9 @@ from datetime import datetime
 from typing import Any
 
 import click
-from rich.markup import escape
 from rich.table import Table
 
-from falcon_assets.cli.console import print_table
+from falcon_assets.cli.console import print_table, shown
 from falcon_assets.cli.instance.reading import TYPE
 from falcon_assets.cli.listing import print_json
 from falcon_assets.cli.parameters import one_instance
@@ -48,7 +47,7 @@ def params(name: str, instance: datetime, cluster: str | None, as_json: bool) ->
     table = Table("variable")
     table.add_column("value", overflow="fold")
     for variable, value in found["params"].items():
-        table.add_row(escape(variable), escape(value))
+        table.add_row(shown(variable), shown(value))
     print_table(table, nothing="it is told nothing")
 
 
@@ -77,9 +76,9 @@ def _of_workload(found: Mapping[str, Any]) -> Table:
     table.add_column("path", overflow="fold")
     for one in found["inputs"]:
         there = "yes" if one["available"] else "no, optional" if one["optional"] else "no"
-        table.add_row("reads", one["name"], one["feed"], one["instance"], there, escape(one["path"]))
+        table.add_row("reads", one["name"], one["feed"], one["instance"], there, shown(one["path"]))
     for one in found["outputs"]:
-        table.add_row("writes", one["name"], one["feed"], one["instance"], "", escape(one["path"]))
+        table.add_row("writes", one["name"], one["feed"], one["instance"], "", shown(one["path"]))
     return table
 
 
@@ -89,17 +88,17 @@ def _of_feed(found: Mapping[str, Any]) -> Table:
     for column in ("cluster", "instance"):
         table.add_column(column, no_wrap=True)
     table.add_column("", overflow="fold")
-    table.add_row("is", escape(found["entity"]), found["cluster"], found["instance"], found["state"])
+    table.add_row("is", shown(found["entity"]), found["cluster"], found["instance"], found["state"])
     for one in found["written_by"]:
-        table.add_row("written by", escape(one["entity"]), one["cluster"], one["instance"], one["state"])
+        table.add_row("written by", shown(one["entity"]), one["cluster"], one["instance"], one["state"])
     for one in found["read_by"]:
         what = f"version {one['version']}" if one["version"] else "it was not there"
         now = ", another one is there now" if one["stale"] else ""
-        table.add_row("read by", escape(one["entity"]), one["cluster"], one["instance"], f"{what}{now}")
+        table.add_row("read by", shown(one["entity"]), one["cluster"], one["instance"], f"{what}{now}")
     for one in found["will_read"]:
         first, last = one["first"] or "", one["last"]
         when = (
             "what is latest then" if one["number"] is None else f"to {last}, {one['number']}" if first != last else ""
         )
-        table.add_row("to be read by", escape(one["entity"]), one["cluster"], first, when)
+        table.add_row("to be read by", shown(one["entity"]), one["cluster"], first, when)
     return table

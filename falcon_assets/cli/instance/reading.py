@@ -6,10 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 import click
-from rich.markup import escape
 from rich.table import Table
 
-from falcon_assets.cli.console import print_table
+from falcon_assets.cli.console import print_table, shown
 from falcon_assets.cli.entity.words import moment
 from falcon_assets.cli.listing import keyset_options, one_line, print_json, say_more
 from falcon_assets.cli.parameters import INSTANT, require_order
@@ -134,7 +133,7 @@ def summary(as_json: bool, **asked: Any) -> None:
     table = _table("kind", "cluster", "state", "instances")
     for one in found:
         for state, number in one.states.items():
-            table.add_row(escape(one.entity), one.kind, one.cluster, colored(state.value), f"{number:,}")
+            table.add_row(shown(one.entity), one.kind, one.cluster, colored(state.value), f"{number:,}")
     print_table(table, nothing="no instance fits")
 
 
@@ -150,9 +149,9 @@ def _show(page: InstancePage, query: InstanceQuery, *, as_json: bool) -> None:
     table = _table("cluster", "instance", "state", *told)
     table.add_column("reason", overflow="fold")
     for one in page.items:
-        reason = escape(one_line(one.reason["text"])) if one.reason else ""
+        reason = shown(one_line(one.reason["text"])) if one.reason else ""
         state, instant = colored(one.state.value), format_instant(one.instance)
-        table.add_row(escape(one.entity), one.cluster, instant, state, *_told(one), reason)
+        table.add_row(shown(one.entity), one.cluster, instant, state, *_told(one), reason)
     print_table(table, nothing="no instance fits")
     if page.next is not None:
         say_more(len(page.items), page.total, "instance")

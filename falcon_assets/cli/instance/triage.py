@@ -5,10 +5,9 @@ from __future__ import annotations
 from datetime import datetime
 
 import click
-from rich.markup import escape
 from rich.tree import Tree
 
-from falcon_assets.cli.console import console
+from falcon_assets.cli.console import console, shown
 from falcon_assets.cli.listing import print_json
 from falcon_assets.cli.parameters import one_instance
 from falcon_assets.operations.installation import open_installation
@@ -43,13 +42,13 @@ def triage(name: str, instance: datetime, cluster: str | None, kind: str | None,
 
 def _grow(tree: Tree, cause: Cause) -> None:
     for line in words.notes(cause):
-        tree.add(escape(line))
+        tree.add(shown(line))
     if cause.fix:
-        tree.add(f"[bold]fix:[/] {escape(cause.fix)}")
+        tree.add(f"[bold]fix:[/] {shown(cause.fix)}")
     for one in cause.causes:
         _grow(tree.add(_said(one)), one)
 
 
 def _said(cause: Cause) -> str:
     state = f"[{_COLORS.get(cause.state, 'red')}]{cause.state}[/]"
-    return f"{escape(words.subject(cause))} {state}{escape(words.reason(cause))}"
+    return f"{shown(words.subject(cause))} {state}{shown(words.reason(cause))}"

@@ -5,10 +5,9 @@ from __future__ import annotations
 from datetime import datetime
 
 import click
-from rich.markup import escape
 from rich.table import Table
 
-from falcon_assets.cli.console import print_table
+from falcon_assets.cli.console import print_table, shown
 from falcon_assets.cli.listing import print_json
 from falcon_assets.cli.parameters import one_instance
 from falcon_assets.model.instant import format_instant
@@ -45,7 +44,7 @@ def versions(feed: str, instance: datetime, cluster: str | None, as_json: bool) 
         size = "" if data["bytes"] is None else f"{data['bytes']:,}"
         texts = [data[name] or "" for name in ("since", "until")]
         path = (one.path or "") if one.state in ("KEPT", "AVAILABLE") else ""
-        table.add_row(one.version, one.state, *texts, size, escape(data["process"] or ""), escape(path))
+        table.add_row(one.version, one.state, *texts, size, shown(data["process"] or ""), shown(path))
     print_table(table)
 
 

@@ -1,6 +1,7 @@
 """What can be said of a SQL workflow without Spark: certain are brackets, quotes, first words and parameters only.
 
-sqlglot reads nearly all of Spark's SQL, and not all of it: what it does not understand, or does not find, is a warning.
+sqlglot reads nearly all of Spark's SQL, and not all of it: what it does not find is a warning, and what it does not
+understand is one that stays one.
 """
 
 from __future__ import annotations
@@ -112,11 +113,9 @@ def _first_word(sql: str, statement: Statement) -> Mistake | None:
 
 
 def _parsed(sql: str, statements: tuple[Statement, ...], views: Collection[str]) -> Iterator[Mistake]:
-    try:
-        import sqlglot
-        from sqlglot import exp
-    except ModuleNotFoundError:  # an installation of before it was needed
-        return
+    import sqlglot
+    from sqlglot import exp
+
     trees: list[tuple[Statement, Any]] = []
     for statement in statements:
         if re.match(r"(?i)begin\b", statement.text):  # a script is many
@@ -128,7 +127,9 @@ def _parsed(sql: str, statements: tuple[Statement, ...], views: Collection[str])
             line = _line(sql, statement.offset) + int(first.get("line") or 1) - 1
             said = _ESCAPES.sub("", str(first.get("description") or error)).splitlines()[0].rstrip(".")
             near = f" near {str(first['highlight'])!r}" if first.get("highlight") else ""
-            yield Mistake(line, f"this may be no SQL that Spark understands{near}: {said}", is_certain=False)
+            yield Mistake(
+                line, f"this may be no SQL that Spark understands{near}: {said}", is_certain=False, is_doubt=True
+            )
             return
     if any(tree is None or tree.find(exp.Command) for _, tree in trees):
         return  # it may make views that nobody sees

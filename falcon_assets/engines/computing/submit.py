@@ -18,7 +18,7 @@ from falcon_assets.engines.computing.programs import run_program
 from falcon_assets.engines.computing.task import WorkflowResult, WorkflowTask
 from falcon_assets.errors import ExpressionError, WorkflowError
 from falcon_assets.model.instant import format_instant
-from falcon_assets.model.secret_values import hides, is_secret
+from falcon_assets.model.secret_values import is_secret
 from falcon_assets.planning.lineage.captured import Captured, parse_captured
 from falcon_assets.planning.windows.interpolate import interpolate
 from falcon_assets.spark.capture.capturing import captured_by_server
@@ -34,6 +34,7 @@ from falcon_assets.spark.endpoints.reachable import require_reachable
 from falcon_assets.spark.failures import SPARK_ERRORS, condition_of, explain
 from falcon_assets.spark.session.libs import libs_of
 from falcon_assets.spark.session.sessions import application_id
+from falcon_assets.texts import hides
 
 _TAIL_BYTES = 1 << 20
 _NOTHING_WRITTEN = ("PATH_NOT_FOUND", "UNABLE_TO_INFER_SCHEMA")

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from functools import cached_property
 from pathlib import Path
 
 from pyspark.sql import SparkSession
 
 from falcon_assets.engines.computing.instance import Instance
 from falcon_assets.model.cluster import Cluster
-from falcon_assets.model.secret_values import hides, secret_properties, secrets_of
+from falcon_assets.model.secret_values import secret_properties, secrets_of
 from falcon_assets.model.workflow import Workflow
 from falcon_assets.planning.lineage.captured import Captured
 from falcon_assets.spark.data.dataset import InputData, OutputData
+from falcon_assets.texts import keep_secret
 
 
 @dataclass(frozen=True)
@@ -68,12 +68,9 @@ class WorkflowTask:
         )
         object.__setattr__(self, "instance", told)
 
-    @cached_property
-    def hide(self) -> Callable[[str], str]:
-        """Puts stars for what the process and its cluster keep to themselves."""
-        own = secret_properties({**self.cluster.properties, **self.properties, **self.settings})
         # What its stores have from the environment reaches workflows by settings only, which are named so.
-        return hides([*own, *secrets_of(self.cluster, {})])
+        keep_secret(secret_properties({**self.cluster.properties, **self.properties, **self.settings}))
+        keep_secret(secrets_of(self.cluster, {}))
 
 
 @dataclass(frozen=True)

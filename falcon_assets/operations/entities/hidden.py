@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from falcon_assets.catalog.yaml_files.secrets import SECRET_KEY
-from falcon_assets.model.secret_values import STARS, is_secret
+from falcon_assets.model.secret_values import is_secret
+from falcon_assets.texts import STARS
 
 
 def hidden(value: Any) -> Any:

@@ -35,7 +35,9 @@ from falcon_assets.orchestration.runs.turns import Turns
 from falcon_assets.orchestration.runs.withdrawn import record_withdrawn
 from falcon_assets.planning.instances.instance_record import STORE_AWAY, InstanceState, LateChange
 from falcon_assets.planning.workloads.workload import Workload
+from falcon_assets.spark.failures import logged_stack
 from falcon_assets.spark.session.sessions import interrupt_sessions
+from falcon_assets.texts import recorded
 
 
 @dataclass(frozen=True)
@@ -282,12 +284,12 @@ class WorkloadExecution:
         An input that is not there any more is recorded as such. Who runs an instance by hand hears that it failed.
         Where a store does not answer once an instance began, that may be because of what it computes.
         """
-        reason, name = str(error) or type(error).__name__, f"{self.workload.name} {format_instant(nominal)}"
+        reason, name = recorded(str(error) or type(error).__name__), f"{self.workload.name} {format_instant(nominal)}"
         lacking = error.lacking if isinstance(error, MissingInputsError) else ()
         if lacking:
             record_withdrawn(claims.ledger, self.workload, lacking, self.clock())
         if isinstance(error, DATABASE_ERRORS):
-            context.log.warning(f"{name} waits for a later run: the database went away", exc_info=error)
+            context.log.warning(f"{name} waits for a later run: the database went away\n{logged_stack(error)}")
             reason = "the database went away while it ran"
         is_away = isinstance(error, RootAwayError) or (isinstance(error, UnreachableError) and not began)
         waits = (lacking or is_away) and nominal in claims.attempts
@@ -299,7 +301,7 @@ class WorkloadExecution:
         failures[nominal] = reason
         if not isinstance(error, FalconError):
             # Not foreseen: whoever mends it needs the traceback, and the other instances need not suffer.
-            context.log.error(name, exc_info=error)
+            context.log.error(f"{name}: {logged_stack(error)}")
         self._record_state(context, work, nominal, InstanceState.FAILED, reason)
 
     def _broken_off(

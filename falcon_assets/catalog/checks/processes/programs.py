@@ -30,7 +30,7 @@ def check_programs(definitions: Definitions) -> Iterator[Problem]:
                 lines = path.read_text(encoding="utf-8", errors="replace").split("\n")
                 snippet = lines[one.line - 1] if one.line <= len(lines) else ""
                 position = Position(shown_path(path), one.line, one.column)
-                problem = Problem(position, "", one.message, snippet, not one.is_certain)
+                problem = Problem(position, "", one.message, snippet, not one.is_certain, one.is_doubt)
                 if problem not in told:  # processes may share a file
                     told.add(problem)
                     yield problem

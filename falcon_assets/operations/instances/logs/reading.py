@@ -16,7 +16,6 @@ from falcon_assets.engines.computing.program_files import logs_of_run
 from falcon_assets.errors import UnknownEntityError, UnknownInstanceError
 from falcon_assets.events.record import said_by
 from falcon_assets.model.instant import format_instant
-from falcon_assets.model.secret_values import hides
 from falcon_assets.operations.installation import Installation
 from falcon_assets.operations.instances.listing import instance_status
 from falcon_assets.operations.instances.logs.instance_runs import InstanceRun, partition_of, runs_of
@@ -28,6 +27,7 @@ from falcon_assets.orchestration.dagster_internals.compute_logs import captured_
 from falcon_assets.orchestration.mapping import asset_keys as names
 from falcon_assets.planning.workloads.workload import Workload
 from falcon_assets.storage.cluster_store import ClusterStore
+from falcon_assets.texts import hidden, keep_secret
 
 _INSTANT = r"\d{4,}-\d\d-\d\dT\d\d:\d\dZ"
 _OF_INSTANCE = re.compile(rf"({_INSTANT}): ")
@@ -152,7 +152,8 @@ class InstanceLogs:
     @cached_property
     def hide(self) -> Callable[[str], str]:
         """Puts stars for what its definitions keep to themselves."""
-        return hides(known_secrets(self.installation, self.workload))
+        keep_secret(known_secrets(self.installation, self.workload))
+        return hidden
 
     @cached_property
     def _about_it(self) -> re.Pattern[str]:

@@ -1,0 +1,152 @@
+"""Spark's DDL of schemas, as far as it can be read without Spark: names of columns, types, brackets."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from difflib import get_close_matches
+
+_TOKEN = re.compile(
+    r"\s*(?:(?P<name>`(?:[^`]|``)*`|[^\W\d]\w*|\d\w*)|(?P<text>'(?:\\.|[^'\\])*'|\"(?:\\.|[^\"\\])*\")|(?P<mark>\S))",
+    re.DOTALL,
+)
+_PLAIN = (
+    *("boolean", "tinyint", "byte", "smallint", "short", "int", "integer", "bigint", "long", "float", "real", "double"),
+    *("date", "timestamp", "timestamp_ltz", "timestamp_ntz", "string", "binary", "void", "interval", "variant", "time"),
+    *("char", "character", "varchar", "decimal", "dec", "numeric", "geometry", "geography"),
+)
+_NESTED = ("array", "map", "struct")
+_NEEDS_LENGTH = ("char", "character", "varchar")
+_AFTER_TYPE = (
+    "not",
+    "null",
+    "comment",
+    "default",
+    "collate",
+    "generated",
+    "year",
+    "month",
+    "day",
+    "hour",
+    "minute",
+    "with",
+    "without",
+)
+"""What may stand behind a type: Spark reads it, and nobody here has to."""
+
+
+def schema_mistake(text: str) -> str | None:
+    """What is wrong with a schema in a sentence; None: nothing that can be seen without Spark."""
+    try:
+        reading = _Reading(text)
+        if re.match(r"\s*struct\s*<", text, re.IGNORECASE):  # Spark takes the type of a row, too
+            reading.type("a row")
+        else:
+            reading.columns(None)
+    except _MistakeError as mistake:
+        return str(mistake)
+    return None
+
+
+class _MistakeError(Exception):
+    """Ends the reading, and says why."""
+
+
+class _Reading:
+    def __init__(self, text: str) -> None:
+        self._tokens = list(_tokens(text))
+        self._at = 0
+
+    def columns(self, closed_by: str | None) -> None:
+        """Columns, or the fields of a struct, up to the bracket that closes it."""
+        while True:
+            name = self._name("the name of a column" if closed_by is None else "the name of a field")
+            self._accept(":")
+            self.type(name)
+            self._rest(name)
+            if self._accept(","):
+                continue
+            if closed_by is None and self._peek() is not None:
+                raise _MistakeError(f"column {name} is followed by {self._peek()!r}: write a comma between columns")
+            if closed_by is not None:
+                self._close(closed_by, "struct")
+            return
+
+    def type(self, of: str) -> None:
+        """A type, with what it is made of."""
+        name = self._name(f"the type of {of}")
+        kind = name.lower()
+        if kind not in (*_PLAIN, *_NESTED):
+            close = get_close_matches(kind, (*_PLAIN, *_NESTED), 1)
+            nearest = f" (did you mean {close[0]}?)" if close else ""
+            raise _MistakeError(f"{of} has the type {name!r}, which Spark does not know{nearest}")
+        if kind in _NESTED:
+            if kind == "struct" and self._accept("<>"):
+                return
+            self._open(kind)
+            if kind == "struct":
+                if not self._accept(">"):
+                    self.columns(">")
+                return
+            self.type(of)
+            if kind == "map":
+                if not self._accept(","):
+                    raise _MistakeError(f"{of} is a map of one type: write map<key, value>")
+                self.type(of)
+            self._close(">", kind)
+        elif self._accept("("):
+            while (token := self._next()) != ")":
+                if token is None:
+                    raise _MistakeError(f"the bracket ( of the type {name} of {of} is not closed")
+        elif kind in _NEEDS_LENGTH:
+            raise _MistakeError(f"{of} has the type {name} without a length: write {name}(n), or string")
+
+    def _rest(self, of: str) -> None:
+        """What stands behind a type."""
+        word = self._peek()
+        if word is None or word in (",", ">"):
+            return
+        if word.lower() not in _AFTER_TYPE:
+            raise _MistakeError(f"{of} is followed by {word!r}: write a comma between columns")
+        depth = 0
+        while (word := self._peek()) is not None and (depth or word not in (",", ">")):
+            depth += (word == "(") - (word == ")")
+            self._at += 1
+
+    def _name(self, what: str) -> str:
+        token = self._next()
+        if token is None:
+            raise _MistakeError(f"it ends where {what} should stand")
+        if not (token[0] == "`" or token[0].isalnum() or token[0] == "_"):
+            raise _MistakeError(f"{token!r} stands where {what} should")
+        return token
+
+    def _open(self, kind: str) -> None:
+        if not self._accept("<"):
+            raise _MistakeError(f"{kind} says nothing of what is in it: write {kind}<...>")
+
+    def _close(self, bracket: str, kind: str) -> None:
+        if not self._accept(bracket):
+            raise _MistakeError(f"the bracket < of {kind} is not closed")
+
+    def _accept(self, mark: str) -> bool:
+        for number, one in enumerate(mark):
+            if self._at + number >= len(self._tokens) or self._tokens[self._at + number] != one:
+                return False
+        self._at += len(mark)
+        return True
+
+    def _peek(self) -> str | None:
+        return self._tokens[self._at] if self._at < len(self._tokens) else None
+
+    def _next(self) -> str | None:
+        token = self._peek()
+        self._at += 1
+        return token
+
+
+def _tokens(text: str) -> Iterator[str]:
+    at = 0
+    while token := _TOKEN.match(text, at):
+        at = token.end()
+        yield token[0].strip()
