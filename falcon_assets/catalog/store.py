@@ -66,7 +66,8 @@ class EntityStore:
 
     def __post_init__(self) -> None:
         keep_secret(secret for one in self.everywhere.values() for secret in secrets_of(one, {}))
-        properties = [one.properties for one in (*self.feeds.values(), *self.processes.values())]
+        properties = [one.properties for one in self.feeds.values()]
+        properties += [one.properties for one in self.processes.values()]
         keep_secret(secret for each in properties for secret in secret_properties(each))
 
     def cluster(self, name: str) -> Cluster:

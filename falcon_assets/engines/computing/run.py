@@ -28,6 +28,7 @@ def run_workflow(task: WorkflowTask) -> WorkflowResult:
     else:
         return result
     if is_long(said):
-        sys.stderr.write(f"{hidden(said)}\n")
+        sys.stderr.write(hidden(said))
+        sys.stderr.write("\n")
     # Not chained: whoever prints a chain prints what is hidden.
     raise WorkflowError(recorded(said))
