@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import click
 
-from falcon_assets.cli.admin.audit import audit
-from falcon_assets.cli.admin.health import status, version
-from falcon_assets.cli.admin.roots import root
-from falcon_assets.cli.help import FullHelpGroup
+from falcon_assets.cli.main import LazyGroup
+
+MODULES = {"audit": "audit", "version": "health", "status": "health", "root": "roots"}
+"""Command -> its module."""
 
 
-@click.group(cls=FullHelpGroup)
+@click.group(cls=LazyGroup, package=__package__, modules=MODULES)
 def admin() -> None:
     """Show who did what, what is installed, whether it works, and the roots of stores."""
-
-
-for _command in (audit, version, status, root):
-    admin.add_command(_command)

@@ -4,34 +4,34 @@ from __future__ import annotations
 
 import click
 
-from falcon_assets.cli.entity.changing import CHANGE_COMMANDS
-from falcon_assets.cli.entity.reading import dependency, list_, lookup, show, status
-from falcon_assets.cli.entity.scheduling import STATUS_COMMANDS
-from falcon_assets.cli.entity.summarizing import summary
-from falcon_assets.cli.entity.versions import diff, history, restore
-from falcon_assets.cli.help import FullHelpGroup
+from falcon_assets.cli.main import LazyGroup
+
+MODULES = {
+    "list": "reading",
+    "show": "reading",
+    "status": "reading",
+    "summary": "summarizing",
+    "dependency": "reading",
+    "lookup": "reading",
+    "history": "versions",
+    "diff": "versions",
+    "submit": "changing",
+    "update": "changing",
+    "delete": "changing",
+    "submit-and-schedule": "changing",
+    "touch": "changing",
+    "restore": "versions",
+    "schedule": "scheduling",
+    "suspend": "scheduling",
+    "resume": "scheduling",
+}
+"""Command -> its module."""
 
 
-@click.group(cls=FullHelpGroup)
+@click.group(cls=LazyGroup, package=__package__, modules=MODULES)
 def entity() -> None:
     """List, submit, update and delete clusters, feeds and processes; schedule, suspend and resume them.
 
     A feed or process is SUBMITTED, or RUNNING where its definition says "schedule: true", until a command says
     otherwise.
     """
-
-
-for _command in (
-    list_,
-    show,
-    status,
-    summary,
-    dependency,
-    lookup,
-    history,
-    diff,
-    *CHANGE_COMMANDS,
-    restore,
-    *STATUS_COMMANDS,
-):
-    entity.add_command(_command)

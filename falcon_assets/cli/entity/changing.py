@@ -66,49 +66,47 @@ def _sentence(one: EntityChange, result: OperationResult) -> str:
     return f"{one.kind} {one.name} {done} ({one.file})"
 
 
-CHANGE_COMMANDS = (
-    _command(
-        "submit",
-        submit,
-        "FILE|FOLDER|NAME...",
-        """Add the entities of files and folders to the definitions.
+submit_command = _command(
+    "submit",
+    submit,
+    "FILE|FOLDER|NAME...",
+    """Add the entities of files and folders to the definitions.
 
-        The whole tree of definitions must be valid with them, or nothing is written. Each entity gets a file of its
-        own. What is there already with the same definition stays as it is.
-        """,
-    ),
-    _command(
-        "update",
-        update,
-        "FILE|FOLDER|NAME...",
-        """Give entities that are there the definitions of files and folders.
+    The whole tree of definitions must be valid with them, or nothing is written. Each entity gets a file of its
+    own. What is there already with the same definition stays as it is.
+    """,
+)
+update_command = _command(
+    "update",
+    update,
+    "FILE|FOLDER|NAME...",
+    """Give entities that are there the definitions of files and folders.
 
-        Comments, order of keys and layout of the old definition are kept; a new one that has comments of its own takes
-        its place as it is. The whole tree must be valid, or nothing is written.
-        """,
-    ),
-    _command(
-        "delete",
-        delete,
-        "NAME|FILE|FOLDER...",
-        """Remove entities, by name or as they are in files and folders.
+    Comments, order of keys and layout of the old definition are kept; a new one that has comments of its own takes
+    its place as it is. The whole tree must be valid, or nothing is written.
+    """,
+)
+delete_command = _command(
+    "delete",
+    delete,
+    "NAME|FILE|FOLDER...",
+    """Remove entities, by name or as they are in files and folders.
 
-        What others need is not removed. The status of the entities is forgotten; data and history stay.
-        """,
-    ),
-    _command(
-        "submit-and-schedule",
-        submit_and_schedule,
-        "FILE|FOLDER|NAME...",
-        "Submit entities, and let the feeds and processes among them run by themselves.",
-    ),
-    _command(
-        "touch",
-        touch,
-        "NAME...",
-        """Record the definitions of entities as new versions, although nothing in them has changed.
+    What others need is not removed. The status of the entities is forgotten; data and history stay.
+    """,
+)
+submit_and_schedule_command = _command(
+    "submit-and-schedule",
+    submit_and_schedule,
+    "FILE|FOLDER|NAME...",
+    "Submit entities, and let the feeds and processes among them run by themselves.",
+)
+touch_command = _command(
+    "touch",
+    touch,
+    "NAME...",
+    """Record the definitions of entities as new versions, although nothing in them has changed.
 
-        Instances from now on have the new version; those before keep theirs. Each time is another version.
-        """,
-    ),
+    Instances from now on have the new version; those before keep theirs. Each time is another version.
+    """,
 )

@@ -43,8 +43,10 @@ def say(before: EntityState, after: EntityState, *, dry_run: bool = False) -> No
         click.echo(f"{after.kind} {after.name} is {after.status} now, it was {before.status}")
 
 
-STATUS_COMMANDS = (
-    _command("schedule", schedule_entities, "Let what is SUBMITTED run by itself from now on."),
-    _command("suspend", suspend_entities, "Start no more instances of what is RUNNING; those that run already go on."),
-    _command("resume", resume_entities, "Let what is SUSPENDED run again, the instances of the meantime included."),
+schedule_command = _command("schedule", schedule_entities, "Let what is SUBMITTED run by itself from now on.")
+suspend_command = _command(
+    "suspend", suspend_entities, "Start no more instances of what is RUNNING; those that run already go on."
+)
+resume_command = _command(
+    "resume", resume_entities, "Let what is SUSPENDED run again, the instances of the meantime included."
 )
