@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sqlalchemy import (
     ARRAY,
     BigInteger,
+    ColumnElement,
     Connection,
     DateTime,
     TableClause,
@@ -53,6 +55,15 @@ TICKS = TableClause(
     column("tick_body", Text),
 )
 """What they did; the time is when it began."""
+DAEMON = TableClause("daemon_heartbeats", column("daemon_type", Text), column("timestamp", DateTime))
+"""Parts of the daemon, and when each said last that it works; the time is in UTC."""
+RUN_IS_QUEUED = ("PIPELINE_ENQUEUED", "PIPELINE_STARTING", "PIPELINE_START")
+"""Types of events: all three, for not every run says each of them, and a run that breaks off while starting is an
+attempt as well, because Dagster starts no second run with its key."""
+RUN_IS_OVER = ("PIPELINE_SUCCESS", "PIPELINE_FAILURE", "PIPELINE_CANCELED")
+ASSET_IS_SEEN = ("ASSET_MATERIALIZATION", "ASSET_OBSERVATION")
+FOLDED = (*RUN_IS_QUEUED, *RUN_IS_OVER, *ASSET_IS_SEEN)
+"""The types of events that the ledger folds in."""
 UNFINISHED = ("NOT_STARTED", "QUEUED", "STARTING", "STARTED", "CANCELING")
 """The status of runs that wait, start, work or stop."""
 
@@ -91,6 +102,23 @@ def is_there(instance: dg.DagsterInstance) -> bool:
 def newest_event(connection: Connection) -> int:
     """The highest id of an event; 0 where there is none."""
     return int(connection.execute(select(func.coalesce(func.max(EVENT_LOG.c.id), 0))).scalar_one())
+
+
+def newest_folded_type(connection: Connection, after: int) -> int | None:
+    """The highest id of an event of :data:`FOLDED` after that id; None: there is none."""
+    log = EVENT_LOG.c
+    found = select(func.max(log.id)).where(log.id > after, _is_one_of(FOLDED))
+    newest: int | None = connection.execute(found).scalar_one()
+    return newest
+
+
+def sensors_tick(connection: Connection, seconds: int) -> bool:
+    """Whether the part of the daemon that ticks sensors has given a sign of life within so many seconds."""
+    if connection.execute(select(func.to_regclass(DAEMON.name))).scalar_one() is None:
+        return False
+    since = func.timezone("UTC", func.now()) - timedelta(seconds=seconds)
+    seen = exists().where(DAEMON.c.daemon_type == "SENSOR", DAEMON.c.timestamp > since)
+    return bool(connection.execute(select(seen)).scalar_one())
 
 
 def has_tables(connection: Connection) -> bool:
@@ -140,7 +168,7 @@ def events_between(
     from dagster_shared.serdes import deserialize_value  # noqa: PLC0415 - the log keeps an event as text
 
     log = EVENT_LOG.c
-    ours = (log.id > after, log.id <= newest, log.dagster_event_type == func.any(literal(list(types), ARRAY(Text))))
+    ours = (log.id > after, log.id <= newest, _is_one_of(types))
     statement = select(log.id, log.event).where(*ours).order_by(log.id).limit(limit)
     return [(int(row.id), deserialize_value(row.event, dg.EventLogEntry)) for row in connection.execute(statement)]
 
@@ -148,5 +176,9 @@ def events_between(
 def count_events(connection: Connection, after: int, types: Sequence[str]) -> int:
     """How many events of those types have ids after that."""
     log = EVENT_LOG.c
-    ours = (log.id > after, log.dagster_event_type == func.any(literal(list(types), ARRAY(Text))))
+    ours = (log.id > after, _is_one_of(types))
     return int(connection.execute(select(func.count()).select_from(EVENT_LOG).where(*ours)).scalar_one())
+
+
+def _is_one_of(types: Sequence[str]) -> ColumnElement[bool]:
+    return EVENT_LOG.c.dagster_event_type == func.any(literal(list(types), ARRAY(Text)))

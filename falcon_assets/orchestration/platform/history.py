@@ -17,16 +17,12 @@ from falcon_assets.events.runs import RunEnded, RunEnding, RunQueued
 from falcon_assets.orchestration.dagster_internals import tables
 from falcon_assets.orchestration.mapping import run_tags
 
-# All three, for not every run says each of them; a run that breaks off while starting is an attempt as well, because
-# Dagster starts no second run with its key.
-_QUEUED = (dg.DagsterEventType.RUN_ENQUEUED, dg.DagsterEventType.RUN_STARTING, dg.DagsterEventType.RUN_START)
+_QUEUED = tuple(map(dg.DagsterEventType, tables.RUN_IS_QUEUED))
 _ENDINGS = {
     dg.DagsterEventType.RUN_SUCCESS: RunEnding.FAILED,
     dg.DagsterEventType.RUN_FAILURE: RunEnding.FAILED,
     dg.DagsterEventType.RUN_CANCELED: RunEnding.KILLED,
 }
-_ASSETS = (dg.DagsterEventType.ASSET_MATERIALIZATION, dg.DagsterEventType.ASSET_OBSERVATION)
-_TYPES = [one.value for one in (*_QUEUED, *_ENDINGS, *_ASSETS)]
 _PATIENCE_SECONDS = 5.0
 _DATABASE_LOST = "its run lost the database"
 _OF_THE_DATABASE = ("OperationalError", "InterfaceError", "DagsterPostgresException")
@@ -60,14 +56,14 @@ class DagsterHistory:
         newest = tables.newest_event(connection)
         if newest <= after or not self._all_written(connection):
             return (), None
-        entries = tables.events_between(connection, after, newest, _TYPES, limit)
+        entries = tables.events_between(connection, after, newest, tables.FOLDED, limit)
         runs = self._runs({entry.run_id for _, entry in entries if entry.run_id})
         facts = [fact for number, entry in entries for fact in facts_of(number, entry, runs.get(entry.run_id, {}))]
         return facts, entries[-1][0] if len(entries) == limit else newest
 
     def behind(self, connection: Connection, after: int) -> int:
         """How many events after that event id are to be read."""
-        return tables.count_events(connection, after, _TYPES)
+        return tables.count_events(connection, after, tables.FOLDED)
 
     def _all_written(self, connection: Connection) -> bool:
         """Waits for whoever was inserting events just now: ids are given out in order, but not seen in order.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
@@ -15,7 +16,12 @@ from falcon_assets.ledger.database.database_clock import is_remembered, remember
 from falcon_assets.ledger.database.upgrade import upgrade
 from falcon_assets.ledger.folding.fold import fold, rebuild
 from falcon_assets.ledger.overview import folded_up_to
-from falcon_assets.orchestration.dagster_internals.tables import EVENT_LOG, has_tables, newest_event
+from falcon_assets.orchestration.dagster_internals.tables import (
+    EVENT_LOG,
+    has_tables,
+    newest_folded_type,
+    sensors_tick,
+)
 from falcon_assets.orchestration.platform.postgres import database_url, in_utc, unreachable
 from falcon_assets.orchestration.platform.reconnecting import wait_out_restarts
 from falcon_assets.planning.time.clock import Clock
@@ -26,6 +32,11 @@ if TYPE_CHECKING:
     import dagster as dg
 
     from falcon_assets.orchestration.platform.history import DagsterHistory
+
+_ALIVE_SECONDS = 60
+"""Each part of the daemon gives a sign of life every half minute."""
+_PATIENCE_SECONDS = 1.0
+_POLL_SECONDS = 0.05
 
 
 @dataclass(frozen=True)
@@ -93,9 +104,24 @@ def open_tables(settings: Settings) -> sqlalchemy.Engine | None:
 
 
 def is_folded(engine: sqlalchemy.Engine) -> bool:
-    """Whether all of Dagster's history is in the tables."""
+    """Whether all of Dagster's history until now is in the tables.
+
+    Where sensors tick, they fold what is new every moment, and are waited for that long: whoever folds needs Dagster,
+    and loading it takes longer.
+    """
     with engine.connect() as connection:
-        return folded_up_to(connection) >= newest_event(connection)
+        newest = newest_folded_type(connection, folded_up_to(connection))
+        if newest is None:
+            return True
+        if not sensors_tick(connection, _ALIVE_SECONDS):
+            return False
+        give_up = time.monotonic() + _PATIENCE_SECONDS
+        while time.monotonic() < give_up:
+            time.sleep(_POLL_SECONDS)
+            connection.rollback()
+            if folded_up_to(connection) >= newest:
+                return True
+    return False
 
 
 def ledger_engine(settings: Settings) -> sqlalchemy.Engine:

@@ -27,7 +27,7 @@ from falcon_assets.spark.jvm.environ import spark_environ
 from falcon_assets.spark.jvm.java import require_java
 from falcon_assets.storage.files.path_lock import path_lock
 
-START_SECONDS = 90.0
+START_SECONDS = 300.0
 """How long a server may take to listen; it takes 6 seconds on an idle machine."""
 _STOP_SECONDS = 20.0
 _ANSWER_SECONDS = 0.5

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 
 import dagster as dg
@@ -11,7 +12,7 @@ import yaml
 
 from falcon_assets.errors import SettingsError
 from falcon_assets.orchestration.platform.dagster_instance import open_instance
-from falcon_assets.orchestration.platform.open_ledger import Ledger, open_ledger
+from falcon_assets.orchestration.platform.open_ledger import Ledger, is_folded, open_ledger
 from falcon_assets.orchestration.platform.postgres import in_utc
 from falcon_assets.settings import Settings, load_settings
 from tests.processes import CHECKOUT
@@ -34,6 +35,50 @@ def test_who_brings_the_ledger_up_to_date_needs_one_connection(narrow: Ledger) -
     narrow.catch_up()
     assert narrow.behind(0) == 1
     narrow.rebuild()
+
+
+def happen(ledger: Ledger) -> None:
+    """Something of which the ledger has to know."""
+    ledger.instance.report_runless_asset_event(dg.AssetMaterialization(["primary", "raw"], partition="2013-01-01"))
+
+
+@pytest.fixture
+def behind(settings: Settings, instance: dg.DagsterInstance) -> Ledger:
+    """A ledger that has to be folded."""
+    ledger = open_ledger(settings, instance)
+    happen(ledger)
+    return ledger
+
+
+def test_what_says_nothing_of_instances_needs_no_folding(behind: Ledger) -> None:
+    behind.catch_up()
+    behind.instance.report_engine_event("the daemon says something", job_name="any", run_id="none")
+    assert is_folded(behind.engine)
+    happen(behind)
+    assert not is_folded(behind.engine)
+
+
+@pytest.mark.parametrize(
+    ("seen", "folds", "is_waited"),
+    [
+        pytest.param("1 second", True, True, id="the daemon folds"),
+        pytest.param("1 second", False, False, id="it does not come to it"),
+        pytest.param("1 hour", True, False, id="it died an hour ago"),
+    ],
+)
+def test_while_sensors_tick_they_are_waited_for(behind: Ledger, seen: str, folds: bool, is_waited: bool) -> None:
+    sign = f"""DELETE FROM daemon_heartbeats;
+        INSERT INTO daemon_heartbeats (daemon_type, daemon_id, timestamp, body)
+        VALUES ('SENSOR', 'here', now() AT TIME ZONE 'UTC' - interval '{seen}', '')"""
+    with behind.engine.begin() as connection:
+        connection.execute(sqlalchemy.text(sign))
+    folding = threading.Timer(0.2, behind.catch_up)
+    if folds:
+        folding.start()
+    assert is_folded(behind.engine) == is_waited
+    if folds:
+        folding.join()
+        assert is_folded(behind.engine)
 
 
 def test_a_history_that_the_ledger_cannot_follow_is_said_to_be_that(settings: Settings) -> None:
