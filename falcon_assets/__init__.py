@@ -50,7 +50,7 @@ def build_definitions(path: str | Path | None = None) -> Definitions:
 
     settings = load_settings()
     root = settings.entity_defs if path is None else Path(path).expanduser().absolute()
-    built = definitions_of(load_entities(root).in_colo(settings.colo), settings)
+    built = definitions_of(load_entities(root, home=settings.home).in_colo(settings.colo), settings)
     if root.resolve() != settings.entity_defs.resolve():
         return built
     return Definitions.merge(built, Definitions(jobs=[falcon_entity_operation, falcon_instance_operation]))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -10,9 +10,11 @@ from typing import TypeVar
 
 from falcon_assets.catalog.checks import check_all
 from falcon_assets.catalog.checks.processes.programs import check_programs
+from falcon_assets.catalog.checks.processes.workflows import have_files
 from falcon_assets.catalog.checks.storage.schemas import check_schemas
-from falcon_assets.catalog.declared import Definitions, parse_documents
-from falcon_assets.catalog.yaml_files.documents import read_files, shown_path
+from falcon_assets.catalog.declared import parse_documents
+from falcon_assets.catalog.kept_entities import WORTH_BYTES, Entity, keep, kept, key_of
+from falcon_assets.catalog.yaml_files.documents import read_contents, read_files, shown_path
 from falcon_assets.errors import (
     InvalidDefinitionsError,
     MissingDefinitionsError,
@@ -195,13 +197,14 @@ class EntityStore:
         )
 
 
-def load_entities(root: Path, *, strict: bool = False, programs: bool = False) -> EntityStore:
+def load_entities(root: Path, *, strict: bool = False, programs: bool = False, home: Path | None = None) -> EntityStore:
     """Reads and checks every definition file below ``root``.
 
     Args:
         root: The folder.
         strict: What would be a warning is a problem, but for what only a parser doubts.
         programs: Whether the files of workflows and the schemas of feeds are parsed, too.
+        home: FALCON_HOME, where the entities are kept until a file changes, if it is there; None: they are read anew.
 
     Raises:
         InvalidDefinitionsError: with all problems and warnings of all files.
@@ -213,13 +216,27 @@ def load_entities(root: Path, *, strict: bool = False, programs: bool = False) -
         )
     if not root.is_dir():
         raise MissingDefinitionsError(f"there is no folder {shown_path(root)}: it should hold the entity definitions")
+    if strict or programs or home is None or not home.is_dir():
+        home = None
     with gc_paused():
-        return _checked(root, strict, programs)
+        return (home and _kept(root, home)) or _checked(root, strict, programs, home)
 
 
-def _checked(root: Path, strict: bool, programs: bool) -> EntityStore:
+def _kept(root: Path, home: Path) -> EntityStore | None:
+    """The store as it was checked last, if nothing has changed."""
+    contents = read_contents(root)
+    if contents is None or sum(map(len, contents.values())) < WORTH_BYTES:
+        return None
+    found = kept(home, root, key_of(root, contents))
+    if found is None or not have_files(root, (one for one, _ in found.entities if isinstance(one, Process))):
+        return None
+    return _store(root, found.entities, found.warnings)
+
+
+def _checked(root: Path, strict: bool, programs: bool, home: Path | None) -> EntityStore:
     """The store; what only its making needs is freed when this returns, before garbage is collected."""
-    definitions, problems = parse_documents(root, read_files(root))
+    files = read_files(root)
+    definitions, problems = parse_documents(root, files)
     problems.extend(check_all(definitions))
     if programs:
         problems.extend(check_programs(definitions))
@@ -230,22 +247,28 @@ def _checked(root: Path, strict: bool, programs: bool) -> EntityStore:
         raise InvalidDefinitionsError(problems)
     if not (definitions.clusters or definitions.feeds or definitions.processes):
         raise MissingDefinitionsError(f"there is no entity definition (*.yaml, *.yml) in the folder {shown_path(root)}")
-    return _store(root, definitions, sorted_problems(problems))
+    declared = [*definitions.clusters.values(), *definitions.clustered()]
+    warnings = sorted_problems(problems)
+    if home is not None and sum(map(len, files.contents.values())) >= WORTH_BYTES:
+        keep(home, root, key_of(root, files.contents), declared, warnings)
+    return _store(root, [(one.entity, one.document.position()) for one in declared], warnings)
 
 
-def _store(root: Path, definitions: Definitions, warnings: tuple[Problem, ...]) -> EntityStore:
-    clusters, feeds, processes = definitions.clusters, definitions.feeds, definitions.processes
-    declared = [*clusters.values(), *definitions.clustered()]
+def _store(root: Path, declared: Sequence[tuple[Entity, Position]], warnings: tuple[Problem, ...]) -> EntityStore:
+    entities = [one for one, _ in declared]
+    clusters = {one.name: one for one in entities if isinstance(one, Cluster)}
+    feeds = {one.name: one for one in entities if isinstance(one, Feed)}
+    processes = {one.name: one for one in entities if isinstance(one, Process)}
     return EntityStore(
         root,
-        {name: cluster.entity for name, cluster in clusters.items()},
-        {name: feed.entity for name, feed in feeds.items()},
-        {name: process.entity for name, process in processes.items()},
-        {(one.entity.kind, one.entity.name): one.document.position() for one in declared},
-        {name: cluster.entity for name, cluster in clusters.items()},
+        clusters,
+        feeds,
+        processes,
+        {(one.kind, one.name): position for one, position in declared},
+        dict(clusters),
         warnings,
-        left_out([one.entity for one in processes.values()], [one.entity for one in feeds.values()]),
-        frozenset(name for name, feed in feeds.items() if feed.entity.lifecycle_status == "critical"),
+        left_out(list(processes.values()), list(feeds.values())),
+        frozenset(name for name, feed in feeds.items() if feed.lifecycle_status == "critical"),
     )
 
 

@@ -37,7 +37,7 @@ class Installation:
             InvalidDefinitionsError: the definitions have problems.
             MissingDefinitionsError: there are none.
         """
-        return load_entities(self.settings.entity_defs)
+        return load_entities(self.settings.entity_defs, home=self.settings.home)
 
     def forget_entities(self) -> None:
         """Reads the definitions anew when they are asked for the next time: they have changed."""

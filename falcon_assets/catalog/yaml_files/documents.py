@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -115,6 +116,17 @@ def read_files(root: Path) -> Files:
         DefinitionStoreError: a change that was interrupted cannot be finished.
     """
     return read_between_changes(root, lambda: _read_files(root))
+
+
+def read_contents(root: Path) -> Mapping[Path, bytes] | None:
+    """What is in the files that :func:`read_files` would read; None where some of it cannot be read.
+
+    Raises:
+        DefinitionStoreError: as there.
+    """
+    unread: list[Path] = []
+    found = read_between_changes(root, lambda: dict(definition_files(root, lambda path, _why: unread.append(path))))
+    return None if unread else found
 
 
 def _read_files(root: Path) -> Files:

@@ -24,7 +24,9 @@ class CheckContext:
     def __init__(self, settings: Settings, now: datetime) -> None:
         """Looks at nothing yet."""
         self.settings, self.environ, self.now = settings, settings.environ, now
-        self.entities: Once[EntityStore] = Once(lambda: load_entities(settings.entity_defs).in_colo(settings.colo))
+        self.entities: Once[EntityStore] = Once(
+            lambda: load_entities(settings.entity_defs, home=settings.home).in_colo(settings.colo)
+        )
         """Of this colo; raises as loading them."""
         self.database: Once[DatabaseFacts | None] = Once(self._database)
         """None: the embedded one was not made yet. Raises a SettingsError where it cannot be reached."""

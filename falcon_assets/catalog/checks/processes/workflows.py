@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from falcon_assets.catalog.checks.processes.variables import workflows
 from falcon_assets.catalog.declared import Definitions
 from falcon_assets.catalog.yaml_files.documents import shown_path
 from falcon_assets.errors import Problem
+from falcon_assets.model.process import Process
 
 LIB_SUFFIXES = (".jar", ".py", ".zip", ".egg")
 
@@ -32,6 +33,16 @@ def check_workflows(definitions: Definitions) -> Iterator[Problem]:
                 message = libs[lib]
                 if message is not None:
                     yield process.problem((*path, "lib", index), message)
+
+
+def have_files(root: Path, processes: Iterable[Process]) -> bool:
+    """Whether the workflows of processes that had no problem have their files still."""
+    resolved = root.resolve()
+    found = [workflow for process in processes for _, workflow in workflows(process)]
+    files = dict.fromkeys(file for one in found for file in one.files().values())
+    libs = dict.fromkeys(lib for one in found for lib in one.lib)
+    asked = (*((_file_problem, one) for one in files), *((_lib_problem, one) for one in libs))
+    return all(problem(root, resolved, path) is None for problem, path in asked)
 
 
 def _file_problem(shown_root: Path, root: Path, path: str) -> str | None:
