@@ -41,7 +41,7 @@ _CODE = ("catalog", "model", "planning")
 
 
 @dataclass(frozen=True)
-class Kept:
+class KeptEntities:
     """Entities without problems.
 
     Attributes:
@@ -67,7 +67,7 @@ def key_of(root: Path, contents: Mapping[Path, bytes]) -> str:
     return digest.hexdigest()
 
 
-def kept(home: Path, root: Path, key: str) -> Kept | None:
+def kept(home: Path, root: Path, key: str) -> KeptEntities | None:
     """What was kept under that key; None: nothing that can be trusted."""
     with suppress(OSError, ValueError, TypeError, KeyError, RecursionError, MemoryError):
         head, _, body = _trusted(_file(home, root)).partition(b"\n")
@@ -79,7 +79,7 @@ def kept(home: Path, root: Path, key: str) -> Kept | None:
             Problem(Position(*at), key_path, message, snippet, is_warning=True)
             for at, key_path, message, snippet in said["warnings"]
         )
-        return Kept(entities, tuple(warnings))
+        return KeptEntities(entities, tuple(warnings))
     return None
 
 
