@@ -133,6 +133,16 @@ STARTED = InstanceRecord(T, S.RUNNING, attempt=1, run_id="a", started=at(2))
             id="retry-keeps-the-count",
         ),
         pytest.param(
+            [changed(1, S.FAILED, "a", "boom"), queued(2, "b")],
+            InstanceRecord(T, S.WAITING, "", 2, 1, "b", "a", None, at(1)),
+            id="retry-queued",
+        ),
+        pytest.param(
+            [changed(1, S.TIMED_OUT, None, "missing"), queued(2, "b")],
+            InstanceRecord(T, S.WAITING, "", 1, 1, "b", None, None, at(1)),
+            id="rerun-queued-after-a-timeout",
+        ),
+        pytest.param(
             [changed(1, S.FAILED, "a"), changed(2, S.FAILED, "b", "again")],
             InstanceRecord(T, S.FAILED, "again", 2, 2, None, "b", None, at(2)),
             id="failed-twice",

@@ -91,7 +91,11 @@ def test_columns_of_all_json_files(spark: SparkSession, sandbox: Sandbox) -> Non
     ],
 )
 @pytest.mark.parametrize(
-    "schema", [pytest.param({}, id="inferred"), pytest.param({"schema": "a int, b int"}, id="declared")]
+    "schema",
+    [
+        pytest.param({}, id="inferred"),
+        pytest.param({"schema": "a int, b int"}, id="declared", marks=pytest.mark.soak),
+    ],
 )
 def test_csv_files_are_alike(sandbox: Sandbox, second: str, why: str, schema: dict[str, str]) -> None:
     sandbox.file("in/1/a.csv", "a,b\n1,2\n9,9\n")

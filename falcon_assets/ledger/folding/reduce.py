@@ -246,7 +246,7 @@ class Rows:
                 continue  # this run said so before, or another run was given the attempt
             if run_id not in (row.queued_run, row.run_id):  # a run says twice that it is there: queued and started
                 row = replace(row, queued_run=run_id, attempt=meant or row.attempt + 1)
-                if row.state in OVER:  # to be run again: what becomes of the run is what becomes of the instance
+                if row.state in (*OVER, *_FAILING):  # to be run again: what becomes of the run becomes of the instance
                     row = replace(row, state=InstanceState.WAITING, reason="", reason_data=None)
                 self._put(key, row, event_id)
 
