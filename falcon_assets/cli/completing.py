@@ -19,6 +19,7 @@ _ANY = ("cluster", "feed", "process")
 _RUNS = ("process", "feed")
 TAKES: Mapping[str, tuple[str, ...]] = {
     "explain": ("process",),
+    "try": ("process",),
     **{f"entity {name}": _ANY for name in ("show", "status", "dependency", "history", "diff", "restore")},
     **{f"entity {name}": _ANY for name in ("delete", "touch")},
     **{f"entity {name}": _RUNS for name in ("schedule", "suspend", "resume")},

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 EXAMPLES: Mapping[str, str] = {
     "explain": "explain hourly-delays 2013-01-03T06:00Z",
+    "try": "try hourly-delays 2013-01-03T06:00Z --rows 5",
     "run": "run --process hourly-delays --until 2013-01-08T00:00Z",
     "validate": "validate --strict entity_defs",
     "entity list": "entity list --kind feed --filter tag=owner=etl",

@@ -24,6 +24,7 @@ COMMANDS = {
     "validate": "Check all entity definitions.",
     "schema": "Print a JSON Schema of the entity definitions, for editors.",
     "explain": "Show what one process instance reads, writes and is told.",
+    "try": "Compute one process instance and show what it would make; nothing is published.",
     "run": "Run everything whose time and inputs have come, until nothing is ready any more.",
     "entity": "List and manage clusters, feeds and processes.",
     "instance": "See the instances of processes, replications and feeds; rerun, kill, suspend and resume them.",
@@ -105,10 +106,13 @@ class LazyGroup(FullHelpGroup):
     epilog="falcon COMMAND --help says more. Where something does not work: falcon doctor.",
 )
 @click.version_option(package_name="falcon-assets", prog_name="falcon")
+@click.option(
+    "--as", "actor", metavar="USER", help="Act for USER; only for those that FALCON_PROXY_USERS names. It is recorded."
+)
 @click.pass_context
-def falcon(context: click.Context) -> None:
+def falcon(context: click.Context, actor: str | None) -> None:
     """Declare clusters, feeds and processes; manage them and their instances."""
-    context.with_resource(coming_by("cli"))
+    context.with_resource(coming_by("cli", actor=actor))
 
 
 def program() -> None:

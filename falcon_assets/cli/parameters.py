@@ -77,12 +77,40 @@ class _NewFileType(click.ParamType):  # type: ignore[type-arg]  # newer versions
         return value if isinstance(value, NewFile) else NewFile(None if value == "-" else Path(value))
 
 
+class _Properties(click.ParamType):  # type: ignore[type-arg]  # newer versions of click only
+    """``KEY=VALUE``, or a file of such lines; empty ones, and those that begin with #, say nothing."""
+
+    name = "key=value|file"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> dict[str, str]:
+        """What each is."""
+        if isinstance(value, dict):
+            return value
+        if "=" in value:
+            return dict([self._pair(value, value.partition("=")[0], param, ctx)])
+        try:
+            lines = Path(value).read_text(encoding="utf-8").splitlines()
+        except (OSError, ValueError) as error:
+            why = getattr(error, "strerror", None) or "it is no text in UTF-8"
+            self.fail(f"{value!r} is no KEY=VALUE, and no file that can be read: {why}", param, ctx)
+        said = {number: text for number, line in enumerate(lines, 1) if (text := line.strip()) and text[0] != "#"}
+        return dict(self._pair(text, f"{value}:{number}", param, ctx) for number, text in said.items())
+
+    def _pair(self, text: str, where: str, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, str]:
+        key, equals, told = text.partition("=")
+        if not equals or not key.strip():
+            self.fail(f"{where}: write KEY=VALUE", param, ctx)
+        return key.strip(), told.strip()
+
+
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
 INSTANT = _Instant()
 """An instant, as of ``--start``."""
 NEW_FILE = _NewFileType()
 """A file to be written."""
+PROPERTIES = _Properties()
+"""Properties of a process."""
 ANY_PATH = _AnyPath(path_type=Path)
 """A path."""
 

@@ -35,6 +35,7 @@ class InstanceOperationConfig(dg.Config):
     from_failed: bool = Field(False, description="Of rerun: only what failed, timed out or was killed.")
     use_latest: bool = Field(False, description="Of rerun: with the present definition.")
     downstream: bool = Field(False, description="Of rerun: what reads their outputs, directly or not, too.")
+    properties: dict[str, str] = Field({}, description="Of rerun: properties over those that are declared, this time.")
     version: str | None = Field(None, description="Of restore: the data version that is to be there again.")
     reason: str = Field("", description="Why; it is recorded.")
     principal: str | None = Field(
@@ -60,13 +61,17 @@ def _operate(installation: Installation, config: InstanceOperationConfig) -> Com
         filters=tuple(("state", state) for state in config.status),
     )
     request = InstanceRequest(query, config.principal, config.reason, config.dry_run)
-    options = RerunOptions(config.force, config.late, config.from_failed, config.use_latest, config.downstream)
+    options = RerunOptions(
+        config.force, config.late, config.from_failed, config.use_latest, config.downstream, config.properties
+    )
     if (config.version is not None) != (config.operation == "restore"):
         raise UsageError("restore takes a version, and nothing else does")
     if config.operation == "rerun":
         return rerun_instances(installation, request, options)
     if options != RerunOptions():
-        raise UsageError(f"{config.operation} takes none of force, late, from_failed, use_latest, downstream")
+        raise UsageError(
+            f"{config.operation} takes none of force, late, from_failed, use_latest, downstream, properties"
+        )
     if config.version is not None:
         return restore_instance(installation, config.version, request)
     return _OPERATIONS[config.operation](installation, request)

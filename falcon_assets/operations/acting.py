@@ -11,6 +11,7 @@ from typing import Protocol
 from falcon_assets.errors import DeniedError
 from falcon_assets.model.access import Principal, may_change, may_read
 from falcon_assets.model.shared import Acl
+from falcon_assets.operations.ways import present_actor
 from falcon_assets.settings import Settings
 
 _NAMED = 5
@@ -38,11 +39,13 @@ def acting(settings: Settings, actor: str | None = None) -> Principal:
 
     Args:
         settings: Who is a superuser, and who may speak for others.
-        actor: The principal that is passed along; None: the user of the operating system.
+        actor: The principal that is passed along; None: whom the command line names, else the user of the operating
+            system.
 
     Raises:
         DeniedError: the principal is another one than the user, who may not speak for others.
     """
+    actor = actor or present_actor()
     name = actor or settings.user
     if name != settings.user and settings.user not in settings.proxy_users:
         raise DeniedError(

@@ -14,6 +14,7 @@ from falcon_assets.catalog.store import EntityStore
 from falcon_assets.errors import SettingsError, UnknownEntityError
 from falcon_assets.ledger.entities.versions_of_instances import EntityVersions, versions_of
 from falcon_assets.ledger.instances.last_used import last_used
+from falcon_assets.ledger.instances.reruns import requests_of
 from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.feed import Feed
 from falcon_assets.model.process import Process
@@ -21,6 +22,7 @@ from falcon_assets.model.secret_values import is_secret
 from falcon_assets.operations.auditing import require_readable
 from falcon_assets.operations.installation import Installation
 from falcon_assets.orchestration.platform.data_roots import roots_of
+from falcon_assets.planning.instances.asked_properties import AskedProperties, with_properties
 from falcon_assets.planning.instances.process_instance import plan_process_instance
 from falcon_assets.planning.rules.newer_versions import LastUse
 from falcon_assets.planning.time.clock import Clock
@@ -107,6 +109,7 @@ def explain(installation: Installation, process: str, instance: datetime, cluste
     entity = entities.process(process)
     require_readable(installation, "explain", [entity])
     where = _cluster(entities, entity, cluster)
+    entity = with_properties(entity, _asked(installation, entity.name, where.name, instance))
     files = StoresOf(where, settings.home, settings.environ, roots_of(settings))
     user = entity.acl.owner if entity.acl else settings.user
     clock_of = partial(entities.landing_clock, cluster_name=where.name, clock=settings.clock)
@@ -157,6 +160,14 @@ def _versions(installation: Installation, process: str) -> EntityVersions:
     with suppress(SettingsError, OperationalError), installation.recorded() as connection:
         return versions_of(connection, [key]).get(key, EntityVersions()) if connection else EntityVersions()
     return EntityVersions()
+
+
+def _asked(installation: Installation, process: str, cluster: str, instance: datetime) -> AskedProperties:
+    """Those with which somebody asked that it runs again, and it has not yet."""
+    with suppress(SettingsError, OperationalError), installation.recorded() as connection:
+        found = requests_of(connection, process, cluster, [instance]) if connection else {}
+        return found[instance].properties if instance in found else ()
+    return ()
 
 
 def _last_used(installation: Installation, process: Process, cluster: str) -> Mapping[str, LastUse]:

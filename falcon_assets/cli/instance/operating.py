@@ -10,6 +10,7 @@ import click
 
 from falcon_assets.cli.instance.reading import query_of, which
 from falcon_assets.cli.listing import print_json
+from falcon_assets.cli.parameters import PROPERTIES
 from falcon_assets.errors import count_of
 from falcon_assets.model.instant import format_instant
 from falcon_assets.operations.installation import Installation, open_installation
@@ -73,6 +74,14 @@ def _command(name: str, tell: Callable[[Installation, InstanceRequest], CommandR
     "--downstream",
     is_flag=True,
     help="What reads their outputs, too, over processes and replications, and what reads theirs. Shows the plan first.",
+)
+@click.option(
+    "--properties",
+    type=PROPERTIES,
+    multiple=True,
+    callback=lambda _ctx, _param, given: {name: value for one in given for name, value in one.items()},
+    help="KEY=VALUE, or a file of such lines: properties over those that are declared, for this time only, retries "
+    "included; may be given several times.",
 )
 @click.option("--yes", is_flag=True, help="Do not ask whether the plan of --downstream is meant.")
 def rerun(as_json: bool, yes: bool, **asked: Any) -> None:

@@ -85,6 +85,12 @@ def requests_of(
     return found
 
 
+def with_properties(connection: Connection, process: str, cluster: str) -> dict[datetime, RerunRequest]:
+    """The requests for instances of a process that are to run with other properties than those that are declared."""
+    own = (RERUNS.c.process == process, RERUNS.c.cluster == cluster, cast(RERUNS.c.properties, Text) != "{}")
+    return {row.nominal: _request(row) for row in connection.execute(select(RERUNS).where(*own))}
+
+
 def request(connection: Connection, requests: Mapping[ProcessKey, RerunRequest]) -> None:
     """Writes requests down, each in the place of what there was for its instance; all or none."""
     if not requests:
@@ -105,6 +111,7 @@ def request(connection: Connection, requests: Mapping[ProcessKey, RerunRequest])
             "use_latest": [one.use_latest for _, one in part],
             "actor": [one.by for _, one in part],
             "reason": [one.reason for _, one in part],
+            "properties": [json.dumps(dict(one.properties)) for _, one in part],
         }
         connection.execute(statement, columns)
 
@@ -156,5 +163,6 @@ def requests_at(connection: Connection, keys: Collection[ProcessKey]) -> dict[Pr
 
 def _request(row: Any) -> RerunRequest:
     changes = changes_of_json(row.cause)
-    told = (row.late_workflow, row.use_latest, row.actor, row.reason)
+    properties = tuple(sorted(row.properties.items()))
+    told = (row.late_workflow, row.use_latest, row.actor, row.reason, properties)
     return RerunRequest(row.kind, row.attempt, row.failures, row.requested_at, changes, *told)

@@ -33,6 +33,7 @@ RERUNS = Table(
     Column("use_latest", Boolean, nullable=False, comment="rerun: with the present definition"),
     Column("actor", Text, nullable=False, comment="rerun: who asked for it"),
     Column("reason", Text, nullable=False, comment="rerun: why"),
+    Column("properties", JSON, nullable=False, comment="rerun: properties over those that are declared"),
 )
 """Requests to run instances again. Dagster has no place for them, so a rebuild leaves them alone."""
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from falcon_assets.errors import QueryError, count_of
 from falcon_assets.ledger.instances import reruns
+from falcon_assets.model.process import Process
 from falcon_assets.operations.auditing import audited
 from falcon_assets.operations.installation import Installation
 from falcon_assets.operations.instances.commands import CommandResult, InstanceRequest, Outcome
@@ -16,6 +17,7 @@ from falcon_assets.operations.instances.query import InstanceInfo, InstanceQuery
 from falcon_assets.operations.instances.rerun_definitions import definition_notes
 from falcon_assets.operations.instances.rerun_notes import rerun_notes
 from falcon_assets.operations.instances.selection import Selected, operation_name, require_instances, select_instances
+from falcon_assets.planning.instances.asked_properties import AskedProperties, require_usable, said_properties
 from falcon_assets.planning.instances.instance_record import RERUN, InstanceState, RerunRequest
 from falcon_assets.planning.rules.instance_commands import FAILED_STATES, InstanceCommand, runs_again
 from falcon_assets.planning.rules.unlaunched import RerunRequested
@@ -33,6 +35,7 @@ class RerunOptions:
         use_latest: Whether with the present definition, not with the version that they had.
         downstream: Whether what reads their outputs runs again, too, over processes and replications, and what reads
             theirs; each waits until what it reads is there.
+        properties: With which those run that are asked for, retries included, over what is declared.
     """
 
     force: bool = False
@@ -40,6 +43,12 @@ class RerunOptions:
     from_failed: bool = False
     use_latest: bool = False
     downstream: bool = False
+    properties: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def asked(self) -> AskedProperties:
+        """The properties, by name."""
+        return tuple(sorted(self.properties.items()))
 
 
 def rerun_instances(
@@ -52,7 +61,8 @@ def rerun_instances(
 
     Raises:
         DeniedError: an entity belongs to others.
-        QueryError: ``late``, and nothing is declared for late data; more than 100,000 instances downstream; or as
+        QueryError: ``late``, and nothing is declared for late data; properties that an instance cannot be told; more
+            than 100,000 instances downstream; or as
             :func:`falcon_assets.operations.instances.selection.select_instances`, like the others.
         UnknownInstanceError, UnknownEntityError: as there.
     """
@@ -61,12 +71,13 @@ def rerun_instances(
     query = _only_failed(request.query) if options.from_failed else request.query
     ledger.catch_up()
     with (
-        audited(installation, operation_name(InstanceCommand.RERUN), request) as audit,
+        audited(installation, operation_name(InstanceCommand.RERUN), _recorded(options, request)) as audit,
         ledger.engine.begin() as connection,
     ):
         actor = audit.principal.name
         chosen = select_instances(installation, connection, query, now)
         _require_late(options, chosen)
+        _require_told(installation, options, chosen)
         asked = {one.key: _request(one, options, actor, request.reason, now) for one in chosen}
         again = [one for one in chosen if runs_again(one.record, one.request, asked[one.key], force=options.force)]
         if options.downstream:
@@ -109,14 +120,30 @@ def _require_late(options: RerunOptions, chosen: Sequence[Selected]) -> None:
         raise QueryError(f"{without[0]} declares nothing for late data: it cannot run again with --late")
 
 
+def _require_told(installation: Installation, options: RerunOptions, chosen: Sequence[Selected]) -> None:
+    for workload in {one.workload.name: one.workload for one in chosen if options.properties}.values():
+        if not isinstance(workload.entity, Process):
+            raise QueryError(f"{workload.name} is a copy: it takes no properties")
+        require_usable(workload.entity, installation.all_entities.clusters[workload.cluster], options.asked)
+
+
 def _request(one: Selected, options: RerunOptions, actor: str, reason: str, now: datetime) -> RerunRequest:
-    told = RerunRequest(
-        RERUN, one.record.attempt, one.record.failures, now, (), options.late, options.use_latest, actor, reason
-    )
+    way = (options.late, options.use_latest, actor, _why(options, reason), options.asked)
+    told = RerunRequest(RERUN, one.record.attempt, one.record.failures, now, (), *way)
     # What late data asked for is run for that, too.
     return (
         replace(told, changes=one.request.changes, late_workflow=True) if one.request and one.request.is_late else told
     )
+
+
+def _recorded(options: RerunOptions, request: InstanceRequest) -> InstanceRequest:
+    return replace(request, reason=_why(options, request.reason))
+
+
+def _why(options: RerunOptions, reason: str) -> str:
+    """The reason as it is recorded: with the properties, which decide as much of what comes out."""
+    told = f"with {said_properties(options.asked)}" if options.properties else ""
+    return f"{reason} ({told})" if reason and told else reason or told
 
 
 def _info(one: Selected, request: RerunRequest | None) -> InstanceInfo:

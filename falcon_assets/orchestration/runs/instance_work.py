@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property
 from typing import Protocol, TypeAlias
@@ -12,6 +12,7 @@ import dagster as dg
 from pyspark.sql import SparkSession
 
 from falcon_assets.errors import StorageError
+from falcon_assets.ledger.instances import reruns
 from falcon_assets.ledger.instances.newest_instances import newest_written, unrecorded_before
 from falcon_assets.model.instant import format_instant
 from falcon_assets.orchestration.mapping.partitions import key_of
@@ -20,7 +21,8 @@ from falcon_assets.orchestration.runs.instance_run import InstanceResult, Instan
 from falcon_assets.orchestration.runs.materializations import materializations
 from falcon_assets.orchestration.runs.planned_inputs import Evicted
 from falcon_assets.orchestration.runs.run_definitions import RunDefinitions
-from falcon_assets.planning.instances.instance_record import LateChange
+from falcon_assets.planning.instances.asked_properties import said_properties, with_properties
+from falcon_assets.planning.instances.instance_record import LateChange, RerunRequest
 from falcon_assets.planning.lineage.usage import FeedInstance
 from falcon_assets.planning.rules.replaced_outputs import replaced_by
 from falcon_assets.planning.time.timeline import feed_timeline
@@ -96,12 +98,27 @@ class ProcessWork:
         if replaced := replaced_by(self.workload, nominal, self._newest):
             instance = f"{self.workload.name} on {self.workload.cluster} at {format_instant(nominal)}"
             raise StorageError(f"{instance}: {replaced}")
-        runner = self.definitions.runner(nominal)
+        runner = self._told(self.definitions.runner(nominal), nominal)
         return _Computation(runner, runner.prepare(nominal, late, evicted), self)
 
     def definition(self, nominal: datetime) -> int | None:
         """See :class:`InstanceWork`."""
         return self.definitions.version(nominal)
+
+    def _told(self, runner: InstanceRunner, nominal: datetime) -> InstanceRunner:
+        """With the properties that somebody asked for, of this instance and this time."""
+        asked = self._asked[nominal].properties if nominal in self._asked else ()
+        if not asked:
+            return runner
+        name = f"{runner.process.name} {format_instant(nominal)}"
+        self.definitions.say(f"{name} runs with {said_properties(asked)}, as {self._asked[nominal].by} asked")
+        return replace(runner, process=with_properties(runner.process, asked))
+
+    @cached_property
+    def _asked(self) -> Mapping[datetime, RerunRequest]:
+        """The requests with properties, as this run found them."""
+        with self.ledger.engine.connect() as connection:
+            return reruns.with_properties(connection, self.workload.name, self.workload.cluster)
 
     def earlier(self, nominal: datetime) -> Mapping[FeedInstance, str | None]:
         """The instances that snapshots have as well with what an instance wrote: refreshed since, and never before.

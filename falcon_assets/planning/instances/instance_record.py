@@ -117,7 +117,8 @@ class RerunRequest:
         late_workflow: Whether a person asked for the workflow that late data has.
         use_latest: Whether it runs with the present definition, not with the version that the instance had.
         by: The person.
-        reason: Why, in the person's words.
+        reason: Why, in the person's words, and with which properties, secret ones as stars.
+        properties: Those with which it runs, over what is declared; by name.
     """
 
     kind: str
@@ -129,6 +130,7 @@ class RerunRequest:
     use_latest: bool = False
     by: str = ""
     reason: str = ""
+    properties: tuple[tuple[str, str], ...] = ()
 
     @property
     def is_late(self) -> bool:

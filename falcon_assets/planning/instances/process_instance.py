@@ -109,6 +109,10 @@ def plan_process_instance(
     )
 
 
+BUILT_IN = ("nominalTime", "nominal_time", "process.name", "cluster.name", "cluster.colo")
+"""The variables that every instance is told."""
+
+
 @dataclass(frozen=True)
 class _Planner:
     process: Process

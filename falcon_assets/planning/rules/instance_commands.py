@@ -105,7 +105,8 @@ def runs_again(record: InstanceRecord, request: RerunRequest | None, asked: Reru
         force: Whether an instance that succeeded is computed once more.
     """
     if request is not None:  # who asked first is answered; asked for in another way, it is run in that way
-        same = (request.is_late, request.use_latest) == (asked.is_late, asked.use_latest)
+        way, wanted = ((one.is_late, one.use_latest, one.properties) for one in (request, asked))
+        same = way == wanted
         return not same
     if record.in_flight:
         return False

@@ -11,10 +11,8 @@ from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.process import Process
 from falcon_assets.model.template import parse_template
 from falcon_assets.model.workflow import Workflow
+from falcon_assets.planning.instances.process_instance import BUILT_IN
 from falcon_assets.planning.windows.interpolate import interpolate
-
-BUILT_IN = ("nominalTime", "nominal_time", "process.name", "cluster.name", "cluster.colo")
-"""What every instance is told, see :mod:`falcon_assets.planning.instances.process_instance`."""
 
 
 def check_variables(definitions: Definitions) -> Iterator[Problem]:
