@@ -46,7 +46,7 @@ def kinds_asked(words: Sequence[str]) -> tuple[str, ...] | None:
     command = next((found for end in (3, 2, 1) if (found := " ".join(words[:end])) in TAKES), None)
     if words and words[-1] in _OPTIONS:
         return _OPTIONS[words[-1]]
-    if command is None or words[-1].startswith("-"):
+    if command is None or (words[-1].startswith("-") and "=" not in words[-1]):
         return None
     given = _arguments(words[len(command.split()) :])
     return TAKES[command] if not given or command in MANY else None

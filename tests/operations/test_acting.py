@@ -35,6 +35,7 @@ from falcon_assets.operations.instances.feeds.dependencies import feed_instance_
 from falcon_assets.operations.instances.listing import list_instances, summarize_instances
 from falcon_assets.operations.instances.query import InstanceQuery
 from falcon_assets.operations.paging import Query
+from falcon_assets.operations.ways import coming_by
 from falcon_assets.settings import load_settings
 from tests.ledger.histories import empty
 from tests.operations.trees import BACKUP, DELAYS, HOURLY, PRIMARY, RAW, content, request, written
@@ -209,6 +210,15 @@ def test_a_principal_is_believed_of_proxy_users_only(by: By) -> None:
         ("bob", "dagster", "denied"),
     ]
     assert acting(by("bob").settings, "bob").name == "bob"  # oneself is no other
+
+
+def test_a_command_line_may_name_the_principal_by_the_same_rule(by: By) -> None:
+    with coming_by("cli", actor="etl"):
+        with pytest.raises(DeniedError, match=r"^bob may not act for 'etl'"):
+            schedule_entities(by("bob"), request("raw"))
+        proxy = by("dagster", FALCON_PROXY_USERS="dagster")
+        assert schedule_entities(proxy, request("raw")).actor == "etl"
+    assert (audit(proxy)[0].principal, audit(proxy)[0].os_user, audit(proxy)[0].way) == ("etl", "dagster", "cli")
 
 
 @pytest.mark.parametrize("name", ["", "no such user", "nul\0", "\udcff"])

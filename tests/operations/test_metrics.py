@@ -177,7 +177,11 @@ def test_counts_are_those_of_the_summary(installation: Installation) -> None:
     """Also where an instance that is over waits for a rerun; the user may read less than all."""
     asked = {"kind": "rerun", "cause": [], "attempt": 1, "failures": 1, "requested_at": hour(6), "actor": "ann"}
     told = {"late_workflow": False, "use_latest": False, "reason": ""}
-    fill(installation, RERUNS, {"properties": {}, "process": "work", "cluster": "primary", "nominal": hour(1), **asked, **told})
+    fill(
+        installation,
+        RERUNS,
+        {"properties": {}, "process": "work", "cluster": "primary", "nominal": hour(1), **asked, **told},
+    )
     try:
         values, queries = found(installation), [InstanceQuery(), InstanceQuery(type="feed")]
         of_summary = {

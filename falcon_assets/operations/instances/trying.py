@@ -75,7 +75,7 @@ def trial_of(
     if not isinstance(workload, ProcessWorkload) or not workload.outputs:
         raise QueryError(f"{process} has no outputs to look at, and what else it does cannot be undone: not tried")
     declared, where = workload.entity, entities.clusters[workload.cluster]
-    feeds = {one.feed for one in (*declared.inputs, *declared.outputs)}
+    feeds = {one.feed for one in declared.inputs} | {one.feed for one in declared.outputs}
     require_readable(installation, "try", [declared, *(entities.feeds[name] for name in sorted(feeds))])
     require_machine(settings.environ, settings.home)
     roots = roots_of(settings)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from falcon_assets.catalog.checks.processes.variables import BUILT_IN, workflows
+from falcon_assets.catalog.checks.processes.variables import workflows
 from falcon_assets.catalog.declared import Definitions
 from falcon_assets.catalog.yaml_files.documents import shown_path
 from falcon_assets.errors import Position, Problem
 from falcon_assets.model.process import Process
+from falcon_assets.planning.instances.process_instance import BUILT_IN
 
 
 def check_programs(definitions: Definitions) -> Iterator[Problem]:
