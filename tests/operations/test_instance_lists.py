@@ -236,15 +236,33 @@ def test_parts_hold_everything_once_and_in_order(installation: Installation, see
         expected |= {("make", "primary", number): "WAITING", (COPY, "backup", number): "WAITING"}
     rows = {key: chance.choice(states) for key in expected if chance.random() < 0.6}
     rows |= {("idle", "primary", 7): "FAILED", ("idle", "backup", 3): "SUCCEEDED"}
-    fill(installation, *(row(name, cluster, hour(at), state) for (name, cluster, at), state in rows.items()))
+    started = {key: chance.choice([None, hour(20), hour(21)]) for key in rows}
+    attempts = {key: chance.choice([0, 1, 3]) for key in rows}
+    fill(
+        installation,
+        *(
+            row(*key[:2], hour(key[2]), state, started=started[key], attempt=attempts[key])
+            for key, state in rows.items()
+        ),
+    )
     expected |= rows
-    for sort in ("entity", "-entity", "instance", "-instance"):
+
+    def order(sort: str) -> Callable[[Any], Any]:
+        never = hour(0) if sort.startswith("-") else hour(999)
+        orders: dict[str, Callable[[Any], Any]] = {
+            "entity": lambda one: one[:3],
+            "instance": lambda one: (one[2], *one[:2]),
+            "started": lambda one: (started.get(one[:3]) or never, *one[:3]),
+            "attempt": lambda one: (attempts.get(one[:3], 0), *one[:3]),
+        }
+        return orders[sort.removeprefix("-")]
+
+    for sort in (f"{sign}{name}" for name in ("entity", "instance", "started", "attempt") for sign in ("", "-")):
         for wanted in ((), ("WAITING",), ("FAILED", "RUNNING"), ("WAITING", "SUCCEEDED")):
             filters = tuple(("state", state) for state in wanted)
             fitting = [(*key, state) for key, state in expected.items() if not wanted or state in wanted]
-            by_time = "instance" in sort
-            fitting.sort(key=lambda one: (one[2], *one[:2]) if by_time else one[:3], reverse=sort.startswith("-"))
-            for limit in (1, 3, 100):
+            fitting.sort(key=order(sort), reverse=sort.startswith("-"))
+            for limit in (1, 3, 100) if "entity" in sort else (2, 3):
                 query, found = InstanceQuery(filters=filters, sort=sort, limit=limit), []
                 while True:
                     page = list_instances(installation, query)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime, timezone
 from typing import Any
 
-from sqlalchemy import Connection, Row, TableValuedAlias, exists, func, select
+from sqlalchemy import Connection, Row, TableValuedAlias, and_, exists, func, literal, or_, select, tuple_
 
 from falcon_assets.ledger.folding.fold import record_of
 from falcon_assets.ledger.instances.instance_pages import Counted, InstanceRows, Key, Name, Span, Steps, asked_rows
@@ -14,6 +15,7 @@ from falcon_assets.ledger.tables import PROCESS_INSTANCES, RERUNS
 from falcon_assets.planning.instances.instance_record import InstanceRecord, InstanceState
 
 _WAITING = InstanceState.WAITING
+_FIRST, _LAST = datetime.min.replace(tzinfo=timezone.utc), datetime.max.replace(tzinfo=timezone.utc)
 
 
 class _ProcessRows(InstanceRows[InstanceState, InstanceRecord]):
@@ -44,6 +46,45 @@ class _ProcessRows(InstanceRows[InstanceState, InstanceRecord]):
             return (nominal, entity, cluster) if by_time else row[0]
 
         return sorted(rows, key=order, reverse=descending)[:limit]
+
+    def by_value(
+        self,
+        connection: Connection,
+        spans: Sequence[Span],
+        states: Collection[InstanceState] | None,
+        limit: int,
+        column: str,
+        after: tuple[Any, Key] | None,
+        *,
+        descending: bool,
+    ) -> list[tuple[Key, InstanceRecord]]:
+        """The first rows in the spans by a column, then by entity, cluster and nominal time.
+
+        Args:
+            connection: The database.
+            spans: At most one for each entity and cluster.
+            states: Only those in one of these states, where what is to be run again waits; None: all.
+            limit: How many at most.
+            column: ``started`` or ``attempt``; what has none is last, and counts as the end of time, or its beginning.
+            after: The column, entity, cluster and time after which they come; None: from the first.
+            descending: All of it the other way round.
+        """
+        if not spans or states == frozenset():
+            return []
+        asked, table, value = asked_rows(spans, None), self.table, self.table.c[column]
+        if column == "started":
+            value = func.coalesce(value, _FIRST if descending else _LAST)
+        names = [value, self.entity.collate("C"), table.c.cluster.collate("C"), self.instant]
+        wanted = select(table).join_from(table, asked, self._own(asked, None))
+        if states is not None:
+            is_again = exists().select_from(RERUNS).where(waiting())
+            said = and_(table.c.state.in_([one.value for one in states]), ~is_again)
+            wanted = wanted.where(or_(said, is_again) if _WAITING in states else said)
+        if after is not None:
+            there, given = tuple_(*names), tuple_(*(literal(one) for one in (after[0], *after[1])))
+            wanted = wanted.where(there < given if descending else there > given)
+        order = (one.desc() if descending else one.asc() for one in names)
+        return [(self._key(row), self.record(row)) for row in connection.execute(wanted.order_by(*order).limit(limit))]
 
     def counted(
         self,

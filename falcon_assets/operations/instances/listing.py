@@ -23,6 +23,7 @@ from falcon_assets.operations.instances.asked import asked_for, kind_of_workload
 from falcon_assets.operations.instances.definition import definition_of, versions_for
 from falcon_assets.operations.instances.due import counted, in_order
 from falcon_assets.operations.instances.feeds.listing import feed_instances
+from falcon_assets.operations.instances.ordered_by_value import by_value
 from falcon_assets.operations.instances.query import InstanceInfo, InstancePage, InstanceQuery, State
 from falcon_assets.operations.instances.readable import readable
 from falcon_assets.operations.instances.reasons import waiting_reasons
@@ -63,12 +64,16 @@ def list_instances(installation: Installation, query: InstanceQuery) -> Instance
     with installation.tables_caught_up().begin() as connection:
         asked = readable(installation, store, query, asked_for(connection, store, query, now))
         total = sum(sum(numbers.values()) for numbers in counted(connection, rows, asked, states).values())
-        cut = [part for one in asked if (part := one.cut(after, by_time=query.by_time, descending=query.descending))]
-        found = list(islice(in_order(connection, rows, cut, query), query.limit + 1))
+        if query.by_value:
+            found = list(islice(by_value(connection, asked, query), query.limit + 1))
+        else:
+            told = {"by_time": query.by_time, "descending": query.descending}
+            cut = [part for one in asked if (part := one.cut(after, **told))]
+            found = list(islice(in_order(connection, rows, cut, query), query.limit + 1))
         more, found = len(found) > query.limit, found[: query.limit]
         infos = feed_instances if query.type == "feed" else _process_instances
         items = tuple(infos(installation, connection, store, found, now))
-    return InstancePage(items, total, query.token(found[-1][0]) if more else None)
+    return InstancePage(items, total, query.token(*found[-1]) if more else None)
 
 
 def all_instances(installation: Installation, query: InstanceQuery) -> Iterator[InstanceInfo]:

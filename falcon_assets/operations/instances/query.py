@@ -12,16 +12,22 @@ from typing import Any, Literal, TypeAlias
 from falcon_assets.errors import QueryError
 from falcon_assets.ledger.instances.instance_pages import Key
 from falcon_assets.model.instant import format_instant
-from falcon_assets.planning.instances.instance_record import FeedState, InstanceState
+from falcon_assets.planning.instances.instance_record import FeedState, InstanceRecord, InstanceState
 
 State: TypeAlias = "InstanceState | FeedState"
+Value: TypeAlias = datetime | int
+"""What some orders go by."""
 
 FIELDS = dict.fromkeys(("entity", "kind", "cluster", "state"))
 """What lists of instances can be filtered by."""
 KINDS = {"process": ("process", "replication"), "feed": ("feed",)}
 """The kinds that a list of each type has."""
-ORDERS = dict.fromkeys(("entity", "instance"))
-"""What they can be sorted by."""
+ORDERS = dict.fromkeys(("entity", "instance", "started", "attempt"))
+"""What they can be sorted by; those of feeds by the first two."""
+VALUES = ("started", "attempt")
+"""The orders that are columns of rows, and no part of what names an instance."""
+_NEVER = datetime.max.replace(tzinfo=timezone.utc), datetime.min.replace(tzinfo=timezone.utc)
+"""For what never was started, in ascending and descending order: it is last."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +43,8 @@ class InstanceQuery:
         cluster: Only there.
         colo: Only on clusters of it.
         filters: Field and value; of several with one field any may fit, of different fields all must.
-        sort: ``entity`` (then cluster and time) or ``instance``; with a '-' in front the other way round.
+        sort: ``entity`` (then cluster and time), ``instance``, ``started`` or ``attempt``; with a '-' in front the
+            other way round. What never was started is last.
         after: What :attr:`InstancePage.next` of the part before said.
         limit: How many at most.
     """
@@ -70,6 +77,20 @@ class InstanceQuery:
         return self.sort.removeprefix("-") == "instance"
 
     @property
+    def by_value(self) -> str | None:
+        """The column whose value counts first; None: what names the instance does.
+
+        Raises:
+            QueryError: instances of feeds have no such value.
+        """
+        field = self.sort.removeprefix("-")
+        if field not in VALUES:
+            return None
+        if self.type == "feed":
+            raise QueryError(f"instances of feeds have no {field}: sort them by entity or instance")
+        return field
+
+    @property
     def descending(self) -> bool:
         """Whether the greatest comes first."""
         return self.sort.startswith("-")
@@ -94,9 +115,19 @@ class InstanceQuery:
         wanted = {value.casefold() for known, value in self.filters if known == field}
         return not wanted or any(value.casefold() in wanted for value in values)
 
-    def token(self, key: Key) -> str:
+    def value(self, record: InstanceRecord | None) -> Value | None:
+        """What counts first of an instance, comparable with that of others; None: nothing but what names it does."""
+        if self.by_value is None:
+            return None
+        if self.by_value == "attempt":
+            return record.attempt if record else 0
+        return (record.started if record else None) or _NEVER[self.descending]
+
+    def token(self, key: Key, record: InstanceRecord | None = None) -> str:
         """What stands for everything after this instance."""
-        said = json.dumps([self.sort, *key[:2], key[2].astimezone(timezone.utc).isoformat()])
+        value = self.value(record) if self.by_value else None
+        told = value.isoformat() if isinstance(value, datetime) else value
+        said = json.dumps([self.sort, *key[:2], key[2].astimezone(timezone.utc).isoformat(), told])
         return base64.urlsafe_b64encode(said.encode()).decode()
 
     @property
@@ -106,16 +137,30 @@ class InstanceQuery:
         Raises:
             QueryError: it is not what a list with this order said.
         """
+        found = self._after
+        return found[0] if found else None
+
+    @property
+    def after_value(self) -> Value | None:
+        """What counted first of that instance; raises likewise."""
+        found = self._after
+        return found[1] if found else None
+
+    @property
+    def _after(self) -> tuple[Key, Value | None] | None:
         if self.after is None:
             return None
         try:
-            sort, entity, cluster, nominal = json.loads(base64.urlsafe_b64decode(self.after.encode()))
+            sort, entity, cluster, nominal, told = json.loads(base64.urlsafe_b64decode(self.after.encode()))
             at = datetime.fromisoformat(nominal)
-        except (ValueError, TypeError, binascii.Error) as error:
+            value = datetime.fromisoformat(told).astimezone(timezone.utc) if isinstance(told, str) else told
+        except (ValueError, TypeError, OverflowError, binascii.Error) as error:
             raise QueryError(f"{self.after!r} is not what a list said as next") from error
         if sort != self.sort or at.tzinfo is None:
             raise QueryError(f"what comes after it was said by a list with --sort {sort}, not --sort {self.sort}")
-        return str(entity), str(cluster), at
+        if not isinstance(value, {"started": datetime, "attempt": int}.get(self.by_value or "", type(None))):
+            raise QueryError(f"{self.after!r} is not what a list said as next")
+        return (str(entity), str(cluster), at), value
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,6 @@ from pathlib import Path
 from pyspark.sql import DataFrame, SparkSession
 
 from falcon_assets.errors import StorageError
-from falcon_assets.model.secret_values import hides, secret_properties, secrets_of
 from falcon_assets.model.table_uri import TableUri
 from falcon_assets.orchestration.runs.instance_data import InstanceData
 from falcon_assets.orchestration.runs.instance_run import InstanceRunner, ReadyInstance
@@ -27,6 +26,7 @@ from falcon_assets.spark.endpoints.shared_folders import shares_folders
 from falcon_assets.spark.session.process_settings import apply_settings
 from falcon_assets.spark.session.sessions import isolated
 from falcon_assets.storage.files.path_lock import path_lock
+from falcon_assets.texts import hidden, visible
 
 _LOCK = ".lock"
 
@@ -140,18 +140,16 @@ class Trial:
         used: Usage,
         session: Callable[[], SparkSession],
     ) -> Iterator[TriedOutput]:
-        plan, cluster = self.ready.plan, self.runner.cluster
-        hide = hides([*secret_properties({**plan.properties, **data.settings}), *secrets_of(cluster, {})])
         with isolated(session()) as spark:
             apply_settings(spark, data.settings, self.runner.process.name)
-            for one in plan.outputs:
+            for one in self.ready.plan.outputs:
                 known = used.columns.get(one.name)
                 lineage = {column.name: column for column in known.each} if known else {}
                 frame = self._read(spark, one, urls[one.name], records[one.name])
                 fields = [] if frame is None else frame.schema.fields
                 columns = tuple(TriedColumn(f.name, f.dataType.simpleString(), lineage.get(f.name)) for f in fields)
                 found = [] if frame is None else frame.limit(self.rows).collect()
-                rows = tuple(tuple(None if value is None else hide(str(value)) for value in row) for row in found)
+                rows = tuple(tuple(None if value is None else _shown(value) for value in row) for row in found)
                 yield TriedOutput(one.name, one.feed.name, one.instance, records[one.name], columns, rows)
 
     def _read(self, spark: SparkSession, output: OutputPlan, url: str, records: int) -> DataFrame | None:
@@ -162,3 +160,8 @@ class Trial:
         if not records and feed.schema_ is None and feed.format not in ("parquet", "orc", "avro"):
             return None
         return read_input(spark, InputData(output.name, feed, (url,)))
+
+
+def _shown(value: object) -> str:
+    """It as a text that a terminal may get."""
+    return visible(hidden(str(value)))

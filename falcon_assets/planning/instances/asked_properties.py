@@ -7,10 +7,11 @@ from typing import TypeAlias
 from falcon_assets.errors import ExpressionError, QueryError
 from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.process import Process
-from falcon_assets.model.secret_values import STARS, is_secret
+from falcon_assets.model.secret_values import is_secret
 from falcon_assets.model.spark_settings import is_of_application
 from falcon_assets.planning.instances.process_instance import BUILT_IN
 from falcon_assets.planning.windows.interpolate import interpolate
+from falcon_assets.texts import STARS
 
 AskedProperties: TypeAlias = tuple[tuple[str, str], ...]
 """Names and values, by name; values may hold ``${...}``, as declared ones."""
