@@ -6,7 +6,19 @@ from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timezone
 from typing import Any
 
-from sqlalchemy import Connection, Row, TableValuedAlias, and_, exists, func, literal, or_, select, tuple_
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Row,
+    TableValuedAlias,
+    and_,
+    exists,
+    func,
+    literal,
+    or_,
+    select,
+    tuple_,
+)
 
 from falcon_assets.ledger.folding.fold import record_of
 from falcon_assets.ledger.instances.instance_pages import Counted, InstanceRows, Key, Name, Span, Steps, asked_rows
@@ -71,7 +83,8 @@ class _ProcessRows(InstanceRows[InstanceState, InstanceRecord]):
         """
         if not spans or states == frozenset():
             return []
-        asked, table, value = asked_rows(spans, None), self.table, self.table.c[column]
+        asked, table = asked_rows(spans, None), self.table
+        value: ColumnElement[Any] = table.c[column]
         if column == "started":
             value = func.coalesce(value, _FIRST if descending else _LAST)
         names = [value, self.entity.collate("C"), table.c.cluster.collate("C"), self.instant]

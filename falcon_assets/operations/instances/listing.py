@@ -64,6 +64,7 @@ def list_instances(installation: Installation, query: InstanceQuery) -> Instance
     with installation.tables_caught_up().begin() as connection:
         asked = readable(installation, store, query, asked_for(connection, store, query, now))
         total = sum(sum(numbers.values()) for numbers in counted(connection, rows, asked, states).values())
+        found: list[tuple[Key, Any]]
         if query.by_value:
             found = list(islice(by_value(connection, asked, query), query.limit + 1))
         else:

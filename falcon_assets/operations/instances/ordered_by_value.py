@@ -25,9 +25,8 @@ def by_value(
     states, descending, after = query.states, query.descending, query.after_key
     column, start = query.by_value or "", None if after is None else (query.after_value, after)
     limit = query.limit + 1
-    known = PROCESS_ROWS.by_value(
-        connection, [one.span for one in asked], states, limit, column, start, descending=descending
-    )
+    spans = [one.span for one in asked]
+    known = PROCESS_ROWS.by_value(connection, spans, states, limit, column, start, descending=descending)  # type: ignore[arg-type]
     without = query.value(None)
 
     def order(one: tuple[Key, InstanceRecord | None]) -> Any:
