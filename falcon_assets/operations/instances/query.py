@@ -158,7 +158,7 @@ class InstanceQuery:
             raise QueryError(f"{self.after!r} is not what a list said as next") from error
         if sort != self.sort or at.tzinfo is None:
             raise QueryError(f"what comes after it was said by a list with --sort {sort}, not --sort {self.sort}")
-        if type(value) is not {"started": datetime, "attempt": int}.get(self.by_value or "", type(None)):
+        if type(told) is not {"started": str, "attempt": int}.get(self.by_value or "", type(None)):
             raise QueryError(f"{self.after!r} is not what a list said as next")
         return (str(entity), str(cluster), at), value
 
