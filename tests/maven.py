@@ -10,7 +10,24 @@ from filelock import FileLock
 from pyspark.find_spark_home import _find_spark_home
 
 SPARK_JARS = Path(_find_spark_home(), "jars")
-_GET = "org.apache.maven.plugins:maven-dependency-plugin:3.8.1:get"
+_PLUGIN = "org.apache.maven.plugins:maven-dependency-plugin:3.8.1"
+_POM = """<project xmlns="http://maven.apache.org/POM/4.0.0">
+  <modelVersion>4.0.0</modelVersion>
+  <parent>
+    <groupId>org.apache.hadoop</groupId><artifactId>hadoop-project</artifactId><version>{version}</version>
+    <relativePath/>
+  </parent>
+  <artifactId>connector</artifactId>
+  <dependencies>{dependencies}</dependencies>
+</project>
+"""
+"""Of Hadoop's project it has the versions that this was built with, as properties."""
+_DEPENDENCY = """
+    <dependency>
+      <groupId>{}</groupId><artifactId>{}</artifactId><version>{}</version>
+      <exclusions>{}</exclusions>
+    </dependency>"""
+_ALONE = "<exclusion><groupId>*</groupId><artifactId>*</artifactId></exclusion>"
 
 
 def hadoop_version() -> str:
@@ -24,6 +41,23 @@ def jar(group: str, artifact: str, version: str) -> Path:
     place = Path.home() / ".m2/repository" / group.replace(".", "/") / artifact / version / f"{artifact}-{version}.jar"
     with FileLock(Path(tempfile.gettempdir(), "falcon-tests-maven.lock")):
         if not place.exists():
-            command = ["mvn", "-q", "-B", _GET, "-Dtransitive=false", f"-Dartifact={group}:{artifact}:{version}"]
-            subprocess.run(command, check=True)
+            asked = ["-Dtransitive=false", f"-Dartifact={group}:{artifact}:{version}"]
+            subprocess.run(["mvn", "-q", "-B", f"{_PLUGIN}:get", *asked], check=True)
     return place
+
+
+def connector(folder: Path, artifact: str, *needs: tuple[str, str, str]) -> list[Path]:
+    """The jars of a connector of the Hadoop that Spark brings.
+
+    Args:
+        folder: Where they are put.
+        artifact: The connector's; it comes without what it declares that it needs, which may be half a gigabyte.
+        needs: Group, artifact and version of what it needs instead, which come with all that they need.
+    """
+    own = _DEPENDENCY.format("org.apache.hadoop", artifact, hadoop_version(), _ALONE)
+    rest = "".join(_DEPENDENCY.format(*one, "") for one in needs)
+    (folder / "pom.xml").write_text(_POM.format(version=hadoop_version(), dependencies=own + rest))
+    with FileLock(Path(tempfile.gettempdir(), "falcon-tests-maven.lock")):
+        goal = [f"{_PLUGIN}:copy-dependencies", "-DincludeScope=runtime", f"-DoutputDirectory={folder}"]
+        subprocess.run(["mvn", "-q", "-B", *goal], check=True, cwd=folder)
+    return sorted(folder.glob("*.jar"))

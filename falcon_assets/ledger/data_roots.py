@@ -41,9 +41,9 @@ def learn_root(connection: Connection, cluster: str, place: str, look: Look) -> 
     return found
 
 
-def has_data(connection: Connection, cluster: str, shown: str) -> bool:
-    """Whether instances are recorded as available below a root; ``shown`` is how their paths begin."""
+def has_data(connection: Connection, cluster: str, begins: str) -> bool:
+    """Whether instances are recorded as available below a root; ``begins`` is how their places do."""
     table = DATA_VERSIONS.c
-    below = table.path.startswith(f"{shown.rstrip('/')}/", autoescape=True)
+    below = table.path.startswith(f"{begins.rstrip('/')}/", autoescape=True)
     asked = select(table.id).where(table.cluster == cluster, table.status == "AVAILABLE", below).limit(1)
     return connection.execute(asked).first() is not None

@@ -75,6 +75,7 @@ class ClusterStore:
             cluster=cluster.name,
             place=canonical_url(self._shown),
             shown=root.rstrip("/") if root else self._root if is_mounted(url) else self._shown,
+            begins=root.rstrip("/") if root else self._root,
             path=self._root,
             files=self.files,
             may_mark=not readonly,

@@ -55,8 +55,8 @@ class RootBook(Protocol):
     def learn(self, cluster: str, place: str, look: Look) -> KnownRoot | None:
         """Has a root looked at, by one process at a time, and remembers what it is then; None: nothing yet."""
 
-    def has_data(self, cluster: str, shown: str) -> bool:
-        """Whether instances are recorded as available below that root."""
+    def has_data(self, cluster: str, begins: str) -> bool:
+        """Whether instances are recorded as available whose places begin so."""
 
 
 @dataclass(frozen=True)
@@ -67,6 +67,7 @@ class Root:
         cluster: Whose store it is the root of.
         place: Its URL, as it is remembered.
         shown: How people are told where it is.
+        begins: How the recorded places of what is in it begin.
         path: Its path, as ``files`` takes it.
         files: The files on its file system.
         may_mark: Whether it may be written to at all.
@@ -76,6 +77,7 @@ class Root:
     cluster: str
     place: str
     shown: str
+    begins: str
     path: str
     files: FileAccess = field(repr=False)
     may_mark: bool = True
@@ -194,7 +196,7 @@ class RootGuard:
         return self._book.learn(root.cluster, root.place, lambda found: _first(root, found, claims=claims))
 
     def _has_data(self, root: Root) -> bool:
-        return self._book.has_data(root.cluster, root.shown)
+        return self._book.has_data(root.cluster, root.begins)
 
 
 def why_away(root: Root, known: KnownRoot | None) -> str | None:

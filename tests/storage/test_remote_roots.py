@@ -110,6 +110,18 @@ def test_what_is_only_read_is_not_marked_and_is_away_when_it_is_not_there(
         reading().path("/raw")
 
 
+def test_a_root_of_before_there_were_marks_is_away_where_instances_are_known_to_be_in_it(
+    on_nodes: Cluster, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = opened(on_nodes, settings)
+    asked = list[str]()
+    monkeypatch.setattr(LedgerBook, "has_data", lambda _, cluster, begins: bool(asked.append(begins) or begins))
+    with pytest.raises(RootAwayError, match="is away: it is empty, and instances are known to be in it"):
+        store.path("/raw")
+    monkeypatch.undo()
+    assert {f"{one}/raw" for one in asked} == {store.shown("/raw")}  # as places are recorded
+
+
 @pytest.mark.parametrize("scheme", CLOUDS)
 def test_containers(request: pytest.FixtureRequest, settings: Settings, scheme: str) -> None:
     bucket = f"roots-{uuid.uuid4()}"

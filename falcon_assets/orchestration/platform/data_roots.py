@@ -35,10 +35,10 @@ class LedgerBook:
         with self._connection() as connection:
             return learn_root(connection, cluster, place, look)
 
-    def has_data(self, cluster: str, shown: str) -> bool:
+    def has_data(self, cluster: str, begins: str) -> bool:
         """See :class:`RootBook`."""
         with self._connection() as connection:
-            return has_data(connection, cluster, shown)
+            return has_data(connection, cluster, begins)
 
     @contextmanager
     def _connection(self) -> Iterator[sqlalchemy.Connection]:
