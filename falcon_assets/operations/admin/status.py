@@ -13,6 +13,7 @@ from falcon_assets.operations.doctor.examination import CheckResult, examine
 from falcon_assets.operations.doctor.judgement import Severity
 from falcon_assets.operations.entities.status import entity_states
 from falcon_assets.operations.installation import Installation
+from falcon_assets.orchestration.dagster_internals.tables import FOLDED, count_events
 
 CHECKS = ("definitions", "database", "daemon", "webserver")
 """Those of ``falcon doctor`` that say whether everything runs."""
@@ -67,6 +68,5 @@ def installation_status(installation: Installation) -> InstallationStatus:
 
 
 def _behind(installation: Installation) -> int:
-    with installation.ledger.engine.connect() as connection:
-        event = folded_up_to(connection)
-    return installation.ledger.behind(event)
+    with installation.tables.connect() as connection:
+        return count_events(connection, folded_up_to(connection), FOLDED)

@@ -28,6 +28,8 @@ from falcon_assets.settings import environ_of_server
 _START_SECONDS = 60.0
 """After a crash it goes through its log first."""
 _STOP_SECONDS = 60.0
+_LAUNCHES = 3
+"""What ends as often while it starts was not killed: it cannot start."""
 _POLL_SECONDS = 0.05
 _READY = "ready"
 _NOBODY = 2**31 - 1
@@ -158,11 +160,13 @@ class EmbeddedServer(PostgresServer):
         """
         give_up = time.monotonic() + _START_SECONDS
         launched: int | None = None
+        launches = 0
         while not ((running := self._running()) and running.status == _READY):
             if running is None and not (launched and _lives(launched)):
                 # Ours ends at once where one whose launcher was killed is starting, or one that was killed has not yet
                 # let go of its memory.
-                if launched and not self._has_processes():
+                launches += 1
+                if launches > _LAUNCHES and not self._has_processes():
                     raise RuntimeError(f"it ended with {self._last_words()!r}")
                 launched = self._launch()
             if time.monotonic() > give_up:

@@ -68,6 +68,7 @@ class FalconStorage(PooledStorage):
         engine = sqlalchemy.create_engine(
             url, isolation_level="AUTOCOMMIT", pool_size=2, max_overflow=18, pool_pre_ping=True, pool_recycle=3600
         )
+        wait_out_restarts(engine, is_known=False)
         try:
             with engine.connect() as connection:
                 make_tables = not has_tables(connection)
@@ -75,7 +76,7 @@ class FalconStorage(PooledStorage):
                     require_clock(connection, clock)
         except sqlalchemy.exc.DBAPIError as error:
             raise unreachable(url, error) from error
-        super().__init__(wait_out_restarts(engine), _computed_keys, inst_data, make_tables=make_tables)
+        super().__init__(engine, _computed_keys, inst_data, make_tables=make_tables)
 
     @classmethod
     def from_config_value(cls, inst_data: Any, config_value: Mapping[str, Any]) -> Self:

@@ -170,7 +170,7 @@ def _remember(url: str, home: Path, clock: Clock, name: str, *, anew: bool = Fal
 def _engine(url: str) -> sqlalchemy.Engine:
     engine = sqlalchemy.create_engine(url, pool_size=2, max_overflow=8, pool_pre_ping=True, connect_args=in_utc(url))
     try:
-        upgrade(engine)
-    except sqlalchemy.exc.OperationalError as error:
+        upgrade(wait_out_restarts(engine, is_known=False))
+    except (sqlalchemy.exc.OperationalError, sqlalchemy.exc.InterfaceError) as error:
         raise unreachable(url, error) from error
-    return wait_out_restarts(engine)
+    return engine

@@ -120,11 +120,20 @@ def _embedded_url(home: Path, runtime: Path | None) -> str:
 
 def revive_embedded(engine_url: URL) -> None:
     """Starts the embedded server again where it was killed and that is its URL; nobody else would."""
-    for server in list(_used):
-        if engine_url.query.get("host") == str(server.get_postmaster_info().socket_dir) and not server.is_alive():
+    for server in _servers(engine_url):
+        if not server.is_alive():
             # Why it does not start is in its log; whoever waits for it says that it is away.
             with suppress(OSError, RuntimeError, SettingsError, LockedError):
                 server.revive()
+
+
+def is_embedded(engine_url: URL) -> bool:
+    """Whether that is the URL of an embedded server that this process uses."""
+    return bool(_servers(engine_url))
+
+
+def _servers(engine_url: URL) -> list[Any]:
+    return [one for one in list(_used) if engine_url.query.get("host") == str(one.get_postmaster_info().socket_dir)]
 
 
 def leave_embedded() -> None:

