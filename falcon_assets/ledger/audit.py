@@ -12,6 +12,7 @@ from sqlalchemy import ColumnElement, Connection, func, insert, or_, select
 from falcon_assets.catalog.stored_tree import Key
 from falcon_assets.errors import printable
 from falcon_assets.ledger.tables import AUDIT
+from falcon_assets.texts import recorded
 
 Result: TypeAlias = Literal["done", "unchanged", "denied", "failed"]
 _COLUMNS = {
@@ -65,7 +66,8 @@ class AuditEntry:
 
 def write_audit(connection: Connection, entry: AuditEntry) -> None:
     """Writes the entry down, in the transaction of ``connection``."""
-    told = {name: printable(value) if isinstance(value, str) else value for name, value in vars(entry).items()}
+    said = {**vars(entry), "reason": recorded(entry.reason), "message": recorded(entry.message)}
+    told = {name: printable(value) if isinstance(value, str) else value for name, value in said.items()}
     entities = [{"kind": printable(kind), "name": printable(name)} for kind, name in entry.entities]
     connection.execute(insert(AUDIT), {**told, "entities": entities})
 

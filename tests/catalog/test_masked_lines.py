@@ -19,6 +19,7 @@ from falcon_assets.catalog.yaml_files.secrets import masked_line
         pytest.param("storage_options: {key: 'abc\nname: def\n", "name: ***", id="quote-not-closed"),
         pytest.param("storage_options: {key: abc,\nname: def\n", "name: ***", id="bracket-not-closed"),
         pytest.param("storage_options: {key: abc}\nname: d: e\n", "name: d: e", id="closed"),
+        pytest.param("notification:\n  to: [x]\na: {b: c\nd: [e]\n", "d: [e]", id="a-bracket-of-another-key"),
         pytest.param("storage_options: {a: b}\n---\nname: d: e\n", "name: d: e", id="document"),
         pytest.param("notification:\n  to:\n  - url: json://u:p@h\n  - {x\n", "  - **", id="receivers"),
         pytest.param("notification:\n- url: json://u:p@h: x\n", "- url: ************* *", id="list-at-its-key"),

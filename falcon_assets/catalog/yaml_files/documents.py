@@ -212,7 +212,7 @@ def _syntax_problem(shown: str, text: str, lines: list[str], error: yaml.YAMLErr
     column = mark.column if mark else 0
     secret = may_hold_secrets(text)
     if secret:
-        rule = re.sub(r"'[^']*'", "'...'", str(rule))
+        rule = re.sub(r"'([^']*)'", lambda found: "'...'" if re.search(r"\w", found[1]) else found[0], str(rule))
     snippet = masked_line(lines, line) if line < len(lines) else ""
     return Problem(Position(shown, line + 1, column + 1), "", f"not YAML: {rule}", snippet)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from difflib import get_close_matches
+from itertools import takewhile
 
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
@@ -57,10 +58,8 @@ def masked_line(lines: Sequence[str], number: int) -> str:
 
 def _is_over(opener: re.Match[str], after: Sequence[str]) -> bool:
     """Whether the last of the lines after a key is below it no more."""
-    depths = [_depth(one) for one in after if one.strip()]
-    if not depths or min(depths) > opener.start():
-        return False
-    return not _is_open("\n".join([opener.string[opener.end() :], *after[:-1]]))
+    below = list(takewhile(lambda one: not one.strip() or _depth(one) > opener.start(), after))
+    return len(below) < len(after) and not _is_open("\n".join([opener.string[opener.end() :], *below]))
 
 
 def _depth(line: str) -> int:

@@ -7,6 +7,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+from falcon_assets.texts import hidden
+
 ColumnRead: TypeAlias = tuple[tuple[str, ...], str]
 """The roots of a read, as Spark says them, and the name of a column there."""
 
@@ -94,11 +96,12 @@ def parse_captured(text: str) -> Captured:
         lost = "" if said["isComplete"] else "Spark's listeners lag behind, and events were lost"
         return Captured(
             tuple(
-                DataRead(tuple(one["roots"]), tuple(one["paths"]), one["isComplete"]) for one in said.get("reads", ())
+                DataRead(_places(one["roots"]), _places(one["paths"]), one["isComplete"])
+                for one in said.get("reads", ())
             ),
             tuple(map(_write, said.get("writes", ()))),
-            tuple(said.get("unknown", ())),
-            said.get("problem") or lost,
+            tuple(map(hidden, said.get("unknown", ()))),
+            hidden(said.get("problem") or lost),
         )
     except (KeyError, TypeError, AttributeError) as error:
         raise ValueError(f"not what the listener says: {error}") from error
@@ -115,15 +118,24 @@ def _write(one: dict[str, Any]) -> DataWrite:
         for column in one.get("columns", ())
     )
     return DataWrite(
-        one["path"],
+        one["path"] and _place(one["path"]),
         one.get("source"),
         columns,
         _column_reads(one.get("rowsFrom", ())),
         one.get("areRowsOpaque", False),
         one.get("isAppend", False),
-        tuple(map(tuple, one.get("roots", ()))),
+        tuple(map(_places, one.get("roots", ()))),
     )
 
 
 def _column_reads(said: Iterable[dict[str, Any]]) -> tuple[ColumnRead, ...]:
-    return tuple((tuple(one["roots"]), one["column"]) for one in said)
+    return tuple((_places(one["roots"]), one["column"]) for one in said)
+
+
+def _places(said: Iterable[str]) -> tuple[str, ...]:
+    return tuple(map(_place, said))
+
+
+def _place(said: str) -> str:
+    """It as it is recorded: addresses of databases carry passwords, and names of folders only look so."""
+    return hidden(said) if said.startswith("jdbc:") else said

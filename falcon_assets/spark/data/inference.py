@@ -9,6 +9,7 @@ from pyspark.sql import DataFrame, DataFrameReader, SparkSession
 from pyspark.sql.types import StringType, StructField, StructType
 
 from falcon_assets.errors import WorkflowError
+from falcon_assets.spark.data.avro_schemas import avro_schema
 from falcon_assets.spark.data.dataset import InputData
 from falcon_assets.spark.data.input_files import listed_by_spark
 from falcon_assets.spark.data.layout import Layout
@@ -18,6 +19,8 @@ from falcon_assets.storage.instances.data_files import is_hidden, shown
 
 COLUMNAR = ("parquet", "orc")
 """Formats whose files know their columns."""
+_AVRO_OWN = {"avroschema", "avroschemaurl"}
+"""Options that say the schema of Avro."""
 _NOT_MERGED = "[CANNOT_MERGE_SCHEMAS"
 _MALFORMED = ("[MALFORMED_RECORD_IN", "[INVALID_JSON_RECORD_TYPE")
 _CORRUPT, _NO_COLUMN = "_falcon_corrupt", "_falcon_none"
@@ -33,9 +36,12 @@ def inferred(
         WorkflowError: the files have no common schema, or records are broken; names the files.
         PySparkException: they cannot be read.
     """
+    own = {key.lower() for key in data.feed.options}
     try:
         frame = reader.load(list(paths))
         frame.schema  # noqa: B018 - Connect looks at it only then
+        if data.feed.format == "avro" and not own & _AVRO_OWN:
+            frame = reader.schema(avro_schema(reader, data, files_of(spark, data, layout))).load(list(paths))
     except SPARK_ERRORS as error:
         found = None
         if is_unlike(error):
