@@ -11,6 +11,7 @@ from typing import TypeAlias
 
 from yaml import YAMLError
 
+from falcon_assets import texts
 from falcon_assets.catalog.yaml_files.documents import Document, Files, read_files
 from falcon_assets.catalog.yaml_files.file_text import sections
 from falcon_assets.catalog.yaml_files.secrets import hide_secrets, may_hold_secrets, secret_properties, secret_values
@@ -109,7 +110,8 @@ def masked(text: str, *, properties: bool = False) -> str:
         return re.sub(r"\S", "*", text) if may_hold_secrets(text) else text
     parts = _LINE_BREAK.split(text)
     parts[::2] = [hide_secrets(line, number, secrets) for number, line in enumerate(parts[::2])]
-    return "".join(parts)
+    text = "".join(parts)
+    return texts.hidden(text) if properties else text
 
 
 def has_hidden_values(text: str) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from falcon_assets import texts
 from falcon_assets.catalog.yaml_files.secrets import SECRET_KEY
 from falcon_assets.model.secret_values import is_secret
 from falcon_assets.texts import STARS
@@ -16,6 +17,8 @@ def hidden(value: Any) -> Any:
             key: _stars(item) if key == SECRET_KEY else _properties(item) if key == "properties" else hidden(item)
             for key, item in value.items()
         }
+    if isinstance(value, str):
+        return texts.hidden(value)
     return [hidden(item) for item in value] if isinstance(value, list) else value
 
 
@@ -28,4 +31,4 @@ def _stars(value: Any) -> Any:
 def _properties(value: Any) -> Any:
     if not isinstance(value, dict):
         return value
-    return {key: STARS if is_secret(str(key)) and item is not None else item for key, item in value.items()}
+    return {key: STARS if is_secret(str(key)) and item is not None else hidden(item) for key, item in value.items()}
