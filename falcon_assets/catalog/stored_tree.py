@@ -11,11 +11,11 @@ from typing import TypeAlias
 
 from yaml import YAMLError
 
-from falcon_assets import texts
 from falcon_assets.catalog.yaml_files.documents import Document, Files, read_files
 from falcon_assets.catalog.yaml_files.file_text import sections
 from falcon_assets.catalog.yaml_files.secrets import hide_secrets, may_hold_secrets, secret_properties, secret_values
 from falcon_assets.catalog.yaml_files.yaml_nodes import compose_documents
+from falcon_assets.texts import hidden as without_secrets
 
 Key: TypeAlias = tuple[str, str]
 """Kind and name of an entity."""
@@ -111,7 +111,7 @@ def masked(text: str, *, properties: bool = False) -> str:
     parts = _LINE_BREAK.split(text)
     parts[::2] = [hide_secrets(line, number, secrets) for number, line in enumerate(parts[::2])]
     text = "".join(parts)
-    return texts.hidden(text) if properties else text
+    return without_secrets(text) if properties else text
 
 
 def has_hidden_values(text: str) -> bool:

@@ -46,3 +46,9 @@ def test_a_secret_is_shown_in_no_layout_and_known_to_be_hidden(text: str) -> Non
 def test_what_is_no_secret_is_shown(text: str) -> None:
     assert masked(text) == text
     assert not has_hidden_values(text)
+
+
+def test_a_password_in_a_url_is_for_nobodys_eyes() -> None:
+    text = 'properties: {url: "jdbc:postgresql://h/db?user=a&password=hunter2"}\n'
+    assert masked(text, properties=True) == 'properties: {url: "jdbc:postgresql://h/db?user=a&password=*****"}\n'
+    assert masked(text) == text  # what is recorded runs again

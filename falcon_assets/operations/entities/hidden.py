@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from falcon_assets import texts
 from falcon_assets.catalog.yaml_files.secrets import SECRET_KEY
 from falcon_assets.model.secret_values import is_secret
 from falcon_assets.texts import STARS
+from falcon_assets.texts import hidden as without_secrets
 
 
 def hidden(value: Any) -> Any:
@@ -18,7 +18,7 @@ def hidden(value: Any) -> Any:
             for key, item in value.items()
         }
     if isinstance(value, str):
-        return texts.hidden(value)
+        return without_secrets(value)
     return [hidden(item) for item in value] if isinstance(value, list) else value
 
 
