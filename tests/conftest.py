@@ -18,6 +18,7 @@ import yaml
 from filelock import FileLock
 from xdist.remote import Producer
 
+from falcon_assets.orchestration.dagster_internals.partition_clock import partitions_exist_by
 from falcon_assets.orchestration.platform.postgres import database_url
 from falcon_assets.settings import Settings, load_settings
 from falcon_assets.shared_clock import home_clock
@@ -188,6 +189,7 @@ def instance(settings: Settings) -> Iterator[dg.DagsterInstance]:
     artifacts.mkdir(parents=True, exist_ok=True)
     with dg.DagsterInstance.local_temp(str(artifacts), overrides=declared) as opened:
         yield opened
+    partitions_exist_by(None)
 
 
 @pytest.fixture(scope="module")

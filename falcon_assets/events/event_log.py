@@ -16,7 +16,7 @@ from falcon_assets.events.feed_instances import (
 )
 from falcon_assets.events.process_instances import CameTooLate, InstanceChanged
 from falcon_assets.events.pushes import PartitionPushed, PushRefused
-from falcon_assets.events.record import AT, COLUMNS, DATA_VERSION_TAG, VERSION, AssetEvent, Record, said_by
+from falcon_assets.events.record import AT, COLUMNS, DATA_VERSION_TAG, VERSION, AssetEvent, Record, for_people, said_by
 from falcon_assets.events.runs import RunEnded, RunQueued
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ def observation(
 
 
 def _metadata(records: tuple[Record, ...]) -> dict[str, Any]:
-    return {key: value for record in records for key, value in record.metadata().items()}
+    return for_people({key: value for record in records for key, value in record.metadata().items()})
 
 
 def asset_facts(event_id: int, event: AssetEvent, seen: datetime) -> tuple[Fact, ...]:

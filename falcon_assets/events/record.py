@@ -45,6 +45,10 @@ FILES = Field(alias="files")
 PUSHED = Field(alias="pushed")
 PUSH_EVENT = Field(alias="pushed_event")
 
+INTERNALS = "internals"
+"""The one entry of an event's metadata with what programs need and nobody reads: an object."""
+_INTERNAL = frozenset({"signature", "looked_before", "pushed_event", "reason_data", "state_before"})
+
 _LARGEST = 2**63 - 1
 _LARGEST_NUMBER = 2**31 - 1
 
@@ -136,11 +140,26 @@ class Record:
         return adapter.validate_python(said)
 
 
+def for_people(metadata: Mapping[str, Any]) -> dict[str, Any]:
+    """The metadata as an event has it: what can be read first, then lists and objects, then what nobody reads."""
+    shown = {key: value for key, value in metadata.items() if key not in _INTERNAL}
+    internal = {key: value for key, value in metadata.items() if key in _INTERNAL}
+    in_order = dict(sorted(shown.items(), key=lambda one: isinstance(one[1], dict | list)))
+    return {**in_order, **({INTERNALS: internal} if internal else {})}
+
+
+def _internals(event: AssetEvent) -> Mapping[str, Any]:
+    """Those of the event; events of earlier versions have them beside the others."""
+    found = getattr(event.metadata.get(INTERNALS), "value", None)
+    return {key: found[key] for key in found if key in _INTERNAL} if isinstance(found, dict) else {}
+
+
 def said_by(event: AssetEvent) -> dict[str, Any]:
     """What an event says: its metadata without Dagster's types around the values, and what stands beside them."""
     cluster, asset = event.asset_key.path if len(event.asset_key.path) == 2 else (None, None)
     version = (event.tags or {}).get(DATA_VERSION_TAG)
     return {
+        **_internals(event),
         **{key: getattr(value, "value", value) for key, value in event.metadata.items()},
         **({VERSION.alias: version} if version else {}),
         CLUSTER.alias: cluster,

@@ -8,7 +8,7 @@ import dagster as dg
 from pydantic import Field
 
 from falcon_assets.errors import UsageError
-from falcon_assets.jobs.running import in_run
+from falcon_assets.jobs.running import PLACEHOLDER, in_run
 from falcon_assets.operations.entities.changing import delete, submit, submit_and_schedule, update
 from falcon_assets.operations.entities.results import OperationResult, Request
 from falcon_assets.operations.entities.status import resume_entities, schedule_entities, suspend_entities
@@ -82,6 +82,8 @@ def entity_operation(context: dg.OpExecutionContext, config: EntityOperationConf
 
 @dg.job(
     executor_def=dg.in_process_executor,
+    # What the launchpad begins with: the keys that are needed, and no others; nothing happens without names.
+    config={"ops": {"entity_operation": {"config": {"operation": "submit", "names": [PLACEHOLDER]}}}},
     description="Submits, updates, deletes, schedules, suspends, resumes or restores entities, as falcon entity does.",
 )
 def falcon_entity_operation() -> None:

@@ -7,7 +7,7 @@ import dagster as dg
 from pydantic import Field
 
 from falcon_assets.errors import UsageError
-from falcon_assets.jobs.running import in_run
+from falcon_assets.jobs.running import PLACEHOLDER, in_run
 from falcon_assets.model.instant import parse_instant
 from falcon_assets.operations.installation import Installation
 from falcon_assets.operations.instances.commands import CommandResult, InstanceRequest
@@ -85,6 +85,10 @@ def instance_operation(context: dg.OpExecutionContext, config: InstanceOperation
 
 @dg.job(
     executor_def=dg.in_process_executor,
+    # What the launchpad begins with: the keys that are needed, and no others; nothing happens without a name.
+    config={
+        "ops": {"instance_operation": {"config": {"operation": "rerun", "name": PLACEHOLDER, "start": PLACEHOLDER}}}
+    },
     description="Reruns, kills, suspends or resumes instances of processes and replications, or restores a version of "
     "one of a feed, as falcon instance does.",
 )

@@ -14,6 +14,8 @@ from falcon_assets.operations.job_powers import why_jobs_may_not
 from falcon_assets.operations.ways import coming_by
 from falcon_assets.settings import JobPower
 
+PLACEHOLDER = ""
+"""What the launchpad shows where somebody has to write something; every operation refuses it."""
 RESULT = "result"
 """The metadata of the op's output that holds what ``--json`` prints."""
 

@@ -17,6 +17,7 @@ from falcon_assets.errors import FalconError, SettingsError, count_of
 from falcon_assets.ledger import queries
 from falcon_assets.ledger.database.locks import try_lock, unlock
 from falcon_assets.ledger.queries import Name
+from falcon_assets.ledger.sla.lists import InstanceKey
 from falcon_assets.model.cluster import Cluster
 from falcon_assets.operations.foreground_runs import Display, ForegroundRuns
 from falcon_assets.orchestration.assets.sla_checks import SlaChecks
@@ -165,9 +166,11 @@ class Foreground:
         checks, left_out = SlaChecks(self.store, self.settings), dict[str, str]()
         for one in slas:
             try:
-                while not one.evaluate(self.ledger).is_complete:
-                    continue
-                tell_dagster(self.ledger, checks, one.cluster)
+                kept, is_complete = list[InstanceKey](), False
+                while not is_complete:
+                    found = one.evaluate(self.ledger)
+                    kept, is_complete = [*kept, *found.kept], found.is_complete
+                tell_dagster(self.ledger, checks, one.cluster, kept)
             except FalconError as error:
                 left_out[f"SLAs on {one.cluster}"] = str(error)
         return left_out

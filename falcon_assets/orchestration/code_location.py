@@ -20,6 +20,7 @@ from falcon_assets.orchestration.platform.setup_fingerprint import SETUP, setup_
 from falcon_assets.orchestration.retention.schedules import retention_definitions
 from falcon_assets.orchestration.runs.definition_recording import DefinitionRecording
 from falcon_assets.orchestration.runs.replication_work import Copying
+from falcon_assets.planning.instances.dagster_names import op_name
 from falcon_assets.planning.time.timeline import feed_timeline
 from falcon_assets.planning.workloads.workload import Workload
 from falcon_assets.settings import Settings
@@ -67,11 +68,12 @@ def definitions_of(store: EntityStore, settings: Settings, copying: Copying = _t
 
 
 def _external_feeds(store: EntityStore) -> Iterator[dg.AssetSpec]:
-    """Feeds that nobody produces: their instances land from outside."""
+    """Feeds that nobody produces: their instances land from outside, and the sensor that they name records them."""
     for feed in store.feeds.values():
         for cluster, _ in store.feed_clusters(feed):
             if not (store.producers(feed.name, cluster.name) or store.replications_to(feed.name, cluster.name)):
-                yield feed_spec(feed, cluster, feed_timeline(feed, cluster.name))
+                told = {"falcon/collector": op_name(cluster.name, "collector")}
+                yield feed_spec(feed, cluster, feed_timeline(feed, cluster.name), metadata=told)
 
 
 def _job(workload: Workload) -> dg.UnresolvedAssetJobDefinition:

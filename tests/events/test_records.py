@@ -63,6 +63,23 @@ def test_what_dagster_knows_how_to_show() -> None:
     assert event.metadata["dagster/row_count"] == dg.MetadataValue.int(3)
 
 
+def test_what_nobody_reads_is_one_entry_at_the_end() -> None:
+    there = FeedInstanceAvailable(
+        *("primary", "raw", T, "v1", T), bytes=3, signature="ab", looked_before=T, source_versions={"backup": "v1"}
+    )
+    event = stored(materialization(KEY, "2013", there))
+    assert list(event.metadata) == ["instance", "data_version", "at", "bytes", "source_versions", "internals"]
+    assert event.metadata["internals"].value == {"signature": "ab", "looked_before": "2013-01-01T00:00:00.000+00:00"}
+    assert read_record(FeedInstanceAvailable, event) == there
+
+
+def test_internals_of_earlier_versions_stand_beside_the_others() -> None:
+    metadata = {"instance": "2013-01-01T00:00Z", "data_version": "v1", "at": "2013-01-01T00:00:00+00:00"}
+    for told in ({"signature": "ab"}, {"internals": {"signature": "ab"}}, {"signature": "ab", "internals": "text"}):
+        event = dg.AssetMaterialization(KEY, metadata={**metadata, **told}, partition="2013")
+        assert read_record(FeedInstanceAvailable, event).signature == "ab"
+
+
 def test_a_state_is_shown_first_and_said_in_a_sentence() -> None:
     event = InstanceChanged("p", "primary", T, InstanceState.FAILED, T, "no rows").event(KEY, "2013")
     assert list(event.metadata) == ["state", "reason", "process", "nominal_time", "at"]

@@ -98,8 +98,16 @@ class SlaCheck:
             return self.partitions.nominal_of(instant)
         return self.partitions.instance_of(instant)
 
-    def evaluation(self, partition: str, rows: Sequence[BreachRow]) -> dg.AssetCheckEvaluation:
-        """What it says of a partition; ``rows`` are the breaches of its instance, of whatever state."""
+    def evaluation(
+        self, partition: str, rows: Sequence[BreachRow], *, is_over: bool = False
+    ) -> dg.AssetCheckEvaluation:
+        """What it says of a partition.
+
+        Args:
+            partition: Its key.
+            rows: The breaches of its instance, of whatever state.
+            is_over: Whether its time is over, so that there will be none.
+        """
         is_open = [one for one in rows if one.state is BreachState.OPEN]
         is_missed = any(one.level.is_missed for one in is_open)
         severity = dg.AssetCheckSeverity.ERROR if is_missed else dg.AssetCheckSeverity.WARN
@@ -109,7 +117,7 @@ class SlaCheck:
             passed=not is_open,
             severity=severity,
             partition=partition,
-            description="; ".join(map(_said, rows)) or "no breach is known",
+            description="; ".join(map(_said, rows)) or ("the SLA was met" if is_over else "no breach is known"),
             metadata={one.level.value: _said(one) for one in rows},
         )
 

@@ -42,7 +42,7 @@ class Collection:
     """What was found on a cluster.
 
     Attributes:
-        recorded: How many instances were recorded.
+        recorded: How many instances were recorded; of a snapshot feed one, for its refresh.
         left: Feeds that the budget left for the next time.
         problems: Feed -> why it could not be checked.
         left_out: Why a store is left alone -> how many feeds were left out for that.
@@ -131,7 +131,7 @@ class Collector:
                     went |= {(feed.name, one) for one in there - seen if _is_within(one, windows[feed.name])}
             if landed:
                 ledger.instance.report_runless_asset_event(landings.summary(self.cluster.name, feed, landed))
-                recorded += len(landed)
+                recorded += 1 if feed.snapshot else len(landed)
             if time.monotonic() > give_up:
                 break
         with ledger.engine.begin() as connection:

@@ -81,7 +81,11 @@ class Landings:
         """
         landed = InstancesLanded(len(instances), min(instances), max(instances), self.now)
         first, last = format_instant(landed.first), format_instant(landed.last)
-        found = f"{len(instances)} instances landed, {first} to {last}" if len(instances) > 1 else f"{first} landed"
+        several, span = len(instances) > 1, f"{first} to {last}"
+        if feed.snapshot:  # one refresh is the data of all of them
+            found = f"refreshed: it is the data of {f'{len(instances)} instances, {span}' if several else first}"
+        else:
+            found = f"{len(instances)} instances landed, {span}" if several else f"{first} landed"
         return observation(names.asset_key(cluster, feed.name), None, landed, description=f"{feed.name}: {found}")
 
 

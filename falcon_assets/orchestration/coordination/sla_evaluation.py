@@ -18,13 +18,14 @@ from falcon_assets.ledger.queries import last_collected
 from falcon_assets.ledger.sla import breaches as sla_breaches
 from falcon_assets.ledger.sla import progress as sla_progress
 from falcon_assets.ledger.sla.breaches import BreachState, Cleared
+from falcon_assets.ledger.sla.lists import InstanceKey
 from falcon_assets.ledger.sla.progress import DeadlineKey, Evaluation, JudgedSpan
 from falcon_assets.model.feed import Feed
 from falcon_assets.model.process import Process
 from falcon_assets.orchestration.platform.open_ledger import Ledger
 from falcon_assets.planning.landing.writers import not_from_outside
 from falcon_assets.planning.replication.targets import replicated_timeline
-from falcon_assets.planning.sla.breaches import Scheduled, ToJudge, breaches, seen_until, to_judge
+from falcon_assets.planning.sla.breaches import Scheduled, ToJudge, breaches, kept, seen_until, to_judge
 from falcon_assets.planning.sla.deadlines import Deadline, feed_deadlines, process_deadlines
 from falcon_assets.planning.time.clock import is_set_back
 from falcon_assets.planning.time.timeline import Timeline, feed_timeline
@@ -48,11 +49,13 @@ class SlaOutcome:
         breached: How many breaches are new, those included that were met after all.
         cleared: How many of the older ones are over.
         is_complete: Whether everything was judged; else there is more to do at once.
+        kept: The instances whose time is over and that kept their SLA.
     """
 
     breached: int
     cleared: int
     is_complete: bool
+    kept: tuple[InstanceKey, ...] = ()
 
 
 class SlaEvaluation:
@@ -95,13 +98,13 @@ class SlaEvaluation:
                 sla_progress.forget_judged(connection, self.cluster)
                 before = now
             tasks, is_complete = self._tasks(connection, before, now)
-            breached = self._judge(connection, tasks, now)
+            breached, in_time = self._judge(connection, tasks, now)
             cleared = self._cleared(connection, last.event_id if last else 0, now)
             sla_breaches.clear_breaches(connection, cleared)
             done = Evaluation(max(before or now, now), event_id)
             sla_progress.set_evaluated(connection, self.cluster, done)
         self._is_reviewed = True
-        return SlaOutcome(breached, len(cleared), is_complete)
+        return SlaOutcome(breached, len(cleared), is_complete, tuple(in_time))
 
     def _of_feeds(self, store: EntityStore, feeds: Iterable[Feed]) -> Iterator[Deadline]:
         for feed in feeds:
@@ -146,14 +149,22 @@ class SlaEvaluation:
         self._last = at
         return at - self._began < _CATCH_UP_SECONDS
 
-    def _judge(self, connection: Connection, tasks: Sequence[tuple[Deadline, ToJudge]], now: datetime) -> int:
+    def _judge(
+        self, connection: Connection, tasks: Sequence[tuple[Deadline, ToJudge]], now: datetime
+    ) -> tuple[int, list[InstanceKey]]:
+        """How many breaches are new, and which instances kept their SLA."""
         spans = [
             JudgedSpan(one.key, one.timeline.instance(task.indexes[0]), one.timeline.instance(task.indexes[-1]))
             for one, task in tasks
         ]
         known = sla_progress.known_in(connection, spans)
         found = [breach for one, task in tasks for breach in breaches(one, task.indexes, known.get(one.key, {}))]
-        return sla_breaches.record_breaches(connection, found, now)
+        in_time = [
+            (one.kind, one.entity, one.cluster, instance)
+            for one, task in tasks
+            for instance in kept(one, task.indexes, known.get(one.key, {}))
+        ]
+        return sla_breaches.record_breaches(connection, found, now), in_time
 
     def _cleared(self, connection: Connection, event_id: int, now: datetime) -> list[Cleared]:
         cleared = []

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import dagster as dg
 
 from falcon_assets.catalog.store import EntityStore
 from falcon_assets.errors import count_of
-from falcon_assets.ledger.sla.lists import breaches_of, set_told, untold_instances
+from falcon_assets.ledger.sla.lists import InstanceKey, breaches_of, set_told, untold_instances
 from falcon_assets.orchestration.assets.sla_checks import SlaChecks
 from falcon_assets.orchestration.coordination.sla_evaluation import SlaEvaluation
 from falcon_assets.orchestration.platform.open_ledger import Ledger, open_ledger
@@ -38,14 +38,15 @@ def _sensor(cluster: str, evaluation: SlaEvaluation, checks: SlaChecks, settings
         default_status=dg.DefaultSensorStatus.RUNNING,
     )
     def evaluate(context):  # type: ignore[no-untyped-def]  # Dagster cannot resolve postponed annotations
-        breached = cleared = 0
+        breached, cleared, kept = 0, 0, list[InstanceKey]()
         for _ in range(_ROUNDS):
             ledger = open_ledger(settings, context.instance)
             found = evaluation.evaluate(ledger)
             breached, cleared = breached + found.breached, cleared + found.cleared
+            kept += found.kept
             if found.is_complete:
                 break
-        tell_dagster(ledger, checks, cluster)
+        tell_dagster(ledger, checks, cluster, kept)
         for (kind, name), problem in evaluation.problems.items():
             context.log.error(f"the SLA of {kind} {name} on {cluster} is not evaluated: {problem}")
         return dg.SkipReason(f"{count_of(breached, 'new breach', 'new breaches')}, {cleared} cleared")
@@ -53,14 +54,27 @@ def _sensor(cluster: str, evaluation: SlaEvaluation, checks: SlaChecks, settings
     return evaluate
 
 
-def tell_dagster(ledger: Ledger, checks: SlaChecks, cluster: str) -> None:
+def tell_dagster(ledger: Ledger, checks: SlaChecks, cluster: str, kept: Sequence[InstanceKey] = ()) -> None:
     """Evaluates the asset checks of instances whose breaches are new or over, some at a time.
 
     Whoever is killed in between tells the last one again, which says the same.
+
+    Args:
+        ledger: Knows the breaches.
+        checks: Of the entities.
+        cluster: Where.
+        kept: Instances that kept their SLA: the newest are told, once; those of a long pause may stay without an
+            evaluation.
     """
+    newest = sorted(kept, key=lambda one: one[-1], reverse=True)[:_TOLD_AT_ONCE]
     with ledger.engine.connect() as connection:
         instances = untold_instances(connection, cluster, _TOLD_AT_ONCE)
-        found = breaches_of(connection, instances)
+        found = breaches_of(connection, [*instances, *newest])
+    for kind, entity, _, instance in newest:
+        check = checks.find(kind, entity, cluster)
+        partition = check.partition_of(instance) if check else None
+        if check is not None and partition is not None and (kind, entity, cluster, instance) not in found:
+            ledger.instance.report_runless_asset_event(check.evaluation(partition, (), is_over=True))
     for kind, entity, _, instance in instances:
         rows, check = found[kind, entity, cluster, instance], checks.find(kind, entity, cluster)
         partition = check.partition_of(instance) if check else None

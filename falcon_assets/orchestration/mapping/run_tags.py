@@ -25,6 +25,8 @@ LATE = "falcon/late"
 """``true`` on runs that run instances again because of late data."""
 USE_LATEST = "falcon/use_latest"
 """``true`` on runs that compute their instances with the latest definition, not with the version that these have."""
+INSTANCES = "falcon/instances"
+"""The first and the last nominal time of the run, and how many there are: for people, in the list of runs."""
 NOMINAL_TIMES = f"{HIDDEN}falcon_nominal_times"
 """The instances of a run that a coordinator made: their nominal times, oldest first."""
 ATTEMPTS = f"{HIDDEN}falcon_attempts"
@@ -53,6 +55,7 @@ def launch_tags(workload: Workload, launch: Launch, attempts: Sequence[int], clo
     return {
         PROCESS: workload.name,
         CLUSTER: workload.cluster,
+        INSTANCES: _in_words(launch.nominals),
         NOMINAL_TIMES: " ".join(map(format_instant, launch.nominals)),
         ATTEMPTS: " ".join(map(str, attempts)),
         SLOTS: str(launch.slots),
@@ -63,6 +66,11 @@ def launch_tags(workload: Workload, launch: Launch, attempts: Sequence[int], clo
         **({CLOCK: clock} if clock else {}),
         **BY_ITSELF,
     }
+
+
+def _in_words(nominals: Sequence[datetime]) -> str:
+    first, last = format_instant(nominals[0]), format_instant(nominals[-1])
+    return first if first == last else f"{first} to {last} ({len(nominals)})"
 
 
 def nominals_of(tags: Mapping[str, str]) -> tuple[datetime, ...]:

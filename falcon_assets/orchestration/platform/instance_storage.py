@@ -2,14 +2,15 @@
 
 Frequencies that no cron line can say (``hours(5)``, ``days(2)``, ``months(5)``) are dynamic partitions in Dagster.
 Their keys follow from the definition and the clock, so they are computed here instead of being stored: nothing has to
-register them, and none can be missing.
+register them, and none can be missing. By a simulated clock the same holds for all others: those of its future do not
+exist yet.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timezone
 from typing import Any
 
 import sqlalchemy
@@ -17,6 +18,7 @@ from typing_extensions import Self
 
 import falcon_assets.orchestration.mapping.input_window_mapping  # noqa: F401 - the daemon and the UI learn the class here
 from falcon_assets.ledger.database.database_clock import require_clock
+from falcon_assets.orchestration.dagster_internals.partition_clock import partitions_exist_by
 from falcon_assets.orchestration.dagster_internals.storage import PooledStorage, has_tables
 from falcon_assets.orchestration.mapping.partitions import instant_of_key, key_of_instant, timeline_of_dynamic
 from falcon_assets.orchestration.platform.postgres import database_url, unreachable
@@ -82,4 +84,6 @@ class FalconStorage(PooledStorage):
     def from_config_value(cls, inst_data: Any, config_value: Mapping[str, Any]) -> Self:
         """Built by Dagster from ``dagster.yaml``, with the database of the settings."""
         settings = load_settings()
-        return cls(database_url(settings), inst_data, settings.clock)
+        clock = settings.clock
+        partitions_exist_by(None if clock.origin is None else lambda: clock.at(datetime.now(timezone.utc)))
+        return cls(database_url(settings), inst_data, clock)

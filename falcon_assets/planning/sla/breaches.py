@@ -164,6 +164,15 @@ def breaches(deadline: Deadline, indexes: Iterable[int], known: Mapping[datetime
     return found
 
 
+def kept(deadline: Deadline, indexes: Iterable[int], known: Mapping[datetime, Known]) -> list[datetime]:
+    """The instances that met the second level in time, and with it the SLA; arguments as of :func:`breaches`."""
+    if not deadline.level.is_missed:
+        return []
+    breached = {one.instance for one in breaches(deadline, indexes, known)}
+    instances = dict.fromkeys(map(deadline.timeline.instance, indexes))
+    return [one for one in instances if one not in breached and known.get(one, UNKNOWN).expected]
+
+
 def announced(deadline: Deadline, now: datetime) -> range:
     """Indexes of the instances of which a breach is pending, unless the deadline is met.
 

@@ -197,6 +197,7 @@ def test_neighbours_whose_inputs_landed_run_once_and_in_one_run(world: World) ->
     assert dict(run.tags) == {
         run_tags.PROCESS: "neighbours",
         run_tags.CLUSTER: "primary",
+        "falcon/instances": "2013-01-01T00:00Z to 2013-01-01T02:00Z (3)",
         run_tags.NOMINAL_TIMES: "2013-01-01T00:00Z 2013-01-01T01:00Z 2013-01-01T02:00Z",
         ".dagster/falcon_attempts": "1 1 1",
         ".dagster/falcon_slots": "2",

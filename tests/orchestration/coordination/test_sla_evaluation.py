@@ -338,6 +338,16 @@ def test_checks_of_assets_show_breaches_by_partition(world: World) -> None:
     ]
 
 
+def test_checks_of_assets_show_what_was_kept(world: World) -> None:
+    checks = SlaChecks(world.store, world.settings)
+    world.at("00:00")
+    world.lands("00:00", "00:10")
+    found = world.at("03:15")
+    assert [one[1:] for one in found.kept] == [("raw", "primary", moment("00:00"))]
+    tell_dagster(world.ledger, checks, "primary", found.kept)
+    assert ("00:00Z", True, "WARN", "the SLA was met") in shown(world, "raw", "sla")
+
+
 def test_who_executes_a_check_is_told_what_is_known(world: World) -> None:
     world.at("00:00")
     world.at("03:15")

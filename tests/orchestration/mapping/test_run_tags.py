@@ -35,6 +35,16 @@ def test_tags_come_back(first: int, attempts: list[int], slots: int, late: bool)
     assert (run_tags.LATE in tags) == late
 
 
+@pytest.mark.parametrize(
+    ("hours", "shown"),
+    [([0], "2013-01-01T00:00Z"), ([0, 1, 5], "2013-01-01T00:00Z to 2013-01-01T05:00Z (3)")],
+)
+def test_the_list_of_runs_shows_the_instances(hours: list[int], shown: str) -> None:
+    nominals = tuple(datetime(2013, 1, 1, hour, tzinfo=timezone.utc) for hour in hours)
+    tags = run_tags.launch_tags(WORKLOAD, Launch(nominals, 1, False), [1] * len(hours), "")
+    assert tags["falcon/instances"] == shown
+
+
 @given(STRANGE)
 def test_whatever_others_write_is_read(tags: dict[str, str]) -> None:
     nominals, attempts = run_tags.nominals_of(tags), run_tags.attempts_of(tags)
