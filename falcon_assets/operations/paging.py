@@ -10,6 +10,8 @@ from falcon_assets.errors import QueryError
 from falcon_assets.model.expression import nearest
 
 T = TypeVar("T")
+MOST = 2**31 - 1
+"""More items than a list has; databases take no number without an end."""
 
 Fields: TypeAlias = "Mapping[str, Callable[[T], Iterable[str]]]"
 """Field -> the values that an item has in it; none where it has no such value."""
@@ -35,6 +37,14 @@ class Query:
     offset: int = 0
     limit: int | None = None
 
+    def __post_init__(self) -> None:
+        """Checks it.
+
+        Raises:
+            QueryError: no list has such a part.
+        """
+        require_part(self.offset, self.limit, least=0)
+
 
 @dataclass(frozen=True)
 class Page(Generic[T]):
@@ -53,6 +63,23 @@ class Page(Generic[T]):
     def as_data(self, item: Callable[[T], Any]) -> dict[str, Any]:
         """What ``--json`` prints."""
         return {"items": [item(one) for one in self.items], "total": self.total, "next": self.next}
+
+
+def require_part(offset: int, limit: int | None, *, least: int) -> None:
+    """Checks which part of a list is asked for.
+
+    Args:
+        offset: How many are left out.
+        limit: How many at most; None: all.
+        least: How many at least a part may have.
+
+    Raises:
+        QueryError: there is no such part.
+    """
+    if not 0 <= offset <= MOST:
+        raise QueryError(f"offset {offset} is none from 0 to {MOST}")
+    if limit is not None and not least <= limit <= MOST:
+        raise QueryError(f"limit {limit} is none from {least} to {MOST}")
 
 
 def known_field(field: str, fields: Mapping[str, object]) -> str:

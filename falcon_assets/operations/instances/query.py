@@ -12,6 +12,7 @@ from typing import Any, Literal, TypeAlias
 from falcon_assets.errors import QueryError
 from falcon_assets.ledger.instances.instance_pages import Key
 from falcon_assets.model.instant import format_instant
+from falcon_assets.operations.paging import known_field, require_part
 from falcon_assets.planning.instances.instance_record import FeedState, InstanceRecord, InstanceState
 
 State: TypeAlias = "InstanceState | FeedState"
@@ -60,6 +61,15 @@ class InstanceQuery:
     sort: str = "entity"
     after: str | None = None
     limit: int = 100
+
+    def __post_init__(self) -> None:
+        """Checks it.
+
+        Raises:
+            QueryError: there is no such order, or no such part.
+        """
+        known_field(self.sort.removeprefix("-"), ORDERS)
+        require_part(0, self.limit, least=1)
 
     @property
     def alone(self) -> bool:

@@ -23,11 +23,13 @@ from falcon_assets.model.feed import Feed, LifecycleStatus
 from falcon_assets.model.instant import parse_instant
 from falcon_assets.operations.acting import acting
 from falcon_assets.operations.installation import Installation
-from falcon_assets.operations.paging import known_field
+from falcon_assets.operations.paging import known_field, require_part
 from falcon_assets.planning.lineage.graph import Version
 from falcon_assets.planning.lineage.version_status import VersionStatus
 
 _WHERE = re.compile(rf"\s*([A-Za-z_]+)\s*({'|'.join(COMPARISONS)})\s*(.*?)\s*", re.DOTALL)
+_DIGITS = 18
+"""Numbers of versions have no more."""
 _OF_FEEDS = ("owner", "tag", "group")
 _WORDS: Mapping[str, Sequence[str]] = {
     "status": (*(one.value for one in VersionStatus), "KEPT"),
@@ -69,9 +71,10 @@ def search_lineage(
         limit: So many at most.
 
     Raises:
-        QueryError: a condition cannot be understood.
+        QueryError: a condition cannot be understood, or there is no such part.
     """
-    if after is not None and not after.isdecimal():
+    require_part(0, limit, least=1)
+    if after is not None and not (after.isdecimal() and len(after) <= _DIGITS):
         raise QueryError(f"{printable(after)!r} is not what a list said that there is more of")
     feeds = installation.all_entities.feeds
     conditions = _conditions(list(where), list(feeds.values()))
