@@ -166,7 +166,8 @@ class MissingInputsError(FalconError):
 
     Attributes:
         missing: One line each, with feed, instance and path; those that were evicted first, and when they were.
-        lacking: Feed and instance of those that may come, where that is known and none was evicted.
+        lacking: Feed and instance of those that may come, where they are known by name and none was evicted.
+        may_come: Whether all of it may still come: none was evicted.
     """
 
     def __init__(
@@ -177,7 +178,8 @@ class MissingInputsError(FalconError):
         lacking: Sequence[tuple[str, datetime]] = (),
     ) -> None:
         self.missing = (*evicted, *missing)
-        self.lacking = () if evicted else tuple(lacking)
+        self.may_come = not evicted
+        self.lacking = tuple(lacking) if self.may_come else ()
         what = "cannot run without" if evicted else "waits for"
         super().__init__("\n".join([f"{subject} {what} {len(self.missing)} input instance(s):", *self.missing]))
 

@@ -52,6 +52,7 @@ def _as_dict(found: Explanation) -> dict[str, Any]:
                 "paths": [read.path for read in one.instances],
                 "available": [read.available for read in one.instances],
                 **({"last_used": _last_used(one.last_used)} if one.last_used else {}),
+                **({"short": one.short} if one.short else {}),
             }
             for one in found.inputs
         ],
@@ -77,7 +78,9 @@ def _show(found: Explanation, console: Console) -> None:
         for read in one.instances:
             there = "[green]yes[/]" if read.available else ": ".join(filter(None, (waited, shown(read.why))))
             inputs.add_row(one.name, one.feed, format_instant(read.instance), there, shown(read.path))
-        if not one.instances:
+        if one.short:
+            inputs.add_row(one.name, one.feed, one.short, f"{waited}: not enough instances are available", "")
+        elif not one.instances:
             inputs.add_row(one.name, one.feed, "none exists", "", "")
     outputs = _table("Writes", "output", "feed", "instance", "path")
     for written in found.outputs:

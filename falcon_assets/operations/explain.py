@@ -46,13 +46,19 @@ class ExplainedInstance:
 
 @dataclass(frozen=True)
 class ExplainedInput:
-    """The instances that an input reads; where each version is used once also which was used last, if any was."""
+    """The instances that an input reads.
+
+    Attributes:
+        last_used: Where each version is used once: which was used last, if any was.
+        short: The window of ``latest`` or ``future`` for which not enough instances are available; "": it has them.
+    """
 
     name: str
     feed: str
     optional: bool
     instances: tuple[ExplainedInstance, ...]
     last_used: LastUse | None = None
+    short: str = ""
 
 
 @dataclass(frozen=True)
@@ -132,6 +138,7 @@ def explain(installation: Installation, process: str, instance: datetime, cluste
                 for at, path in zip(one.instances, one.paths, strict=True)
             ),
             used.get(one.name),
+            one.short,
         )
         for one in plan.inputs
     )

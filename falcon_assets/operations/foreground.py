@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timezone
 
 import dagster as dg
 import sqlalchemy
@@ -27,6 +27,8 @@ from falcon_assets.orchestration.coordination.late_arrival_sensor import LateArr
 from falcon_assets.orchestration.coordination.pipeline_lock import coordinator_lock
 from falcon_assets.orchestration.coordination.sla_evaluation import SlaEvaluation
 from falcon_assets.orchestration.coordination.sla_sensor import tell_dagster
+from falcon_assets.orchestration.mapping import run_tags
+from falcon_assets.orchestration.notification.recording import NotificationRecording
 from falcon_assets.orchestration.platform.open_ledger import Ledger
 from falcon_assets.orchestration.runs.dead_runs import DeadRuns
 from falcon_assets.orchestration.runs.definition_recording import DefinitionRecording
@@ -116,7 +118,10 @@ class Foreground:
         )
         with self._alone(sorted({workload.pipelines[0] for workload in workloads})):
             DefinitionRecording(self.store.root, self.settings).record(self.ledger)
-            DeadRuns(workloads, foreground=True).end_all(self.ledger)
+            # The daemon tells it; where it has never run, nothing would be kept for it.
+            NotificationRecording(self.store, self.settings).begin(self.ledger, datetime.now(timezone.utc))
+            for key, nominals in self._failed_in(DeadRuns(workloads, foreground=True).end_all(self.ledger)).items():
+                touched[key].update(nominals)
             free_instances_of_deleted_runs(self.ledger, self.settings.now(), workloads)
             # Once: what lands in the past while this goes on is found the next time.
             waited_for = coordinator.waited_for(self.ledger, until)
@@ -138,6 +143,21 @@ class Foreground:
                         touched[run.workload.name, run.workload.cluster].update(run.launch.nominals)
                 if not planned and not self._wait_for_retry(outlook):
                     return self._outcome(outlook, touched, left_out | runs.left_out())
+
+    def _failed_in(self, run_ids: Sequence[str]) -> dict[tuple[str, str], list[datetime]]:
+        """The instances, by workload and cluster, that have failed with the end of these runs: nobody heard of it."""
+        if not run_ids:
+            return {}
+        self.ledger.catch_up()
+        found = {}
+        for record in self.ledger.instance.get_run_records(dg.RunsFilter(run_ids=list(run_ids))):
+            tags = record.dagster_run.tags
+            if nominals := run_tags.nominals_of(tags):
+                key = (tags[run_tags.PROCESS], tags[run_tags.CLUSTER])
+                with self.ledger.engine.connect() as connection:
+                    known = queries.some_records(connection, *key, nominals)
+                found[key] = [nominal for nominal, one in known.items() if one.state is InstanceState.FAILED]
+        return found
 
     def _clusters_of(self, workloads: Sequence[Workload]) -> list[Cluster]:
         """Where the workloads run and where what they read is, in the order of the store."""

@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from datetime import datetime, timezone
 from pathlib import Path
 
 import dagster as dg
 import pytest
 from sqlalchemy import select
 
-from falcon_assets.catalog.store import load_entities
+from falcon_assets.catalog.store import EntityStore, load_entities
 from falcon_assets.ledger.entities.status import statuses
+from falcon_assets.ledger.folding.instance_changes import DEATHS
 from falcon_assets.ledger.tables import SLA_BREACHES
 from falcon_assets.model.instant import parse_instant
 from falcon_assets.operations.foreground import Foreground, ForegroundResult
 from falcon_assets.operations.foreground_runs import Display
 from falcon_assets.orchestration.code_location import definitions_of
-from falcon_assets.orchestration.platform.open_ledger import open_ledger
+from falcon_assets.orchestration.coordination.coordinator import Coordinator
+from falcon_assets.orchestration.mapping import run_tags
+from falcon_assets.orchestration.notification.recording import NotificationRecording
+from falcon_assets.orchestration.platform.open_ledger import Ledger, open_ledger
+from falcon_assets.orchestration.runs import dead_runs
+from falcon_assets.orchestration.runs.dead_runs import DeadRuns
 from falcon_assets.planning.instances.instance_record import InstanceState
 from falcon_assets.settings import Settings
 from falcon_assets.spark.session.sessions import stop_sessions
@@ -93,6 +100,7 @@ frequency: hours(1)
 availability_flag: _SUCCESS
 locations: {data: "/raw/${YEAR}-${MONTH}-${DAY}/${HOUR}"}
 sla: {low: hours(1), high: hours(2)}
+notification: {on: [SLA], to: [{url: {env: HOOK}}]}
 clusters: [{name: primary, validity: {start: 2013-01-01T00:00Z, end: 2013-01-01T02:00Z}}]
 schedule: true
 ---
@@ -122,3 +130,37 @@ def test_it_records_breaches_of_slas_and_tells_dagster(
     key = dg.AssetCheckKey(dg.AssetKey(["primary", "raw"]), "sla")
     (told,) = instance.event_log_storage.get_latest_asset_check_execution_by_key([key]).values()
     assert told.status.value == "FAILED"
+    # The first tick of a daemon that has never run tells people of them.
+    assert NotificationRecording(store, settings).record(ledger, datetime.now(timezone.utc)) == 4
+
+
+def test_what_failed_with_a_run_that_was_killed_again_and_again_is_no_success(
+    settings: Settings,
+    instance: dg.DagsterInstance,
+    write_entities: Callable[[dict[str, str]], Path],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """With ``retry: final`` nothing else is left to do."""
+    monkeypatch.setattr(dead_runs, "RETAKEN_WITHIN_SECONDS", 0)
+    root = write_entities({"all.yaml": ENTITIES + PROCESS.format(name="deadly"), "work.py": "def run(*told): pass\n"})
+    store, ledger = load_entities(root), open_ledger(settings, instance)
+    display = Display(*[lambda *told: None] * 5)
+    definitions = definitions_of(store, settings)
+    foreground = Foreground(store, settings, definitions, ledger, display, lambda cluster: None)
+    for _ in range(DEATHS - 1):
+        run = begun(store, settings, ledger, definitions)
+        DeadRuns(store.workloads, foreground=True, patience=0).end_all(ledger)
+        assert run.job_name == "primary__deadly_job"
+    begun(store, settings, ledger, definitions)
+    outcome = foreground.run(store.workloads, None)
+    assert (outcome.succeeded, [one.state for one in outcome.trouble]) == (0, [InstanceState.FAILED] * 2)
+    assert not outcome.is_whole
+    assert all(one.reason.startswith("its run was killed 5 times in a row") for one in outcome.trouble)
+
+
+def begun(store: EntityStore, settings: Settings, ledger: Ledger, definitions: dg.Definitions) -> dg.DagsterRun:
+    """A run of a ``falcon run`` whose process is gone."""
+    (planned,) = Coordinator(store, settings, store.workloads).decide(ledger).runs
+    tags = {**planned.tags, run_tags.FOREGROUND: "true"}
+    job = definitions.resolve_job_def(planned.job_name)
+    return ledger.instance.create_run_for_job(job, tags=tags, status=dg.DagsterRunStatus.NOT_STARTED)

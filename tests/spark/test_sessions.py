@@ -1,8 +1,11 @@
 from __future__ import annotations
 
+import subprocess
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from py4j.protocol import Py4JNetworkError
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as sf
@@ -43,6 +46,30 @@ def test_a_session_is_warm_until_it_is_another_or_dead(local_cluster: Cluster, w
     gateway.proc.wait()
     stop_sessions()
     assert SparkContext._active_spark_context is None
+
+
+def test_what_is_ended_while_it_starts_is_stopped_without_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As by a signal during a slow start: its JVM answers nothing, or not in time."""
+    stop_sessions()
+    asked: list[object] = []
+
+    def away(*told: object) -> None:
+        asked.append(told)
+        raise Py4JNetworkError("An error occurred while trying to connect to the Java server")
+
+    def wait(seconds: float) -> None:
+        asked.append("wait")
+        if "kill" not in asked:
+            raise subprocess.TimeoutExpired("java", seconds)
+
+    process = SimpleNamespace(
+        stdin=SimpleNamespace(close=lambda: asked.append("close")), wait=wait, kill=lambda: asked.append("kill")
+    )
+    monkeypatch.setattr(SparkContext, "_active_spark_context", SimpleNamespace(stop=away))
+    monkeypatch.setattr(SparkContext, "_gateway", SimpleNamespace(shutdown=away, proc=process))
+    stop_sessions()
+    assert SparkContext._active_spark_context is None
+    assert asked == [(), (), "close", "wait", "kill", "wait"]
 
 
 def test_a_property_that_spark_refuses(working: str) -> None:

@@ -17,9 +17,10 @@ from falcon_assets.planning.triage.known import KnownFeedInstance, KnownInstance
 
 
 def known_feed_instances(connection: Connection, keys: Collection[Key]) -> dict[Key, KnownFeedInstance]:
-    """Those of the feed instances that landed, or were made, at any time."""
+    """Those of the feed instances that landed, or were made, at any time, and were not taken back."""
     found = FEED_ROWS.some(connection, keys)
-    return {key: KnownFeedInstance(row.state, row.evicted_at) for key, row in found.items()}
+    there = {key: row for key, row in found.items() if row.state is not FeedState.MISSING}
+    return {key: KnownFeedInstance(row.state, row.evicted_at) for key, row in there.items()}
 
 
 def known_instances(connection: Connection, keys: Collection[Key]) -> dict[Key, KnownInstance]:

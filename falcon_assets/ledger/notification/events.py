@@ -70,6 +70,20 @@ def listen(
     upsert(connection, NOTIFIED, rows)
 
 
+def begin_to_listen(
+    connection: Connection, wanted: Mapping[Subject, Collection[Told]], real_now: datetime, now: datetime
+) -> None:
+    """Keeps what is ``wanted`` from now on, of what nobody has listened to yet; :func:`listen` goes on with it."""
+    folded = connection.execute(select(FOLD.c.event_id)).scalar() or 0
+    since = {"since_event": folded, "since": now, "seen_at": real_now}
+    rows = [
+        {"kind": kind, "name": name, "cluster": cluster, "events": sorted(one.value for one in events), **since}
+        for (kind, name, cluster), events in wanted.items()
+    ]
+    if rows:
+        connection.execute(insert(NOTIFIED).on_conflict_do_nothing(), rows)
+
+
 def take(connection: Connection, clusters: Collection[str], limit: int) -> list[Happening]:
     """The oldest events on these clusters, which are then not kept any more."""
     table = NOTIFICATION_EVENTS.c

@@ -40,6 +40,10 @@ class InstanceDetails:
             for one in said.inputs
             for read in one.instances
         ]
+        for one in said.inputs:
+            if one.short:
+                lacks = {"instance": one.short, "path": "", "available": False, "optional": one.optional}
+                inputs.append({"name": one.name, "feed": one.feed, **lacks})
         outputs = [
             {"name": one.name, "feed": one.feed, "instance": format_instant(one.instance), "path": one.path}
             for one in said.outputs

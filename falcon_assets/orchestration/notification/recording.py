@@ -64,6 +64,11 @@ class NotificationRecording:
     def _notification(self, entity: Feed | Process) -> Notification | None:
         return entity.notification or self._settings.notification
 
+    def begin(self, ledger: Ledger, real_now: datetime) -> None:
+        """Has what happens from now on kept until it is recorded, where nobody has ever asked for it."""
+        with ledger.engine.begin() as connection:
+            notification_events.begin_to_listen(connection, self.wanted, real_now, self._settings.now())
+
     def record(self, ledger: Ledger, real_now: datetime) -> int:
         """Takes the events that are new, and writes down who is told; in one transaction. Returns how many that are."""
         ledger.catch_up()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 
 import dagster as dg
@@ -42,18 +42,15 @@ class InstanceClaims:
     ledger: Ledger
     locks: RunLocks
     say: Callable[[str], None]
-    _sessions: dict[datetime, int] = field(default_factory=dict)
 
     def others(self, nominals: Collection[datetime]) -> dict[datetime, str]:
         """Those of the instances that are not for this run (any more), and why not."""
         asked = [nominal for nominal in nominals if nominal in self.attempts]
         if not asked:
             return {}
-        sessions = self.locks.sessions
         self.ledger.catch_up()
         with self.ledger.engine.connect() as connection:
             records = queries.some_records(connection, self.workload, self.cluster, asked)
-        self._sessions.update(dict.fromkeys(asked, sessions))
         return {
             nominal: why
             for nominal, record in records.items()
@@ -65,20 +62,18 @@ class InstanceClaims:
 
         Raises:
             LockWaitError: the run was interrupted meanwhile.
+            DATABASE_ERRORS: the database is away.
         """
         name = self._lock(nominal)
-        waited = not self.locks.take(name)
-        if waited:
+        if not self.locks.take(name):
             self.say(f"{self.workload} {format_instant(nominal)} waits: another run computes it")
             self.locks.wait_for(name)
-        # Nobody else can have come to it since the ledger was asked, unless it was waited for, or the locks were
-        # nobody's for a moment: this run may have been taken for dead then.
-        if nominal in self.attempts and (waited or self._sessions.get(nominal) != self.locks.sessions):
-            why = self.others([nominal]).get(nominal)
-            if why is not None:
-                self.release(nominal)
-                return why
-        return None
+        # Since the run began another one may have had it, and commands may have taken it; and where the locks were
+        # nobody's for a moment, this run may have been taken for dead.
+        why = self.others([nominal]).get(nominal)
+        if why is not None:
+            self.release(nominal)
+        return why
 
     def release(self, nominal: datetime) -> None:
         """The instance is over, and recorded."""

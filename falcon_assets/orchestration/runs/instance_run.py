@@ -138,6 +138,14 @@ class InstanceRunner:
         available = self._inputs.require(plan, self._subject(nominal), evicted)
         return ReadyInstance(plan, available, late)
 
+    def is_there(self, feed: str, instance: datetime) -> bool:
+        """Whether the instance of a feed is there on the cluster.
+
+        Raises:
+            StorageError: its store cannot be asked.
+        """
+        return self._inputs.is_there(self.feeds[feed], instance)
+
     def run(self, ready: ReadyInstance, session: Callable[[], SparkSession]) -> InstanceResult:
         """Reads, computes and publishes; ``session`` is asked when Spark is needed.
 

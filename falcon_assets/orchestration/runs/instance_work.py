@@ -84,6 +84,13 @@ class InstanceWork(Protocol):
     def definition(self, nominal: datetime) -> int | None:
         """The version of the definition that the instance runs with; None: none is recorded."""
 
+    def is_there(self, nominal: datetime, feed: str, instance: datetime) -> bool:
+        """Whether the instance of a feed is there where ``nominal`` reads it.
+
+        Raises:
+            FalconError: nobody can say.
+        """
+
 
 @dataclass(frozen=True)
 class ProcessWork:
@@ -119,6 +126,10 @@ class ProcessWork:
         """The requests with properties, as this run found them."""
         with self.ledger.engine.connect() as connection:
             return reruns.with_properties(connection, self.workload.name, self.workload.cluster)
+
+    def is_there(self, nominal: datetime, feed: str, instance: datetime) -> bool:
+        """See :class:`InstanceWork`."""
+        return self.definitions.runner(nominal).is_there(feed, instance)
 
     def earlier(self, nominal: datetime) -> Mapping[FeedInstance, str | None]:
         """The instances that snapshots have as well with what an instance wrote: refreshed since, and never before.

@@ -11,6 +11,7 @@ from falcon_assets.errors import MissingInputsError, StorageError
 from falcon_assets.events.inputs import Consumption
 from falcon_assets.model.feed import Feed
 from falcon_assets.model.instant import format_instant
+from falcon_assets.planning.instances.instance_paths import InstancePaths
 from falcon_assets.planning.instances.process_instance import InputPlan, ProcessInstance
 from falcon_assets.planning.time.clock import Clock
 from falcon_assets.storage.feed_store import StoresOf
@@ -46,6 +47,16 @@ class PlannedInputs:
         """All instances of the feed that are there."""
         return AvailableInstances(kind_of(self.store_of(feed)), feed, self.clock(feed))
 
+    def is_there(self, feed: Feed, instance: datetime) -> bool:
+        """Whether the instance is available.
+
+        Raises:
+            StorageError: its store cannot be asked.
+        """
+        store = self.store_of(feed)
+        path = InstancePaths(feed, store.cluster).data(instance)
+        return is_there(kind_of(store), feed, instance, path, self.clock(feed))
+
     def require(self, plan: ProcessInstance, subject: str, evicted: Evicted) -> dict[str, Available]:
         """The instances in the window of each input that are there.
 
@@ -64,6 +75,8 @@ class PlannedInputs:
             lacking = {} if one.optional else self._missing(one, available[one.name])
             went = evicted(one.feed.name, list(lacking)) if lacking else {}
             may_come += ((one.feed.name, instance) for instance in lacking if instance not in went)
+            if one.short and not one.optional:
+                missing.append(f"{one.name}: {one.feed.name} has not enough instances for {one.short}")
             missing += (line for instance, line in lacking.items() if instance not in went)
             gone += (f"{lacking[instance]}, evicted on {format_instant(at)}" for instance, at in sorted(went.items()))
         if missing or gone:

@@ -99,6 +99,8 @@ class Replay:
         available = {}
         for one in plan.inputs:
             read = self.recorded.inputs.get(one.feed.name, {})
+            if one.short and not one.optional:
+                gone.append(f"{one.name}: not enough instances of {one.feed.name} were read for {one.short}")
             found = []
             for instance, path in zip(one.instances, one.paths, strict=True):
                 if instance not in read:

@@ -125,6 +125,11 @@ class ReplicationWork:
         """See :class:`falcon_assets.orchestration.runs.instance_work.InstanceWork`: the present one of the feed."""
         return self.version
 
+    def is_there(self, nominal: datetime, feed: str, instance: datetime) -> bool:
+        """See :class:`falcon_assets.orchestration.runs.instance_work.InstanceWork`: on the source."""
+        route = self.route
+        return is_there(kind_of(route.source), route.feed, instance, route.source_path(instance), self.clock)
+
 
 @dataclass(frozen=True)
 class _Copy:

@@ -32,7 +32,7 @@ from falcon_assets.orchestration.runs.instance_work import Done, InstanceWork, P
 from falcon_assets.orchestration.runs.preparation import NotItsTurnError, Preparation, ahead, in_turn
 from falcon_assets.orchestration.runs.run_locks import LockWaitError, place_lock
 from falcon_assets.orchestration.runs.turns import Turns
-from falcon_assets.orchestration.runs.withdrawn import record_withdrawn
+from falcon_assets.orchestration.runs.withdrawn import Withdrawals
 from falcon_assets.planning.instances.instance_record import STORE_AWAY, InstanceState, LateChange
 from falcon_assets.planning.workloads.workload import Workload
 from falcon_assets.spark.failures import logged_stack
@@ -86,8 +86,8 @@ class WorkloadExecution:
         """Runs every instance of the run's partitions, ``parallel`` at a time, and records each as it is published.
 
         Raises:
-            dagster.Failure: one or more instances failed; names them and why. The others are done. Or commands stopped
-                all of them: nothing was made, and it must not look like a success.
+            dagster.Failure: one or more instances failed; names them and why. The others are done. So where one that
+                somebody runs by hand waits. Or all of them were stopped or wait: it must not look like a success.
         """
         ledger = self.open_ledger(context.instance)
         with instance_claims(context, ledger, self.workload.name, self.workload.cluster) as claims:
@@ -122,18 +122,18 @@ class WorkloadExecution:
         stopped: dict[datetime, str] = {}
         for nominal, error in unready.items():
             self._did_not(context, work, nominal, error, claims, failures, stopped, began=False)
-        said: Said = SimpleQueue()
+        heard: Said = SimpleQueue()
         running: Started = {}
         try:
             with CommandedStops(claims, ready) as stops:
-                for nominal, outcome in self._outcomes(ready, session, slots, said, claims, stops, turns, check):
+                for nominal, outcome in self._outcomes(ready, session, slots, heard, claims, stops, turns, check):
                     self._hear(context, work, nominal, outcome, running, failures, stopped, claims)
                     if outcome is not None:
                         claims.release(nominal)
         except BaseException as error:
             if not isinstance(error, Exception):
                 interrupt(context.instance, context.run_id, "the process of the run was asked to end")
-            self._broken_off(context, work, said, running, failures, claims)
+            self._broken_off(context, work, heard, running, failures, claims)
             raise
         for nominal, reason in sorted(failures.items()):
             context.log.error(f"{self.workload.name} {format_instant(nominal)}: {reason}")
@@ -281,20 +281,22 @@ class WorkloadExecution:
     ) -> None:
         """Records that an instance failed; or that it waits: what it is without is not of its making.
 
-        An input that is not there any more is recorded as such. Who runs an instance by hand hears that it failed.
+        An input that is not there any more is recorded as such.
         Where a store does not answer once an instance began, that may be because of what it computes.
         """
         reason, name = recorded(str(error) or type(error).__name__), f"{self.workload.name} {format_instant(nominal)}"
-        lacking = error.lacking if isinstance(error, MissingInputsError) else ()
-        if lacking:
-            record_withdrawn(claims.ledger, self.workload, lacking, self.clock())
+        by_hand = nominal not in claims.attempts
+        is_away = isinstance(error, RootAwayError) or (isinstance(error, UnreachableError) and not began)
+        waits = isinstance(error, (LockWaitError, *DATABASE_ERRORS)) or (is_away and not by_hand)
+        if isinstance(error, MissingInputsError) and error.may_come:
+            withdrawals = Withdrawals(claims.ledger, self.workload, partial(work.is_there, nominal))
+            waits = withdrawals.record(nominal, error.lacking, self.clock())
         if isinstance(error, DATABASE_ERRORS):
             context.log.warning(f"{name} waits for a later run: the database went away\n{logged_stack(error)}")
             reason = "the database went away while it ran"
-        is_away = isinstance(error, RootAwayError) or (isinstance(error, UnreachableError) and not began)
-        waits = (lacking or is_away) and nominal in claims.attempts
-        if waits or isinstance(error, (LockWaitError, *DATABASE_ERRORS)):
-            stopped[nominal] = reason
+        if waits:
+            context.log.warning(f"{name} was not computed: {reason}")
+            (failures if by_hand else stopped)[nominal] = reason  # whoever waits for a run by hand is to hear of it
             data = {"kind": STORE_AWAY, "text": reason} if is_away else None
             self._record_state(context, work, nominal, InstanceState.WAITING, reason, data)
             return
@@ -361,7 +363,7 @@ def _require_inputs(check: Callable[[datetime], object], nominal: datetime) -> N
     try:
         check(nominal)
     except MissingInputsError as error:
-        if error.lacking:
+        if error.may_come:
             raise
     except FalconError:
         return  # what it failed of says more
@@ -379,6 +381,6 @@ def _result(
         return StoppedInstance(cancellation.why)
 
 
-def _summary(workload: str, reasons: dict[datetime, str], total: int, ended: str = "failed") -> str:
+def _summary(workload: str, reasons: Mapping[datetime, str], total: int, ended: str = "failed") -> str:
     lines = [f"{format_instant(nominal)}: {reason}" for nominal, reason in sorted(reasons.items())]
     return "\n".join([f"{len(reasons)} of {total} instance(s) of {workload} {ended}:", *lines])

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from falcon_assets.errors import MissingInputsError, UnknownEntityError
+from falcon_assets.errors import UnknownEntityError
 from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.feed import Feed
 from falcon_assets.model.instant import format_instant
@@ -29,6 +29,7 @@ class InputPlan:
         paths: Their paths, in the same order.
         optional: Whether instances that are not available are left out instead of waited for.
         partition: The sub-partition to read of each, holes filled; None = all of it.
+        short: The window of ``latest`` or ``future`` for which not enough instances are available; "": it has them.
     """
 
     name: str
@@ -37,6 +38,7 @@ class InputPlan:
     paths: tuple[str, ...]
     optional: bool
     partition: str | None
+    short: str = ""
 
 
 @dataclass(frozen=True)
@@ -93,7 +95,6 @@ def plan_process_instance(
         UnknownInstanceError: ``nominal`` is no instance of the process there, or an output falls outside its feed's
             validity.
         UnknownEntityError: the process or one of its feeds is not on the cluster, or a feed is not defined.
-        MissingInputsError: not enough instances are available for a required ``latest`` or ``future`` input.
         ExpressionError: an expression or a hole has no value here.
     """
     process_timeline(process, cluster.name).require(nominal, f"process {process.name!r} on cluster {cluster.name!r}")
@@ -143,6 +144,8 @@ class _Planner:
         feed = self.feed(declared.feed)
         paths = InstancePaths(feed, self.cluster)
         instances = self.instances(declared, feed)
+        short = f"{declared.start} to {declared.end}" if instances is None else ""
+        instances = tuple(instances or ())
         return InputPlan(
             name=declared.name,
             feed=feed,
@@ -150,6 +153,7 @@ class _Planner:
             paths=tuple(map(paths.data, instances)),
             optional=declared.optional,
             partition=self.fill(declared.partition, properties) if declared.partition else None,
+            short=short,
         )
 
     def output(self, declared: Output) -> OutputPlan:
@@ -160,17 +164,12 @@ class _Planner:
         timeline.require(instance, f"output {declared.name!r} of {self.subject}: feed {feed.name!r}")
         return OutputPlan(declared.name, feed, instance, InstancePaths(feed, self.cluster).data(instance))
 
-    def instances(self, declared: Input, feed: Feed) -> tuple[datetime, ...]:
+    def instances(self, declared: Input, feed: Feed) -> Sequence[datetime] | None:
+        """None: not enough are available for the window."""
         timeline = feed_timeline(feed, self.cluster.name)
         if declared.is_of_times:
-            return tuple(input_instances(declared, timeline, self.nominal, self.process.timezone))
-        found = latest_instances(declared, timeline, self.nominal, self.available(feed), self.process.timezone)
-        if found is None and not declared.optional:
-            window = f"{declared.start} to {declared.end}"
-            raise MissingInputsError(
-                self.subject, [f"input {declared.name!r}: feed {feed.name!r} has not enough instances for {window}"]
-            )
-        return tuple(found or ())
+            return input_instances(declared, timeline, self.nominal, self.process.timezone)
+        return latest_instances(declared, timeline, self.nominal, self.available(feed), self.process.timezone)
 
     def feed(self, name: str) -> Feed:
         try:

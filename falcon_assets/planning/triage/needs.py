@@ -23,14 +23,15 @@ class Needs:
         works: Instances of its own process that it waits for: where its chain begins.
         own: What those are to write.
         between: How many are between it and those.
-        used: What it lacks of inputs whose version was used, or is another's to use.
+        unnamed: What else it lacks that is no instance: inputs whose version was used, or is another's to use, and
+            windows in which no instance exists.
     """
 
     inputs: tuple[tuple[Data, MissingInput], ...]
     works: tuple[Work, ...] = ()
     own: tuple[MissingInput, ...] = ()
     between: int = 0
-    used: tuple[MissingInput, ...] = ()
+    unnamed: tuple[MissingInput, ...] = ()
 
 
 def needs_of(work: Work, workload: Workload, answers: Answers, *, is_asked_for: bool = False) -> Needs:
@@ -41,6 +42,7 @@ def needs_of(work: Work, workload: Workload, answers: Answers, *, is_asked_for: 
         ExpressionError: a window lies beyond the years 1 to 9999.
     """
     inputs: list[tuple[Data, MissingInput]] = []
+    empty: list[MissingInput] = []
     chain, own = None, own_output(workload)
     if own is not None:
         feed = own.feed
@@ -54,11 +56,14 @@ def needs_of(work: Work, workload: Workload, answers: Answers, *, is_asked_for: 
         if declared.optional or (own is not None and declared.feed == own.feed):
             continue
         line = feed_timeline(workload.feeds[declared.feed], workload.cluster)
-        window: list[datetime] | None
+        window: list[datetime]
         if declared.is_of_times:
             window = input_instances(declared, line, work.nominal, workload.timezone)
         else:
-            window = _of_available(work, workload, declared, line, answers)
+            found = _of_available(work, workload, declared, line, answers)
+            if found is None:
+                empty.append(MissingInput(declared.name, declared.feed, f"{declared.start} to {declared.end}"))
+            window = found or []
         for instance in window:
             key = Data(declared.feed, workload.reads_on, instance)
             inputs.append((key, missing_input(declared.name, workload.feeds[declared.feed], instance)))
@@ -75,12 +80,17 @@ def needs_of(work: Work, workload: Workload, answers: Answers, *, is_asked_for: 
         for instance in chain.evicted:
             inputs.append((Data(own.feed, work.cluster, instance), MissingInput(name, own.feed, instance)))
     newer = None if is_asked_for else answers.newer(workload)
-    used = tuple(newer.missing(work.nominal)) if newer else ()
-    return Needs(tuple(inputs), tuple(works), tuple(written), chain.between if chain else 0, used)
+    unnamed = (*empty, *(newer.missing(work.nominal) if newer else ()))
+    return Needs(tuple(inputs), tuple(works), tuple(written), chain.between if chain else 0, unnamed)
 
 
-def _of_available(work: Work, workload: Workload, declared: Input, line: Timeline, answers: Answers) -> list[datetime]:
-    """The window of ``latest`` or ``future``; where there is not enough for it the nearest instance that is missing."""
+def _of_available(
+    work: Work, workload: Workload, declared: Input, line: Timeline, answers: Answers
+) -> list[datetime] | None:
+    """The window of ``latest`` or ``future``; where there is not enough for it the nearest instance that is missing.
+
+    None: there is not enough, and no other instance exists that could come.
+    """
     nominal, cluster = work.nominal, workload.reads_on
     if declared.start.call.name == "future":
         limits = [number for call in (declared.start.call, declared.end.call) for number in call.args[1:]]
@@ -98,4 +108,4 @@ def _of_available(work: Work, workload: Workload, declared: Input, line: Timelin
     window = latest_instances(declared, line, nominal, there, workload.timezone)
     if window is not None:
         return window
-    return [one for one in nearest if one not in there][:1]
+    return [one for one in nearest if one not in there][:1] or None

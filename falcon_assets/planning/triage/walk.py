@@ -185,7 +185,7 @@ class Search:
         """What is to be said of one that waits, or waited in vain."""
         lacking = [(data, missing) for data, missing in need.inputs if not self._is_there(data)]
         inputs = [missing for _, missing in lacking]
-        lacks = bool(inputs or need.works or need.used)
+        lacks = bool(inputs or need.works or need.unnamed)
         is_scheduled = self.answers.is_scheduled(workload)
         reason: Reason
         fix, obstacles = None, tuple[Obstacle, ...]()
@@ -198,7 +198,7 @@ class Search:
         elif is_scheduled is None:
             reason, fix = ProcessSuspended(), fixes.resume_entity(workload.entity)
         elif lacks:
-            every = (*inputs, *need.used, *need.own)
+            every = (*inputs, *need.unnamed, *need.own)
             reason = InputsMissing(every[:_NAMED], len(every[_NAMED:]), None)
         else:
             reason, obstacles = self.answers.not_started(work)

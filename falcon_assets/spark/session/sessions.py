@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import subprocess
 import sys
 import threading
 from collections.abc import Iterator
@@ -106,7 +107,10 @@ class SparkSessions:
             if session is not None and target is not None:
                 _stop(session, target.endpoint)
             if SparkContext._active_spark_context is not None:  # somebody else's: Spark would hand it to us as it is
-                SparkContext._active_spark_context.stop()
+                try:
+                    SparkContext._active_spark_context.stop()
+                except (*SPARK_ERRORS, OSError):  # it was just starting, or its JVM is gone
+                    SparkContext._active_spark_context = None
             _stop_jvm()
 
     def interrupt(self) -> None:
@@ -220,8 +224,15 @@ def _stop_jvm() -> None:
     SparkContext._gateway = SparkContext._jvm = None
     if gateway is None:
         return
-    gateway.shutdown()
+    with suppress(*SPARK_ERRORS, OSError):  # it was ended before it had started, or is gone
+        gateway.shutdown()
     process = getattr(gateway, "proc", None)
-    if process is not None:
+    if process is None:
+        return
+    with suppress(OSError):
         process.stdin.close()  # what PySpark's JVM waits for
+    try:
+        process.wait(_JVM_EXIT_SECONDS)
+    except subprocess.TimeoutExpired:  # a busy machine: nobody needs it any more
+        process.kill()
         process.wait(_JVM_EXIT_SECONDS)

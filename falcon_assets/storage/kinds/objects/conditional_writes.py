@@ -11,11 +11,15 @@ import threading
 import uuid
 from abc import ABC, abstractmethod
 from contextlib import suppress
+from datetime import datetime, timedelta, timezone
 from typing import Any
 
 from fsspec import AbstractFileSystem
 
 from falcon_assets.storage.cluster_store import ClusterStore
+
+_PROBE = ".probe-"
+_OLD = timedelta(hours=1)
 
 
 class ConditionalWrites(ABC):
@@ -111,7 +115,7 @@ def conditional_writes(store: ClusterStore) -> ConditionalWrites | None:
 
 
 def _keeps_conditions(store: ClusterStore, writes: ConditionalWrites) -> bool:
-    path = f"{store.staging}/.probe-{uuid.uuid4().hex}"
+    path = f"{store.staging}/{_PROBE}{uuid.uuid4().hex}"
     try:
         first = writes.write(path, b"1", None)
         if first is None or writes.write(path, b"2", None) is not None:
@@ -125,3 +129,14 @@ def _keeps_conditions(store: ClusterStore, writes: ConditionalWrites) -> bool:
     finally:
         with suppress(FileNotFoundError):
             store.fs.rm_file(path)
+        remove_old_probes(store, datetime.now(timezone.utc))
+
+
+def remove_old_probes(store: ClusterStore, now: datetime) -> None:
+    """Removes what probes have left that were killed: nobody is at it any more."""
+    with suppress(OSError):
+        for one in store.fs.ls(store.staging, detail=True):
+            written = one.get("LastModified") or one.get("last_modified")  # S3's name, and Azure's
+            is_probe = one["name"].rpartition("/")[2].startswith(_PROBE)
+            if is_probe and written is not None and now - written > _OLD:
+                store.fs.rm_file(one["name"])
