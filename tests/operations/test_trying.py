@@ -19,6 +19,7 @@ from falcon_assets.operations.instances.query import InstanceQuery
 from falcon_assets.operations.instances.rerunning import RerunOptions, rerun_instances
 from falcon_assets.operations.instances.trying import TryResult, trial_of, try_instance
 from falcon_assets.orchestration.code_location import definitions_of
+from falcon_assets.orchestration.coordination.coordinator import Coordinator
 from tests.builders import cluster_yaml
 
 pytestmark = pytest.mark.soak
@@ -137,3 +138,6 @@ def test_a_rerun_has_the_properties_that_were_asked_for_and_the_next_one_has_not
     asked = InstanceRequest(InstanceQuery("by-sql", start=HOUR))
     rerun_instances(world, asked, RerunOptions(force=True, properties={"factor": "10"}))
     assert '"more":10,' in made()
+    Coordinator(world.entities, world.settings, world.entities.workloads).decide(world.ledger)  # it has been served
+    rerun_instances(world, asked, RerunOptions(force=True))
+    assert '"more":2,' in made()
