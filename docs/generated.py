@@ -1,7 +1,8 @@
 """What is generated on the pages: tables of the entities from their models, commands from what their help says.
 
 A page has it between two comments, ``<!-- table: feed -->`` and ``<!-- end -->``; others are ``counterparts: feed``,
-``engines`` and ``commands``. ``make reference`` writes it there, so pages can be read as files, and a test compares.
+``defaults: feed``, ``engines`` and ``commands``. ``make reference`` writes it there, so pages can be read as files, and
+a test compares.
 The drawing of the rooms, ``<!-- rooms -->``, is made when MkDocs builds the site.
 """
 
@@ -24,6 +25,7 @@ from pydantic.fields import FieldInfo
 
 from falcon_assets.cli.main import falcon
 from falcon_assets.falcon_xml.counterparts import KINDS
+from falcon_assets.falcon_xml.defaults import DEFAULTS, Default
 from falcon_assets.falcon_xml.rules import Rule
 from falcon_assets.model.base import EntityName, NonEmpty
 from falcon_assets.model.cluster import Cluster, EnvironmentValue, StorageOption
@@ -118,6 +120,8 @@ def _generated(found: re.Match[str]) -> str:
         return table(TABLES[found[2]])
     if found[1] == "counterparts" and found[2] in KINDS:
         return counterparts(KINDS[found[2]])
+    if found[1] == "defaults" and found[2] in DEFAULTS:
+        return defaults(DEFAULTS[found[2]])
     if found[1] == "engines":
         return "\n".join(f"#### {_engine(model)}\n\n{table(model)}" for model in ENGINES)
     if found[1] == "commands":
@@ -143,6 +147,16 @@ def counterparts(rules: Sequence[Rule]) -> str:
     """What becomes of each element and attribute of Falcon's XML."""
     rows = "".join(f"| `{source}` | {said} |\n" for source, said in dict.fromkeys(_counterparts(rules)))
     return f"| Falcon's XML | Here |\n| --- | --- |\n{rows}"
+
+
+def defaults(of_kind: Sequence[Default]) -> str:
+    """What Falcon did where its XML said nothing, and what the import writes."""
+    rows = "".join(f"| {_code(one.source)} | {one.meaning} | {one.written} |\n" for one in of_kind)
+    return f"| Not given in Falcon's XML | Falcon's default | The import writes |\n| --- | --- | --- |\n{rows}"
+
+
+def _code(source: str) -> str:
+    return source if " " in source else f"`{source}`"
 
 
 def _counterparts(rules: Sequence[Rule], around: str = "", within: str = "") -> Iterator[tuple[str, str]]:

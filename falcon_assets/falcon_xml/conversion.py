@@ -6,9 +6,10 @@ import re
 from dataclasses import dataclass
 
 from falcon_assets.falcon_xml.counterparts import KINDS
+from falcon_assets.falcon_xml.defaults import settle_retention_frequency, settle_retry
 from falcon_assets.falcon_xml.elements import Element, UnfitXmlError, parse_xml
 from falcon_assets.falcon_xml.older import modernise
-from falcon_assets.falcon_xml.optional_keys import optional_key
+from falcon_assets.falcon_xml.optional_keys import OptionalPart, optional_part
 from falcon_assets.falcon_xml.rules import Conversion, Warned, apply, put, tell_the_rest
 from falcon_assets.falcon_xml.yaml_text import Keys, Node, YamlText, yaml_text
 from falcon_assets.model.path_template import TIME_VARIABLES
@@ -48,20 +49,15 @@ class Imported:
             tail += [f"line {line}: {text}" for line, text in sorted(self.found.remains)]
         return yaml_text(self.keys, self.head, tail)
 
-    def leave_out(self, key_path: str, message: str) -> bool:
-        """Leaves out the value at ``key_path`` because of what is said of it, where the rest is right without it.
+    def optional(self, key_path: str) -> OptionalPart | None:
+        """What may be left out because of what is said of ``key_path``: as little as goes; None where nothing may."""
+        return optional_part(self.keys, key_path)
 
-        Returns:
-            Whether it was left out.
-        """
-        found = optional_key(self.keys, key_path)
-        if found is None:
-            return False
-        owner, key = found
-        node = owner.pop(key)
-        self.found.warn(node.line, key_path, f"{message}: it is left out")
-        self.found.remains.append((node.line, f"{key_path}\n{yaml_text({key: node}, (), ()).text}"))
-        return True
+    def leave_out(self, part: OptionalPart, key_path: str, message: str) -> None:
+        """Leaves out a part because of what is said of it, where the rest is right without it."""
+        self.found.warn(part.node.line, key_path, f"{message}: {part.shown} is left out")
+        if part.remove():
+            self.found.remains.append((part.node.line, f"{part.name}\n{yaml_text({part.key: part.node}, (), ()).text}"))
 
 
 def convert(raw: bytes, source: str) -> Imported | tuple[Warned, ...]:
@@ -88,8 +84,10 @@ def convert(raw: bytes, source: str) -> Imported | tuple[Warned, ...]:
     keys: Keys = {"kind": Node(root.name, root.line), **apply(KINDS[root.name], root, conversion, root.name)}
     if root.name == "feed":
         _settle_feed(keys, conversion)
+        settle_retention_frequency(keys, root)
     if root.name == "process":
         _settle_process(keys, conversion)
+        settle_retry(keys, conversion)
     _settle_acl(keys, root)
     tell_the_rest(root, conversion, root.name)
     head += [comment for element in root.all() for comment in element.claim_comments()]

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from falcon_assets.falcon_xml.notifications import notification
+from falcon_assets.falcon_xml.properties import properties
 from falcon_assets.falcon_xml.rules import Rule
 from falcon_assets.falcon_xml.values import (
     attempts,
@@ -20,7 +21,6 @@ from falcon_assets.falcon_xml.values import (
     names,
     number,
     permission,
-    properties,
     readonly,
     registry,
     tags,

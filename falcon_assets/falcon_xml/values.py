@@ -8,9 +8,9 @@ from collections.abc import Callable
 
 from pydantic import ValidationError
 
-from falcon_assets.falcon_xml.remains import is_secret
 from falcon_assets.falcon_xml.rules import Conversion, Found
 from falcon_assets.falcon_xml.yaml_text import Node, Value
+from falcon_assets.falcon_xml.zones import iana_zone
 from falcon_assets.model.cluster import ExecuteInterface
 from falcon_assets.model.shared import Acl
 
@@ -21,18 +21,6 @@ _INSTANT = re.compile(r"([0-9]{4})[- /.]([0-9]{2})[- /.]([0-9]{2})[T ]([0-9]{2}:
 _PAIR = re.compile(r"\s*([^=,]+?)\s*=\s*(.*?)\s*")
 _PATTERN = re.compile(r"[*?\[]|\{[^}]*,")
 _URL = re.compile(r"[a-z0-9+.-]+://[^/]*", re.IGNORECASE)
-
-SHORT_ZONES = {
-    "ACT": "Australia/Darwin", "AET": "Australia/Sydney", "AGT": "America/Argentina/Buenos_Aires",
-    "ART": "Africa/Cairo", "AST": "America/Anchorage", "BET": "America/Sao_Paulo", "BST": "Asia/Dhaka",
-    "CAT": "Africa/Harare", "CNT": "America/St_Johns", "CST": "America/Chicago", "CTT": "Asia/Shanghai",
-    "EAT": "Africa/Addis_Ababa", "ECT": "Europe/Paris", "IET": "America/Indiana/Indianapolis",
-    "IST": "Asia/Kolkata", "JST": "Asia/Tokyo", "MIT": "Pacific/Apia", "NET": "Asia/Yerevan",
-    "NST": "Pacific/Auckland", "PLT": "Asia/Karachi", "PNT": "America/Phoenix", "PRT": "America/Puerto_Rico",
-    "PST": "America/Los_Angeles", "SST": "Pacific/Guadalcanal", "VST": "Asia/Ho_Chi_Minh",
-}  # fmt: skip
-"""What three letters mean to Java (source: ``java.time.ZoneId.SHORT_IDS``)."""
-_OFFSET = re.compile(r"(?:GMT|UTC)([+-])0?([0-9]{1,2})(?::?00)?")
 
 
 def legal_name(text: str) -> str:
@@ -76,29 +64,6 @@ def tags(found: Found, conversion: Conversion) -> Value | None:
             conversion.remains.append((found.line, f"tags: {piece}"))
         else:
             pairs[said[1]] = Node(said[2], found.line)
-    return pairs or None
-
-
-def properties(found: Found, conversion: Conversion) -> Value | None:
-    """The ``property`` elements in an element."""
-    pairs: dict[str, Node] = {}
-    for element in found.element.named("property"):
-        key, value = element.attribute("name"), element.attribute("value")
-        element.taken = True
-        if key is None or value is None or not key.value.strip():
-            conversion.leave_out(element, f"{found.name}/property", "it lacks a name or a value: it is left out")
-            continue
-        where = f"{found.name}/property[{key.value}]"
-        key.taken = value.taken = True
-        if key.value in pairs:
-            before = pairs[key.value]
-            conversion.warn(before.line, where, f"line {element.line} gives it again, and counts")
-            conversion.remains.append((before.line, f"properties.{key.value}: {before.value}"))
-        if is_secret(key.value) and value.value:
-            conversion.warn(
-                value.line, where, "a secret in plain text: name it in storage_options as {env: NAME}, and remove it"
-            )
-        pairs[key.value] = Node(value.value, value.line, element.claim_comments())
     return pairs or None
 
 
@@ -147,12 +112,13 @@ def words(change: dict[str, str], why: str) -> Callable[[Found, Conversion], Val
 
 def time_zone(found: Found, conversion: Conversion) -> Value | None:
     """An IANA zone for what Java knew."""
-    offset = _OFFSET.fullmatch(found.text)
-    zone = SHORT_ZONES.get(found.text, found.text)
-    if offset:
-        zone = f"Etc/GMT{'-' if offset[1] == '+' else '+'}{int(offset[2])}" if int(offset[2]) else "UTC"
-    if zone != found.text:
-        conversion.warn(found.line, found.name, f"{found.text!r} is {zone} here, as Java understood it")
+    zone, why = iana_zone(found.text)
+    if why is not None:
+        conversion.warn(
+            found.line,
+            found.name,
+            f"{found.text!r} is {zone} here: {why}" if zone != found.text else f"{zone!r}: {why}",
+        )
     return zone or None
 
 

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 
 from falcon_assets.errors import printable
 from falcon_assets.falcon_xml.elements import Element
+from falcon_assets.falcon_xml.expressions import UntranslatableError, translated
+from falcon_assets.falcon_xml.properties import zone_of
 from falcon_assets.falcon_xml.remains import original
 from falcon_assets.falcon_xml.rules import Conversion, Found, put
 from falcon_assets.falcon_xml.values import legal_name
@@ -14,6 +16,7 @@ from falcon_assets.falcon_xml.yaml_text import Keys, Node, Value, comment_lines
 
 FOLDER = "workflows"
 _DEFAULT = "oozie"
+_IN_FRONT = "Falcon put the inputs and the outputs in front of all arguments"
 _OPTIONS = {
     "--num-executors": "spark.executor.instances",
     "--executor-memory": "spark.executor.memory",
@@ -152,12 +155,26 @@ def _spark_attributes(of_spark: list[Element], keys: Keys, conversion: Conversio
         for element in attributes.named("name"):
             element.taken = element.text_taken = True
             put(keys, "name", Node(element.text.strip(), element.line))
-        arguments = attributes.named("arg")
-        for element in arguments:
-            element.taken = element.text_taken = True
-        if arguments:
-            args: list[Node] = [Node(one.text.strip(), one.line, one.claim_comments()) for one in arguments]
-            put(keys, "args", Node(args, arguments[0].line))
+        args = _arguments(attributes, f"{where}/arg", found, conversion)
+        if args:
+            put(keys, "args", Node(args, args[0].line, [_IN_FRONT] if args[0].line == attributes.line else []))
+
+
+def _arguments(attributes: Element, where: str, found: Found, conversion: Conversion) -> list[Node]:
+    """What the program is called with: Falcon put the inputs and the outputs in front of what was said."""
+    process = found.parents[0]
+    feeds = [one for outer in ("inputs", "outputs") for all_of in process.named(outer) for one in all_of.children]
+    names = [legal_name(name.value.strip()) for one in feeds if (name := one.attribute("name"))]
+    args = [Node(f"${{{name}}}", attributes.line) for name in names]
+    for element in attributes.named("arg"):
+        element.taken = element.text_taken = True
+        text = element.text.strip()
+        try:
+            text = translated(text, zone_of(process), is_argument=True)
+        except UntranslatableError as error:
+            conversion.warn(element.line, where, f"{error}: write what is meant")
+        args.append(Node(text, element.line, element.claim_comments()))
+    return args
 
 
 def _stub(

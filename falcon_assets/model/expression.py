@@ -127,10 +127,11 @@ class _ExpressionParser:
         return Call(name, tuple(args))
 
     def check(self, name: str, args: list[Argument]) -> None:
-        wanted = FUNCTIONS[name].arguments
-        if len(args) != len(wanted):
-            raise self.error(f"{name} takes {len(wanted)} argument(s), not {len(args)}")
-        for index, (arg, kind) in enumerate(zip(args, wanted, strict=True), start=1):
+        wanted, optional = FUNCTIONS[name].arguments, FUNCTIONS[name].optional
+        if not len(wanted) - optional <= len(args) <= len(wanted):
+            least = f"{len(wanted) - optional} to " if optional else ""
+            raise self.error(f"{name} takes {least}{len(wanted)} argument(s), not {len(args)}")
+        for index, (arg, kind) in enumerate(zip(args, wanted, strict=False), start=1):
             if not _fits(arg, kind):
                 raise self.error(f"argument {index} of {name} must be {kind.value}, not {_show(arg)}")
         why = FUNCTIONS[name].problem(tuple(args))

@@ -9,7 +9,7 @@ it does every other day.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import Enum
 from functools import cached_property
@@ -19,7 +19,7 @@ from babel.dates import PATTERN_CHARS, format_datetime
 
 from falcon_assets.errors import ExpressionError
 from falcon_assets.model.frequency import Frequency, TimeUnit
-from falcon_assets.model.wall_clock import add_months, from_wall, start_of_day, to_wall, zone
+from falcon_assets.model.wall_clock import add_months, from_wall, start_of_day, to_wall, zone, zones
 
 
 class Kind(str, Enum):
@@ -55,10 +55,12 @@ class Function:
     Attributes:
         arguments: The kinds of its arguments.
         result: The kind of its result.
+        optional: How many of its last arguments may be left out.
     """
 
     arguments: tuple[Kind, ...] = ()
     result: Kind = Kind.TIME
+    optional: int = field(default=0, kw_only=True)
 
     @cached_property
     def takes_times(self) -> bool:
@@ -239,9 +241,17 @@ class _Year(_OnCalendar):
 
 
 class _FormatTime(TextFunction):
+    def problem(self, args: Arguments) -> str | None:
+        for position, arg in enumerate(args[1:], start=2):
+            if not isinstance(arg, str):
+                return f"argument {position} of formatTime must be written in quotes"
+        if len(args) > 2 and args[2] not in zones():
+            return f"argument 3 of formatTime must be an IANA time zone, such as 'UTC', not {args[2]!r}"
+        return None
+
     def text(self, args: Arguments, timezone: str, user: str) -> str:
-        """On the wall clock of ``timezone``, by a date pattern of Java and of Unicode's LDML."""
-        moment, pattern = args
+        """On the wall clock of the zone given, else ``timezone``; by a date pattern of Java and of Unicode's LDML."""
+        moment, pattern, timezone = (*args, timezone)[:3]
         bare = _QUOTED.sub("", pattern)
         # Babel prints what it does not know as it stands; Java calls it illegal, and a typo must not get into a path.
         if "'" in bare:
@@ -288,7 +298,7 @@ FUNCTIONS: dict[str, Function] = {
     "lastYear": _Year((_N, _N, _N, _N), steps=-1, age=(365, 732)),
     "instanceTime": _Now(),
     "dateOffset": _DateOffset((Kind.TIME, _N, Kind.TEXT)),
-    "formatTime": _FormatTime((Kind.TIME, Kind.TEXT), Kind.TEXT),
+    "formatTime": _FormatTime((Kind.TIME, Kind.TEXT, Kind.TEXT), Kind.TEXT, optional=1),
     "user": _User(result=Kind.TEXT),
     "latest": _Latest((_N,), Kind.INSTANCES),
     "future": _Future((_N, _N), Kind.INSTANCES),

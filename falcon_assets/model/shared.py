@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from functools import lru_cache
 from typing import Annotated
-from zoneinfo import available_timezones
 
 from pydantic import AfterValidator, Field, StringConstraints, model_validator
 
@@ -13,6 +11,7 @@ from falcon_assets.errors import ExpressionError
 from falcon_assets.model.base import Declaration, NonEmpty
 from falcon_assets.model.expression import nearest
 from falcon_assets.model.instant import Instant, format_instant
+from falcon_assets.model.wall_clock import zones
 
 
 def _octal(permission: str) -> str:
@@ -65,14 +64,9 @@ class Validity(Declaration):
         return self.start <= moment < self.end
 
 
-@lru_cache(maxsize=1)
-def _zones() -> frozenset[str]:
-    return frozenset(available_timezones())
-
-
 def _known_zone(name: str) -> str:
-    if name not in _zones():
-        raise ExpressionError(f"{name!r} is not an IANA time zone{nearest(name, _zones())}")
+    if name not in zones():
+        raise ExpressionError(f"{name!r} is not an IANA time zone{nearest(name, zones())}")
     return name
 
 

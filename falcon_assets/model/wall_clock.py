@@ -5,7 +5,13 @@ from __future__ import annotations
 from calendar import monthrange
 from datetime import datetime, timedelta, timezone
 from functools import cache
-from zoneinfo import ZoneInfo
+from zoneinfo import ZoneInfo, available_timezones
+
+
+@cache
+def zones() -> frozenset[str]:
+    """The names of all IANA zones that are known here."""
+    return frozenset(available_timezones())
 
 
 @cache

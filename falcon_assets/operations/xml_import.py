@@ -14,6 +14,7 @@ from falcon_assets.catalog.yaml_files.journal import apply_changes, locked_tree
 from falcon_assets.errors import FalconError, Position, Problem, count_of, sorted_problems
 from falcon_assets.falcon_xml.conversion import Imported, convert
 from falcon_assets.falcon_xml.elements import UnfitXmlError
+from falcon_assets.falcon_xml.optional_keys import OptionalPart
 from falcon_assets.falcon_xml.rules import Warned
 from falcon_assets.falcon_xml.yaml_text import YamlText
 from falcon_assets.operations.auditing import PlainRequest, audited
@@ -265,18 +266,20 @@ class _Tree:
         found: list[Problem] = []
         for _ in range(_MOST_ROUNDS):
             made = {shown: one.text() for shown, one in sources.items()}
-            found, left_out = [], 0
+            found, left_out = [], list[tuple[Imported, OptionalPart, Problem]]()
             for problem in problems_of(self.root, self._with(imported, made), workflows):
                 one = sources.get(problem.position.file)
                 if one is None:
                     found.append(problem)
-                elif not problem.is_warning and one.leave_out(problem.key_path, problem.message):
-                    left_out += 1
+                elif not problem.is_warning and (part := one.optional(problem.key_path)):
+                    left_out.append((one, part, problem))
                 else:
                     line = made[problem.position.file].origin(problem.position.line)
                     found.append(replace(problem, position=Position(one.source, line), snippet=""))
             if not left_out:
                 break
+            for one, part, problem in left_out:  # all of them were found before the first is gone
+                one.leave_out(part, problem.key_path, problem.message)
         return sorted_problems(found)
 
     def _with(self, imported: list[Imported], made: Mapping[str, YamlText]) -> Files:

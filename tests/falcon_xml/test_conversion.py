@@ -9,7 +9,8 @@ import pytest
 import yaml
 
 from falcon_assets.falcon_xml.conversion import Imported, convert
-from falcon_assets.falcon_xml.values import SHORT_ZONES
+from falcon_assets.falcon_xml.zones import SHORT_ZONES
+from falcon_assets.model.process import Process
 from tests.falcon_xml.definitions import CLUSTER, FEED, OUTPUT, PROCESS, changed
 
 
@@ -150,8 +151,9 @@ SPARK = """<workflow engine="spark" path="/apps/spark"/>
         <class>org.example.Count</class>
         <jar>/apps/spark/count.jar</jar>
         <spark-opts>--num-executors 3 --conf spark.a=b --executor-memory=1g --verbose --jars x.jar</spark-opts>
-        <arg>${clicks}</arg>
-        <arg>${out}</arg>
+        <arg>--day</arg>
+        <arg>${coord:formatTime(coord:nominalTime(), 'yyyy-MM-dd')}</arg>
+        <arg>${coord:dataOut('out')}</arg>
     </spark-attributes>"""
 
 
@@ -166,7 +168,13 @@ def test_a_spark_program() -> None:
         "engine": "spark-submit",
         "path": "workflows/join.py",
         "name": "Word count",
-        "args": ["${clicks}", "${out}"],
+        "args": [
+            "${clicks}",
+            "${out}",
+            "--day",
+            "${formatTime(instanceTime(), 'yyyy-MM-dd')}",
+            "${out}",
+        ],  # Falcon put inputs and outputs in front
     }
     assert read["properties"] == {
         "least": "15",
@@ -221,13 +229,138 @@ def test_paths_are_filled_as_falcon_filled_them(frequency: str, zone: str, shown
 
 
 @pytest.mark.parametrize(
-    "written, is_now", [*SHORT_ZONES.items(), ("GMT+5", "Etc/GMT-5"), ("GMT-08:00", "Etc/GMT+8"), ("GMT+0", "UTC")]
+    "written, is_now",
+    [
+        *SHORT_ZONES.items(),
+        ("GMT+5", "Etc/GMT-5"),
+        ("GMT-08:00", "Etc/GMT+8"),
+        ("GMT-00:00", "UTC"),
+        ("GMT+05:30", "Asia/Kolkata"),
+        ("GMT+530", "Asia/Kolkata"),
+        ("GMT+0545", "Asia/Kathmandu"),
+        ("GMT-9:30", "Pacific/Marquesas"),
+    ],
 )
 def test_zones_of_java(written: str, is_now: str) -> None:
     assert ZoneInfo(is_now)
     text = changed(FEED, "<timezone>UTC", f"<timezone>{written}")
     assert data(text)["timezone"] == is_now
-    assert told(text, "feed/timezone") == [(10, f"{written!r} is {is_now} here, as Java understood it")]
+    assert told(text, "feed/timezone") == [(10, f"{written!r} is {is_now} here: as Java understood it")]
+
+
+@pytest.mark.parametrize("written", ["UTC+8", "utc", "GMT+24", "GMT+5:75", "America/Nowhere", "GMT8"])
+def test_java_took_gmt_for_zones_that_it_did_not_know(written: str) -> None:
+    text = changed(FEED, "<timezone>UTC", f"<timezone>{written}")
+    assert data(text)["timezone"] == "UTC"
+    assert told(text, "feed/timezone") == [(10, f"{written!r} is UTC here: Java did not know this zone, and took GMT")]
+
+
+@pytest.mark.parametrize("written", ["GMT+03:30", "GMT+15", "SystemV/PST8"])
+def test_zones_without_an_iana_name_stay_to_be_mended(written: str) -> None:
+    text = changed(FEED, "<timezone>UTC", f"<timezone>{written}")
+    assert data(text)["timezone"] == written
+    assert len(told(text, "feed/timezone")) == 1
+
+
+@pytest.mark.parametrize(
+    "zone, written, is_now",
+    [
+        ("UTC", "${coord:formatTime(coord:nominalTime(), 'yyyy')}", "${formatTime(instanceTime(), 'yyyy')}"),
+        (
+            "Asia/Kolkata",
+            "a-${coord:formatTime(coord:nominalTime(),'yyyy-MM-dd')}",
+            "a-${formatTime(instanceTime(), 'yyyy-MM-dd', 'UTC')}",
+        ),
+        ("UTC", "${coord:nominalTime()}", "${instanceTime()}"),
+        ("UTC", "${coord:user()}/${coord:nominalTime()}", "${user()}/${instanceTime()}"),
+        (
+            "PST",
+            "${coord:formatTime(coord:dateOffset(coord:nominalTime(), -1, 'DAY'), 'yyyyMMdd')}",
+            "${formatTime(dateOffset(instanceTime(), -24, 'HOUR'), 'yyyyMMdd', 'UTC')}",
+        ),
+        (
+            "UTC",
+            "${coord:dateOffset(coord:nominalTime(), -1, 'MONTH')}",
+            "${dateOffset(instanceTime(), -1, 'MONTH')}",
+        ),
+        ("Asia/Kolkata", "${formatTime(instanceTime(),'dd')}", "${formatTime(instanceTime(), 'dd', 'UTC')}"),
+        ("UTC", "${user()} ${formatTime(now(0,0),'dd')} coord:x", "${user()} ${formatTime(now(0,0),'dd')} coord:x"),
+    ],
+)  # fmt: skip
+def test_expressions_of_coordinators(zone: str, written: str, is_now: str) -> None:
+    text = changed(changed(PROCESS, "${nameNode}/apps", written), "<timezone>UTC", f"<timezone>{zone}")
+    assert data(text)["properties"]["root"] == is_now
+    assert told(text, "process/properties/property[root]") == []
+
+
+@pytest.mark.parametrize(
+    "zone, written, why",
+    [
+        ("UTC", "${coord:actualTime()}", "coord:actualTime has no counterpart; properties are the same whenever"),
+        ("UTC", "${coord:conf('instrumentation.host')}", "coord:conf has no counterpart; write the value"),
+        ("UTC", "${coord:dataIn('clicks')}", "coord:dataIn has no counterpart; workflows are given their inputs"),
+        ("UTC", "${coord:formatTime(coord:nominalTime())}", "formatTime takes 2 to 3 argument(s), not 1"),
+        ("IST", "${coord:dateOffset(coord:nominalTime(), 1, 'MONTH')}", "Falcon counted in UTC, and dateOffset in"),
+    ],
+)
+def test_expressions_without_a_counterpart_are_named_with_their_line(zone: str, written: str, why: str) -> None:
+    text = changed(changed(PROCESS, "${nameNode}/apps", written), "<timezone>UTC", f"<timezone>{zone}")
+    assert data(text)["properties"] == {"least": "15"}
+    ((line, message),) = told(text, "process/properties/property[root]")
+    assert (line, why in message, message.endswith(": it is left out")) == (26, True, True), message
+    assert "# line 26: <property name=" in imported(text).text().text
+
+
+def test_no_retry_is_no_retry() -> None:
+    """Omitted, it is three here."""
+    start = PROCESS.index("<retry")
+    text = PROCESS[:start] + PROCESS[PROCESS.index("<late-process") :]
+    assert data(text)["retry"] == {"policy": "final"}
+    assert (
+        Process.model_validate(data(text) | {"parallel": 2, "inputs": [], "late_process": None}).retry.policy == "final"
+    )
+
+
+def test_final_tried_again_at_once() -> None:
+    text = changed(PROCESS, 'policy="periodic" delay="minutes(10)"', 'policy="final" delay="minutes(10)"')
+    expected = {"policy": "periodic", "delay": "minutes(1)", "attempts": "3", "on_timeout": "true"}
+    assert data(text)["retry"] == expected
+    assert len(told(text, "process/retry/@policy")) == 1
+    assert data(changed(text, 'attempts="3"', 'attempts="0"'))["retry"]["policy"] == "final"
+
+
+STAGE = "<lifecycle><retention-stage><queue>x</queue></retention-stage></lifecycle>"
+
+
+@pytest.mark.parametrize(
+    "frequency, limit, stage, is_now",
+    [
+        ("hours(1)", "days(90)", "", "hours(6)"),
+        ("minutes(5)", "hours(2)", "", None),
+        ("days(1)", "days(90)", "", None),
+        ("months(1)", "months(6)", "", None),
+        ("days(1)", "hours(3)", "", "days(1)"),
+        ("hours(8)", "days(90)", STAGE, "hours(8)"),
+        ("hours(1)", "days(90)", STAGE, "hours(6)"),
+    ],
+)  # fmt: skip
+def test_retention_runs_as_often_as_in_falcon(frequency: str, limit: str, stage: str, is_now: str | None) -> None:
+    text = changed(changed(OUTPUT, "hours(1)", frequency), "months(6)", limit).replace("</feed>", f"{stage}</feed>")
+    (cluster,) = data(text)["clusters"]
+    assert cluster.get("lifecycle") == ({"retention": {"frequency": is_now}} if is_now else None)
+
+
+def test_queues_and_priorities_do_not_lose_their_meaning_in_silence() -> None:
+    both = '<property name="queueName" value="fast"/><property name="jobPriority" value="HIGH"/>'
+    text = changed(PROCESS, '<property name="least" value="15"/>', both)
+    ((line, queue),) = told(text, "process/properties/property[queueName]")
+    assert (line, "no queue is chosen by it here: write spark.yarn.queue" in queue) == (25, True)
+    ((_, priority),) = told(text, "process/properties/property[jobPriority]")
+    assert priority.startswith("it stays, and means nothing here: ")
+    assert "spark.yarn.queue" not in data(text)["properties"]
+    program = changed(of_spark(), '<property name="least" value="15"/>', both)
+    assert data(program)["properties"]["spark.yarn.queue"] == "fast"
+    assert data(changed(program, "--verbose", "--queue slow"))["properties"]["spark.yarn.queue"] == "slow"
 
 
 @pytest.mark.parametrize(

@@ -106,6 +106,12 @@ def test_calls_within_calls():
         ("dateOffset(now(0,0),1,'WEEK')", "dateOffset counts in MINUTE, HOUR, DAY, MONTH, YEAR, not 'WEEK'"),
         ("dateOffset('2013',1,'DAY')", "argument 1 of dateOffset must be a time, not '2013'"),
         ("dateOffset(latest(0),1,'DAY')", "argument 1 of dateOffset must be a time, not latest(...)"),
+        ("formatTime(now(0,0))", "formatTime takes 2 to 3 argument(s), not 1"),
+        ("formatTime(now(0,0),user())", "argument 2 of formatTime must be written in quotes"),
+        (
+            "formatTime(now(0,0),'x','Mars')",
+            "argument 3 of formatTime must be an IANA time zone, such as 'UTC', not 'Mars'",
+        ),
         ("formatTime(user(),'x')", "argument 1 of formatTime must be a time, not user(...)"),
     ],
 )

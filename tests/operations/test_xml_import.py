@@ -138,6 +138,46 @@ def test_what_may_be_left_out_is_left_out_with_the_reason(xml: Path) -> None:
     assert '#   root: "${nameNode}/apps"' in Path("defs/processes/join.yaml").read_text().replace("# root", "#   root")
 
 
+def test_one_bad_late_input_is_left_out_alone(xml: Path) -> None:
+    """There were none at all where one of them was of no input."""
+    lates = [f'<late-input input="{name}" workflow-path="/x/{name}"/>' for name in ("gone", "clicks", "gone2")]
+    good = '<late-input input="clicks" workflow-path="/apps/join/late.xml"/>'
+    written(xml, {"join.xml": changed(PROCESS, good, "".join(lates))})
+    result = import_xml([xml], Path("defs"))
+    assert result.problems == ()
+    late = load_entities(Path("defs")).process("join").late_process
+    assert late is not None and [one.input for one in late.inputs] == ["clicks"]
+    told = [one.message for one in result.warnings if one.name.startswith("late_process.inputs")]
+    assert [message.rpartition(": ")[2] for message in told] == [
+        "late_process.inputs[0] is left out",
+        "late_process.inputs[2] is left out",
+    ]
+    written(xml, {"join.xml": changed(PROCESS, good, lates[0])})
+    import_xml([xml], Path("alone"))
+    assert load_entities(Path("alone")).process("join").late_process is None
+
+
+@pytest.mark.parametrize(
+    "good, bad, path, left",
+    [
+        ('attempts="3"', 'attempts="many"', "retry.attempts", {"policy": "periodic", "on_timeout": True}),
+        ('delay="minutes(10)"', 'delay="soon"', "retry.delay", {"attempts": 3, "on_timeout": True}),
+        ('policy="periodic"', 'policy="sometimes"', "retry.policy", {"attempts": 3, "on_timeout": True}),
+        ('pipelines>clickstream, nightly', 'pipelines>clickstream, nightly', "", {"attempts": 3}),
+    ],
+)  # fmt: skip
+def test_of_a_retry_the_bad_value_alone_is_left_out(
+    xml: Path, good: str, bad: str, path: str, left: dict[str, object]
+) -> None:
+    written(xml, {"join.xml": changed(PROCESS, good, bad)})
+    result = import_xml([xml], Path("defs"))
+    assert result.problems == ()
+    told = [one.name for one in result.warnings if one.name.startswith("retry") and one.message.endswith("left out")]
+    assert told == ([path] if path else [])
+    retry = load_entities(Path("defs")).process("join").retry.model_dump()
+    assert retry | left == retry
+
+
 def test_two_of_one_name(xml: Path) -> None:
     written(xml, {"more/again.xml": OUTPUT})
     assert refused(xml, into=Path("defs")) == [

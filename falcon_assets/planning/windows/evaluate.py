@@ -55,7 +55,7 @@ def _with_times(call: Call, nominal: datetime, timezone: str) -> Arguments:
         else evaluate_time(arg, nominal, timezone)
         if isinstance(arg, Call)
         else parse_instant(str(arg))
-        for arg, kind in zip(call.args, FUNCTIONS[call.name].arguments, strict=True)
+        for arg, kind in zip(call.args, FUNCTIONS[call.name].arguments, strict=False)
     )
 
 

@@ -27,6 +27,6 @@ def _span(call: Call) -> Span:
         raise ExpressionError(f"{call.name}(...) is no time")
     args = (
         arg if kind is not Kind.TIME else _span(arg) if isinstance(arg, Call) else ANYWHERE
-        for arg, kind in zip(call.args, function.arguments, strict=True)
+        for arg, kind in zip(call.args, function.arguments, strict=False)
     )
     return function.span(tuple(args))

@@ -160,6 +160,7 @@ def test_a_day_has_all_its_hours(day, hours):
     [
         ("formatTime(instanceTime(),'yyyy-MM-dd')", "2013-01-03"),
         ("formatTime(now(0,0), 'yyyy-MM-dd HH:mm zzz')", "2013-01-03 22:05 EST"),
+        ("formatTime(now(0,0), 'yyyy-MM-dd HH:mm', 'UTC')", "2013-01-04 03:05"),
         ("formatTime(now(0,0), \"yyyy-MM-dd'T'HH:mm:ss\")", "2013-01-03T22:05:00"),
         ("formatTime('2013-07-01T00:00Z', 'EEE d MMM yy')", "Sun 30 Jun 13"),
         ("formatTime(now(0,0), '')", ""),
