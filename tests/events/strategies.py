@@ -24,6 +24,7 @@ from falcon_assets.planning.instances.instance_record import InstanceState, Late
 from falcon_assets.texts import recorded
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=9)
+WORDS = TEXT.map(recorded)
 NAME = st.just("primary") | TEXT.filter(bool)
 VERSION = st.text("0123456789abcdef", min_size=1)  # Dagster's tag takes no other characters
 SIZE = st.integers(0, 2**63 - 1)
@@ -76,15 +77,15 @@ FACTS: st.SearchStrategy[Fact] = st.one_of(
         at=TIME,
         bytes=st.none() | SIZE,
         files=st.none() | SIZE,
-        reason=TEXT.map(recorded),
+        reason=WORDS,
         archived_to=MAYBE_TEXT,
         archive_cluster=MAYBE_TEXT,
     ),
-    st.builds(FeedVersionEvicted, NAME, NAME, INSTANT, TEXT, TIME, TEXT),
-    st.builds(PushRefused, NAME, NAME, TEXT, COUNT, TEXT),
+    st.builds(FeedVersionEvicted, NAME, NAME, INSTANT, TEXT, TIME, WORDS),
+    st.builds(PushRefused, NAME, NAME, TEXT, COUNT, WORDS),
     st.builds(
         InstanceChanged,
-        *(TEXT, NAME, INSTANT, st.sampled_from(InstanceState), TIME, TEXT, INPUTS, LATE, REASON_DATA),
+        *(TEXT, NAME, INSTANT, st.sampled_from(InstanceState), TIME, WORDS, INPUTS, LATE, REASON_DATA),
         definition=st.none() | st.integers(1, 2**31 - 1),
         before=st.none() | st.sampled_from(InstanceState),
     ),
@@ -93,7 +94,10 @@ FACTS: st.SearchStrategy[Fact] = st.one_of(
 """What is written into events and read back by the ledger."""
 FOR_PEOPLE = st.one_of(
     st.builds(
-        InstancesKept, COUNT, st.lists(st.builds(KeptInstance, INSTANT, TEXT, REASON_DATA), max_size=2).map(tuple), TIME
+        InstancesKept,
+        COUNT,
+        st.lists(st.builds(KeptInstance, INSTANT, WORDS, REASON_DATA), max_size=2).map(tuple),
+        TIME,
     ),
     st.builds(InstancesLanded, COUNT, INSTANT, INSTANT, TIME),
     st.builds(WorkDone, st.floats(allow_nan=False, allow_infinity=False), MAYBE_TEXT),
