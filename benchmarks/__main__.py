@@ -6,6 +6,7 @@ import click
 
 from benchmarks import (
     catch_up,
+    commands,
     coordinator,
     eviction,
     instance_lists,
@@ -26,6 +27,7 @@ from benchmarks.measure import show
 BENCHMARKS = {
     "validate": validate.measure,
     "load": load.measure,
+    "commands": commands.measure,
     "catch-up": catch_up.measure,
     "object-catch-up": object_catch_up.measure,
     "coordinator": coordinator.measure,
