@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from falcon_assets.events.record import storable
-from falcon_assets.planning.lineage.columns import OutputColumn, OutputColumns, Source, is_place
+from falcon_assets.planning.lineage.columns import Hows, OutputColumn, OutputColumns, Source, is_place
 
 SCHEMA, LINEAGE, ROWS = "dagster/column_schema", "dagster/column_lineage", "rows_from"
-ROWS_OPAQUE = "rows_opaque"
+ROWS_OPAQUE, HOW = "rows_opaque", "column_transformations"
 _OPAQUE = "falcon/opaque"
 _OPAQUE_TEXT = "passed through code that Spark does not look into: it may come from more, or from less"
 
@@ -37,6 +37,8 @@ def columns_metadata(columns: OutputColumns | None, cluster: str) -> dict[str, A
         {} if columns.rows_from is None else {ROWS: dg.MetadataValue.json(columns.as_data()["rows_from"])}
     )
     rows |= {ROWS_OPAQUE: dg.MetadataValue.bool(True)} if columns.are_rows_opaque else {}
+    hows = {one.name: [list(how) for how in one.how] for one in columns.each if any(one.how)}
+    rows |= {HOW: dg.MetadataValue.json(hows)} if hows else {}
     return {SCHEMA: dg.TableSchema(schema), LINEAGE: dg.TableColumnLineage(lineage), **rows}
 
 
@@ -44,7 +46,8 @@ def columns_in(metadata: Mapping[str, Any]) -> OutputColumns | None:
     """The columns that such metadata says; None: none that are ours."""
     import dagster as dg  # noqa: PLC0415 - as above
 
-    schema, lineage, rows = (getattr(metadata.get(name), "value", None) for name in (SCHEMA, LINEAGE, ROWS))
+    schema, lineage, rows, hows = (getattr(metadata.get(name), "value", None) for name in (SCHEMA, LINEAGE, ROWS, HOW))
+    hows = hows if isinstance(hows, dict) else {}
     if not isinstance(schema, dg.TableSchema) or not isinstance(lineage, dg.TableColumnLineage) or not schema.columns:
         return None
     each = tuple(
@@ -56,10 +59,19 @@ def columns_in(metadata: Mapping[str, Any]) -> OutputColumns | None:
                 for dep in lineage.deps_by_column.get(one.name, ())
             ),
             _OPAQUE in one.tags,
+            _hows(hows.get(one.name, [])),
         )
         for one in schema.columns
     )
-    return OutputColumns(each, _sources(rows), getattr(metadata.get(ROWS_OPAQUE), "value", False) is True)
+    is_opaque = getattr(metadata.get(ROWS_OPAQUE), "value", False) is True
+    decided = _sources(rows)
+    ways = [one.get("how", []) for one in rows] if isinstance(rows, list) and decided else []
+    return OutputColumns(each, decided, is_opaque, _hows(ways))
+
+
+def _hows(said: Any) -> Hows:
+    is_ours = isinstance(said, list) and all(isinstance(one, list) for one in said)
+    return tuple(tuple(storable(str(way)) for way in one) for one in said) if is_ours else ()
 
 
 def _sources(said: Any) -> tuple[Source, ...] | None:

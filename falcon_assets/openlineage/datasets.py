@@ -27,7 +27,7 @@ from falcon_assets.errors import ExpressionError
 from falcon_assets.model.feed import Feed
 from falcon_assets.model.instant import format_instant
 from falcon_assets.openlineage.naming import DatasetName, dataset_at, dataset_of
-from falcon_assets.planning.lineage.columns import OutputColumns, Source
+from falcon_assets.planning.lineage.columns import DIRECT, OutputColumns, Source, with_hows
 from falcon_assets.planning.lineage.graph import Version
 from falcon_assets.planning.lineage.usage import is_rest
 
@@ -144,20 +144,26 @@ class Datasets:
     ) -> column_lineage_dataset.ColumnLineageDatasetFacet:
         places = {one.feed: self.name(one.feed, one.cluster, one.path) for one in inputs}
 
-        def field(source: Source, kind: str, said: str | None = None) -> column_lineage_dataset.InputField:
+        def field(
+            source: Source, ways: Sequence[str], kind: str, said: str | None
+        ) -> column_lineage_dataset.InputField:
             feed, column = source
             of_feed = places.get(feed) or (self.name(feed, cluster) if feed in self._store.feeds else None)
             name = of_feed or dataset_at(feed)
-            how = column_lineage_dataset.Transformation(kind, description=said)
-            return column_lineage_dataset.InputField(name.namespace, name.name, column, [how])
+            kinds: list[tuple[str, str | None]]
+            kinds = [("DIRECT" if way in DIRECT else "INDIRECT", way) for way in ways] or [(kind, None)]
+            how = [column_lineage_dataset.Transformation(*one, said) for one in kinds]
+            return column_lineage_dataset.InputField(name.namespace, name.name, column, how)
 
-        of_columns = {
-            one.name: [field(source, "DIRECT", _OPAQUE if one.is_opaque else None) for source in one.inputs]
-            for one in columns.each
-        }
+        of_columns = {}
+        for one in columns.each:
+            said = _OPAQUE if one.is_opaque else None
+            read = [field(source, ways, "DIRECT", said) for source, ways in with_hows(one.inputs, one.how)]
+            of_columns[one.name] = column_lineage_dataset.Fields(read, said)
+        more = _OPAQUE if columns.are_rows_opaque else None
+        decided = with_hows(columns.rows_from or (), columns.rows_how)
         return column_lineage_dataset.ColumnLineageDatasetFacet(
-            {name: column_lineage_dataset.Fields(read) for name, read in of_columns.items()},
-            [field(source, "INDIRECT") for source in columns.rows_from or ()],
+            of_columns, [field(source, ways, "INDIRECT", more) for source, ways in decided]
         )
 
     def _declared(self, feed: str, cluster: str) -> DatasetName | None:

@@ -19,6 +19,7 @@ from openlineage.client.facet_v2 import (
     parent_run,
     processing_engine_run,
     source_code_job,
+    sql_job,
     tags_job,
     tags_run,
 )
@@ -141,6 +142,8 @@ def _job_facets(run: RecordedRun, workload: Workload | None) -> dict[str, Any]:
     facets: dict[str, Any] = {}
     if run.definition is not None and run.definition.text is not None:
         facets["sourceCode"] = source_code_job.SourceCodeJobFacet("YAML", run.definition.text)
+    if run.sql is not None:
+        facets["sql"] = sql_job.SQLJobFacet(run.sql, "spark")
     if workload is None:
         return facets
     entity = workload.entity

@@ -26,7 +26,7 @@ FORMATS = {
 }
 FACETS = {
     "run": {"nominalTime", "parent", "processing_engine", "errorMessage", "tags"},
-    "job": {"sourceCode", "jobType", "documentation", "ownership", "tags"},
+    "job": {"sourceCode", "sql", "jobType", "documentation", "ownership", "tags"},
     "dataset": {
         *("dataSource", "datasetType", "version", "schema", "columnLineage", "lifecycleStateChange"),
         *("documentation", "ownership", "tags"),

@@ -8,12 +8,22 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from sqlalchemy import delete, insert, update
 
 from falcon_assets.errors import UnknownEntityError
 from falcon_assets.ledger.database.upsert import upsert
-from falcon_assets.ledger.tables import CONSUMED, VERSION_EDGES
+from falcon_assets.ledger.folding.version_columns import Plans, plan_of, store_plans
+from falcon_assets.ledger.tables import (
+    CONSUMED,
+    DATA_VERSIONS,
+    DEFINITION_VERSIONS,
+    FILE_CONTENTS,
+    VERSION_EDGES,
+    WORKFLOW_FILES,
+)
 from falcon_assets.operations.installation import Installation
 from falcon_assets.operations.lineage.exporting import export_openlineage
+from falcon_assets.planning.lineage.columns import OutputColumn, OutputColumns
 from tests.openlineage.schemas import assert_valid
 from tests.operations.ledger_rows import process_row, write
 from tests.operations.lineage_rows import PLAN, T, made_row, version_row, write_versions
@@ -179,6 +189,41 @@ def test_what_a_run_made(world: Installation) -> None:
         ("day", [{"type": "INDIRECT"}])  # a filter
     ]
     assert "more may have gone in" in lineage["guess"]["inputFields"][0]["transformations"][0]["description"]
+
+
+def test_how_columns_were_made(world: Installation) -> None:
+    sure = OutputColumn("k", "int", (("raw", "a"), ("raw", "b")), how=(("AGGREGATION", "CONDITIONAL"), ("IDENTITY",)))
+    guess = OutputColumn("guess", "int", (), is_opaque=True)
+    plans: Plans = {}
+    plan = plan_of(OutputColumns((sure, guess), (("raw", "day"),), True, (("FILTER", "SORT"),)), plans)
+    with world.ledger.engine.begin() as connection:
+        store_plans(connection, plans)
+        connection.execute(update(DATA_VERSIONS).where(DATA_VERSIONS.c.id == 4).values(plan=plan))
+    facet = exported(world)[5]["outputs"][0]["facets"]["columnLineage"]
+
+    def ways(said: list[dict[str, Any]]) -> list[list[tuple[str, str]]]:
+        return [[(way["type"], way["subtype"]) for way in one["transformations"]] for one in said]
+
+    assert ways(facet["fields"]["k"]["inputFields"]) == [
+        [("DIRECT", "AGGREGATION"), ("INDIRECT", "CONDITIONAL")],
+        [("DIRECT", "IDENTITY")],
+    ]
+    assert ways(facet["dataset"]) == [[("INDIRECT", "FILTER"), ("INDIRECT", "SORT")]]
+    assert "more may have gone in" in facet["fields"]["guess"]["transformationDescription"]
+    assert "more may have gone in" in facet["dataset"][0]["transformations"][0]["description"]
+
+
+def test_the_sql_that_ran(world: Installation) -> None:
+    where = {"process": "cleanse", "version": 1}
+    told = {"kind": "process", "name": "cleanse", "version": 1, "text_hash": "t", "workflow_hash": "w"}
+    said = {"text": PROCESS[4:], "since": T, "operation": "load", "actor": "me", "reason": ""}
+    with world.ledger.engine.begin() as connection:
+        connection.execute(delete(DEFINITION_VERSIONS))
+        connection.execute(insert(DEFINITION_VERSIONS), {**told, **said})
+        upsert(connection, WORKFLOW_FILES, [{**where, "path": "a.sql", "hash": "h", "problem": ""}])
+        upsert(connection, FILE_CONTENTS, [{"hash": "h", "number": 0, "data": b"SELECT 'x'"}])
+    facets = [one["job"]["facets"] for one in exported(world) if one["job"]["name"] == "primary.cleanse"]
+    assert {"SELECT 'x'"} == {one["sql"]["query"] for one in facets if "sourceCode" in one}
 
 
 def test_a_run_that_failed(world: Installation) -> None:

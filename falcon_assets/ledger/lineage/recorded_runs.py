@@ -13,6 +13,7 @@ from falcon_assets.ledger.database.upsert import rows_of
 from falcon_assets.ledger.entities.definition_versions import DefinitionVersion, definition_history
 from falcon_assets.ledger.folding.version_columns import columns_of_plans
 from falcon_assets.ledger.lineage.graph import each_following, every_version, version_of_row, versions_of_numbers
+from falcon_assets.ledger.lineage.recorded_sql import recorded_sql
 from falcon_assets.ledger.tables import CONSUMED, DATA_VERSIONS, PROCESS_INSTANCES, VERSION_EDGES
 from falcon_assets.planning.instances.instance_record import InstanceState
 from falcon_assets.planning.lineage.columns import OutputColumns
@@ -69,6 +70,7 @@ class RecordedRun:
         outputs: The versions that it made.
         definition: What it ran; None: not recorded.
         columns: Of versions, by their plan.
+        sql: The text of its workflow, if that is SQL and was kept.
     """
 
     end: RunEnd
@@ -76,6 +78,7 @@ class RecordedRun:
     outputs: Sequence[Version]
     definition: DefinitionVersion | None
     columns: Mapping[str, OutputColumns]
+    sql: str | None = None
 
 
 @dataclass(frozen=True)
@@ -190,6 +193,7 @@ class RunRecords:
         self._connection = connection
         self._columns: dict[str, OutputColumns] = {}
         self._definitions: dict[tuple[str, str], dict[int, DefinitionVersion]] = {}
+        self._sql: dict[tuple[str, int, bool], str | None] = {}
 
     def of(self, ends: Sequence[RunEnd]) -> list[RecordedRun]:
         """The runs that came to these ends, in their order."""
@@ -209,7 +213,9 @@ class RunRecords:
             inputs = {one.number: one for output in own for one in read.get(output.number, [])}
             several = list(inputs.values()) if own or not end.succeeded else self._consumed(end)
             plans = self._columns_of([*own, *several])
-            found.append(RecordedRun(end, sorted(several, key=_place), own, self._definition(end), plans))
+            definition, is_late = self._definition(end), any(one.late for one in own)
+            sql = self._sql_of(definition, is_late=is_late)
+            found.append(RecordedRun(end, sorted(several, key=_place), own, definition, plans, sql))
         return found
 
     def _columns_of(self, versions: Collection[Version]) -> dict[str, OutputColumns]:
@@ -239,6 +245,14 @@ class RunRecords:
         own = [_CONSUMED[name] == getattr(end, name) for name in ("process", "cluster", "nominal")]
         known = every_version().join(CONSUMED, joined).where(*own, last)
         return list({one.number: one for one in map(version_of_row, self._connection.execute(known))}.values())
+
+    def _sql_of(self, definition: DefinitionVersion | None, *, is_late: bool) -> str | None:
+        if definition is None:
+            return None
+        key = (definition.name, definition.version, is_late)
+        if key not in self._sql:
+            self._sql[key] = recorded_sql(self._connection, definition, is_late=is_late)
+        return self._sql[key]
 
     def _definition(self, end: RunEnd) -> DefinitionVersion | None:
         if end.definition is None:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+from falcon_assets.planning.lineage.columns import Hows
 from falcon_assets.texts import hidden
 
 ColumnRead: TypeAlias = tuple[tuple[str, ...], str]
@@ -37,12 +38,14 @@ class WrittenColumn:
         type: Its type, as Spark says it.
         inputs: What it was made from.
         is_opaque: Whether it passed through code that Spark does not look into: more may have gone in.
+        how: In which ways, of each input; none: not said.
     """
 
     name: str
     type: str
     inputs: tuple[ColumnRead, ...]
     is_opaque: bool
+    how: Hows = ()
 
 
 @dataclass(frozen=True)
@@ -57,6 +60,7 @@ class DataWrite:
         are_rows_opaque: Whether code that Spark does not look into decides it: more may.
         is_append: Whether what was there stays.
         roots: Of all that it was made from, the roots of each read.
+        rows_how: In which ways what is in ``rows_from`` decides, of each; none: not said.
     """
 
     path: str | None
@@ -66,6 +70,7 @@ class DataWrite:
     are_rows_opaque: bool = False
     is_append: bool = False
     roots: tuple[tuple[str, ...], ...] = ()
+    rows_how: Hows = ()
 
 
 @dataclass(frozen=True)
@@ -114,6 +119,7 @@ def _write(one: dict[str, Any]) -> DataWrite:
             column["type"],
             _column_reads(column["from"]),
             column["isOpaque"],
+            _hows(column["from"]),
         )
         for column in one.get("columns", ())
     )
@@ -125,7 +131,12 @@ def _write(one: dict[str, Any]) -> DataWrite:
         one.get("areRowsOpaque", False),
         one.get("isAppend", False),
         tuple(map(_places, one.get("roots", ()))),
+        _hows(one.get("rowsFrom", ())),
     )
+
+
+def _hows(said: Sequence[dict[str, Any]]) -> Hows:
+    return tuple(tuple(one.get("how", ())) for one in said)
 
 
 def _column_reads(said: Iterable[dict[str, Any]]) -> tuple[ColumnRead, ...]:

@@ -173,6 +173,24 @@ def test_all_that_was_appended_to_an_output_counts() -> None:
     assert (column.name, column.inputs, column.is_opaque) == ("a", (("/z", "y"), ("raw", "x")), True)
 
 
+@pytest.mark.parametrize(
+    ("before", "after", "how"),
+    [
+        ("IDENTITY", "IDENTITY", "IDENTITY"),
+        ("AGGREGATION", "IDENTITY", "AGGREGATION"),
+        ("TRANSFORMATION", "AGGREGATION", "AGGREGATION"),
+        ("WINDOW", "AGGREGATION", "WINDOW"),
+        ("IDENTITY", "CONDITIONAL", "CONDITIONAL"),
+    ],
+)
+def test_ways_go_through_the_scratch_space(before: str, after: str, how: str) -> None:
+    first = (replace(OVER.columns[0], how=((before,),)),)
+    again = (WrittenColumn("two", "int", ((("file:/data/.falcon/working/w",), "one"),), False, ((after,),)),)
+    made = DataWrite(f"{WROTE.path}", None, again)
+    (column,) = used(RAW, writes=(replace(OVER, columns=first), made)).columns["out"].each
+    assert (column.inputs, column.how) == ((("raw", "x"),), ((how,),))
+
+
 def test_every_root_of_a_read_counts() -> None:
     both = (("file:/data/raw/05", "file:/data/names/05"), "x")
     write = DataWrite(f"{WROTE.path}", None, (WrittenColumn("a", "int", (both,), False),))

@@ -12,6 +12,7 @@ from pyspark.sql import SparkSession
 from falcon_assets.engines.computing.run import run_workflow
 from falcon_assets.model.cluster import Cluster
 from falcon_assets.planning.lineage.captured import Captured, ColumnRead
+from falcon_assets.planning.lineage.columns import Hows
 from falcon_assets.spark.capture.capturing import capturing
 from falcon_assets.spark.session.sessions import isolated
 from tests.listener import LISTENER_HOME
@@ -89,7 +90,7 @@ def planted(folder: Path, cluster: Cluster) -> Sandbox:
     return made
 
 
-def columns_of(made: Sandbox, found: Captured) -> dict[str, dict[str, str]]:
+def columns_of(found: Captured) -> dict[str, dict[str, str]]:
     """By output and column, what it came from."""
     return {
         (one.path or "").rpartition("/")[2]: {
@@ -105,22 +106,63 @@ def named(read: Sequence[ColumnRead]) -> str:
 
 
 @pytest.fixture(scope="module")
-def captured(tmp_path_factory: pytest.TempPathFactory, local_cluster: Cluster) -> Callable[[str], dict[str, str]]:
+def captured(told_of: Callable[[str], Captured]) -> Callable[[str], dict[str, str]]:
+    return lambda query: columns_of(told_of(query))["out"]
+
+
+@pytest.fixture(scope="module")
+def told_of(tmp_path_factory: pytest.TempPathFactory, local_cluster: Cluster) -> Callable[[str], Captured]:
     made = planted(tmp_path_factory.mktemp("columns"), local_cluster)
     names: dict[str, object] = {}
     exec(SETUP, names)
     views = names["views"]
     assert callable(views)
 
-    def one(query: str) -> dict[str, str]:
+    def one(query: str) -> Captured:
         with isolated(made.session()) as child, capturing(child) as told:
             views(child, f"file://{made.folder}")
             child.sql(query).write.mode("overwrite").parquet((made.folder / "out").as_uri())
             found = told()
         assert found.problem == ""
-        return columns_of(made, found)["out"]
+        return found
 
     return one
+
+
+def hows(read: Sequence[ColumnRead], ways: Hows) -> str:
+    return ", ".join(sorted(f"{named([one])} {' '.join(how)}" for one, how in zip(read, ways, strict=True)))
+
+
+@pytest.mark.parametrize(
+    ("query", "known"),
+    [
+        (
+            "SELECT b.k, CASE WHEN v > 1 THEN upper(n) END AS label, "
+            "sum(v) OVER (PARTITION BY a.k ORDER BY w) AS running FROM a JOIN b ON a.k = b.k WHERE w > 0 ORDER BY v",
+            {
+                "k": "b.k IDENTITY",
+                "label": "a.v CONDITIONAL, b.n TRANSFORMATION",
+                "running": "a.k WINDOW, a.v AGGREGATION, a.w WINDOW",
+                ROWS: "a.k JOIN, a.v SORT, a.w FILTER, b.k JOIN",
+            },
+        ),
+        (
+            "SELECT k, twice, twice + max(v) AS both FROM (SELECT k, v, v * 2 AS twice FROM a) GROUP BY k, twice",
+            {
+                "k": "a.k IDENTITY",
+                "twice": "a.v TRANSFORMATION",
+                "both": "a.v AGGREGATION TRANSFORMATION",
+                ROWS: "a.k GROUP_BY, a.v GROUP_BY",
+            },
+        ),
+    ],
+)
+def test_in_which_ways_columns_come_from_others(
+    query: str, known: dict[str, str], told_of: Callable[[str], Captured]
+) -> None:
+    (write,) = told_of(query).writes
+    found = {one.name: hows(one.inputs, one.how) for one in write.columns}
+    assert {**found, ROWS: hows(write.rows_from, write.rows_how)} == known
 
 
 @pytest.mark.parametrize("query", QUERIES)
@@ -161,7 +203,7 @@ def test_all_of_them_by_every_engine_everywhere(engine: str, tmp_path: Path, any
     task = made.task(made.workflow(engine=engine, path="all.py", **more), properties={"folder": tmp_path.as_uri()})
     found = run_workflow(replace(task, home=LISTENER_HOME)).captured
     assert found.problem == ""
-    columns = columns_of(made, found)
+    columns = columns_of(found)
     assert {name: columns[f"out_{name}"] for name in QUERIES} == {name: known for name, (_, known) in QUERIES.items()}
 
 

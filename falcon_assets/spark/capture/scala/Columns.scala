@@ -2,7 +2,7 @@ package org.apache.spark.sql.falcon
 
 import scala.collection.mutable
 import org.apache.spark.sql.catalyst.expressions._
-import org.apache.spark.sql.catalyst.expressions.aggregate.{Count, PivotFirst}
+import org.apache.spark.sql.catalyst.expressions.aggregate.{AggregateExpression, AggregateFunction, Count, PivotFirst}
 import org.apache.spark.sql.catalyst.plans.logical._
 
 /** From which columns of files each column of a result comes, by the ids that Spark gives to expressions. */
@@ -12,7 +12,7 @@ object Columns {
     val columns = new Columns
     columns.walk(plan)
     val each = names.zip(output).map { case (name, attribute) =>
-      val found = columns.trace(Seq(attribute))
+      val found = columns.trace(Seq(How.Identity -> attribute))
       Map("name" -> name, "type" -> attribute.dataType.simpleString, "from" -> sources(found.from),
         "isOpaque" -> found.isUnsure(hasCollected))
     }
@@ -21,8 +21,30 @@ object Columns {
       "areRowsOpaque" -> (columns.areRowsOpaque || rows.isUnsure(hasCollected)))
   }
 
-  private def sources(from: Set[(Seq[String], String)]): Seq[Map[String, Any]] =
-    from.toSeq.sortBy(_.toString).map { case (roots, column) => Map("roots" -> roots, "column" -> column) }
+  private def sources(from: Set[((Seq[String], String), String)]): Seq[Map[String, Any]] =
+    from.groupMap(_._1)(_._2).toSeq.sortBy(_._1.toString).map { case ((roots, column), how) =>
+      Map("roots" -> roots, "column" -> column, "how" -> how.toSeq.sorted)
+    }
+}
+
+/** How something comes from a column, in the words of OpenLineage. */
+private object How {
+  val Identity = "IDENTITY"
+  val Transformation = "TRANSFORMATION"
+  val Aggregation = "AGGREGATION"
+  val Conditional = "CONDITIONAL"
+  val Window = "WINDOW"
+  val Filter = "FILTER"
+  val Join = "JOIN"
+  val GroupBy = "GROUP_BY"
+  val Sort = "SORT"
+  private val direct = Seq(Identity, Transformation, Aggregation)
+
+  /** What comes in one way from what comes in another: what only decides does so through whatever is between. */
+  def through(how: String, step: String): String =
+    if (!direct.contains(how)) how
+    else if (!direct.contains(step)) step
+    else direct(direct.indexOf(how).max(direct.indexOf(step)))
 }
 
 /** What expressions come from.
@@ -30,7 +52,7 @@ object Columns {
   * @param isOpaque Whether code that nobody can look into is between.
   * @param hasValues Whether values of the program are in it.
   */
-private case class Found(from: Set[(Seq[String], String)], isOpaque: Boolean, hasValues: Boolean) {
+private case class Found(from: Set[((Seq[String], String), String)], isOpaque: Boolean, hasValues: Boolean) {
   def isUnsure(hasCollected: Boolean): Boolean = isOpaque || hasValues && hasCollected
 }
 
@@ -42,7 +64,7 @@ private class Columns {
   private val values = mutable.Set[ExprId]()
   private val pivoted = mutable.Set[ExprId]()
   /** By these is decided which rows there are, and in which order. */
-  val deciding: mutable.Buffer[Expression] = mutable.Buffer[Expression]()
+  val deciding: mutable.Buffer[(String, Expression)] = mutable.Buffer[(String, Expression)]()
   var areRowsOpaque = false
 
   def walk(plan: LogicalPlan): Unit = {
@@ -79,7 +101,17 @@ private class Columns {
   }
 
   /** By what an operator decides on rows: what it filters, joins, groups, compares, repeats, limits or sorts by. */
-  private def decided(plan: LogicalPlan): Iterable[Expression] = plan match {
+  private def decided(plan: LogicalPlan): Iterable[(String, Expression)] = {
+    val how = plan match {
+      case _: Join | _: LateralJoin | _: AsOfJoin => How.Join
+      case _: Aggregate | _: Distinct | _: Deduplicate => How.GroupBy
+      case _: Sort => How.Sort
+      case _ => How.Filter
+    }
+    decisions(plan).map(how -> _)
+  }
+
+  private def decisions(plan: LogicalPlan): Iterable[Expression] = plan match {
     case filter: Filter => Seq(filter.condition)
     case join: Join => join.condition
     case join: LateralJoin => join.condition
@@ -99,44 +131,62 @@ private class Columns {
     case _ => Nil
   }
 
-  /** What some expressions come from. */
-  def trace(expressions: Seq[Expression]): Found = {
-    val seen = mutable.Set[(ExprId, List[String])]()
-    var from = Set[(Seq[String], String)]()
+  /** What some expressions come from, each in some way. */
+  def trace(expressions: Seq[(String, Expression)]): Found = {
+    val seen = mutable.Set[(ExprId, List[String], String)]()
+    var from = Set[((Seq[String], String), String)]()
     var isOpaque, hasValues = false
 
-    def follow(id: ExprId, fields: List[String]): Unit = if (seen.add((id, fields))) {
+    def follow(id: ExprId, fields: List[String], how: String): Unit = if (seen.add((id, fields, how))) {
       isOpaque ||= opaque(id)
       hasValues ||= values(id)
-      leaves.get(id).foreach(from ++= _)
-      made(id).foreach(visit(_, fields))
+      val read = if (fields.isEmpty) how else How.through(how, How.Transformation)
+      leaves.get(id).foreach(from ++= _.map(_ -> read))
+      made(id).foreach(visit(_, fields, how))
     }
 
     /** Only some field of a structure is wanted, where fields are said. */
-    def visit(expression: Expression, fields: List[String]): Unit = expression match {
-      case attribute: Attribute => follow(attribute.exprId, fields)
-      case alias: Alias => visit(alias.child, fields)
-      case outer: OuterReference => follow(outer.exprId, fields)
-      case get: GetStructField => visit(get.child, get.extractFieldName :: fields)
-      case struct: CreateNamedStruct =>
-        struct.names.map(_.toString).indexOf(fields.headOption.orNull) match {
-          case -1 => struct.valExprs.foreach(visit(_, Nil))
-          case at => visit(struct.valExprs(at), fields.tail)
-        }
-      case update: UpdateFields if fields.nonEmpty =>
-        update.fieldOps.reverse.collectFirst { case WithField(name, value) if name == fields.head => value } match {
-          case Some(value) => visit(value, fields.tail)
-          case None => visit(update.structExpr, fields)
-        }
-      case count: Count => count.children.filterNot(_.isInstanceOf[Literal]).foreach(visit(_, Nil))
-      case _: Literal | _: VariableReference => hasValues = true
-      case exists: Exists => exists.children.foreach(visit(_, Nil))
-      case query: SubqueryExpression => (query.children ++ columnsOf(query)).foreach(visit(_, Nil))
-      case other =>
-        hasValues ||= other.isInstanceOf[UserDefinedExpression] // it may remember anything
-        other.children.foreach(visit(_, Nil))
+    def visit(expression: Expression, fields: List[String], how: String): Unit = {
+      def all(several: Iterable[Expression], step: String = How.Transformation): Unit =
+        several.foreach(visit(_, Nil, How.through(how, step)))
+      expression match {
+        case attribute: Attribute => follow(attribute.exprId, fields, how)
+        case alias: Alias => visit(alias.child, fields, how)
+        case outer: OuterReference => follow(outer.exprId, fields, how)
+        case get: GetStructField => visit(get.child, get.extractFieldName :: fields, how)
+        case struct: CreateNamedStruct =>
+          struct.names.map(_.toString).indexOf(fields.headOption.orNull) match {
+            case -1 => all(struct.valExprs)
+            case at => visit(struct.valExprs(at), fields.tail, how)
+          }
+        case update: UpdateFields if fields.nonEmpty =>
+          update.fieldOps.reverse.collectFirst { case WithField(name, value) if name == fields.head => value } match {
+            case Some(value) => visit(value, fields.tail, how)
+            case None => visit(update.structExpr, fields, how)
+          }
+        case count: Count => all(count.children.filterNot(_.isInstanceOf[Literal]), How.Aggregation)
+        case one: AggregateExpression =>
+          visit(one.aggregateFunction, Nil, How.through(how, How.Aggregation))
+          all(one.filter, How.Conditional)
+        case one: AggregateFunction => all(one.children, How.Aggregation)
+        case one: WindowExpression =>
+          visit(one.windowFunction, Nil, How.through(how, How.Transformation))
+          all(Seq(one.windowSpec), How.Window)
+        case one: If =>
+          all(Seq(one.predicate), How.Conditional)
+          all(Seq(one.trueValue, one.falseValue))
+        case one: CaseWhen =>
+          all(one.branches.map(_._1), How.Conditional)
+          all(one.branches.map(_._2) ++ one.elseValue)
+        case _: Literal | _: VariableReference => hasValues = true
+        case exists: Exists => all(exists.children)
+        case query: SubqueryExpression => all(query.children ++ columnsOf(query))
+        case other =>
+          hasValues ||= other.isInstanceOf[UserDefinedExpression] // it may remember anything
+          all(other.children)
+      }
     }
-    expressions.foreach(visit(_, Nil))
+    expressions.foreach { case (how, expression) => visit(expression, Nil, how) }
     Found(from, isOpaque, hasValues)
   }
 
@@ -155,7 +205,7 @@ private class Columns {
     } else {
       // What a program made from rows that it had collected may come from any of these.
       leaf.output.foreach(values += _.exprId)
-      if (!leaf.isInstanceOf[OneRowRelation]) deciding ++= leaf.output
+      if (!leaf.isInstanceOf[OneRowRelation]) deciding ++= leaf.output.map(How.Filter -> _)
     }
   }
 
@@ -166,7 +216,7 @@ private class Columns {
     for (column <- plan.output if !ids.contains(column.exprId) && !made.contains(column.exprId)) {
       add(column.exprId, below)
       opaque += column.exprId
-      deciding ++= below
+      deciding ++= below.map(How.Filter -> _)
       areRowsOpaque = true
     }
   }
