@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from falcon_assets.events.record import storable
@@ -37,7 +37,8 @@ def columns_metadata(columns: OutputColumns | None, cluster: str) -> dict[str, A
         {} if columns.rows_from is None else {ROWS: dg.MetadataValue.json(columns.as_data()["rows_from"])}
     )
     rows |= {ROWS_OPAQUE: dg.MetadataValue.bool(True)} if columns.are_rows_opaque else {}
-    hows = {one.name: [list(how) for how in one.how] for one in columns.each if any(one.how)}
+    # By the names of what it comes from: Dagster sorts its own list.
+    hows = {one.name: one.as_data()["from"] for one in columns.each if any(one.how)}
     rows |= {HOW: dg.MetadataValue.json(hows)} if hows else {}
     return {SCHEMA: dg.TableSchema(schema), LINEAGE: dg.TableColumnLineage(lineage), **rows}
 
@@ -50,28 +51,24 @@ def columns_in(metadata: Mapping[str, Any]) -> OutputColumns | None:
     hows = hows if isinstance(hows, dict) else {}
     if not isinstance(schema, dg.TableSchema) or not isinstance(lineage, dg.TableColumnLineage) or not schema.columns:
         return None
-    each = tuple(
-        OutputColumn(
-            storable(one.name),
-            storable(one.type),
-            tuple(
-                (storable(dep.asset_key.path[-1]), storable(dep.column_name))
-                for dep in lineage.deps_by_column.get(one.name, ())
-            ),
-            _OPAQUE in one.tags,
-            _hows(hows.get(one.name, [])),
-        )
-        for one in schema.columns
-    )
+    each = []
+    for one in schema.columns:
+        deps = lineage.deps_by_column.get(one.name, ())
+        inputs = tuple((storable(dep.asset_key.path[-1]), storable(dep.column_name)) for dep in deps)
+        how = _hows(inputs, hows.get(one.name))
+        each.append(OutputColumn(storable(one.name), storable(one.type), inputs, _OPAQUE in one.tags, how))
     is_opaque = getattr(metadata.get(ROWS_OPAQUE), "value", False) is True
     decided = _sources(rows)
-    ways = [one.get("how", []) for one in rows] if isinstance(rows, list) and decided else []
-    return OutputColumns(each, decided, is_opaque, _hows(ways))
+    return OutputColumns(tuple(each), decided, is_opaque, _hows(decided or (), rows))
 
 
-def _hows(said: Any) -> Hows:
-    is_ours = isinstance(said, list) and all(isinstance(one, list) for one in said)
-    return tuple(tuple(storable(str(way)) for way in one) for one in said) if is_ours else ()
+def _hows(sources: Sequence[Source], said: Any) -> Hows:
+    """The ways of each of these sources; none where that is not what we write."""
+    try:
+        ways = {(one["feed"], one["column"]): tuple(storable(way) for way in one["how"]) for one in said}
+    except (TypeError, KeyError, AttributeError):
+        return ()
+    return tuple(ways.get(one, ()) for one in sources)
 
 
 def _sources(said: Any) -> tuple[Source, ...] | None:
