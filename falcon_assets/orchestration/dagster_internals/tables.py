@@ -18,6 +18,7 @@ from sqlalchemy import (
     DateTime,
     TableClause,
     Text,
+    and_,
     column,
     exists,
     func,
@@ -35,6 +36,7 @@ EVENT_LOG = TableClause(
     column("id", BigInteger),
     column("timestamp", DateTime),
     column("dagster_event_type", Text),
+    column("run_id", Text),
     column("event", Text),
 )
 """Events, in the order of their ids. An id is given out before the event can be seen; the time is in UTC."""
@@ -110,6 +112,13 @@ def newest_folded_type(connection: Connection, after: int) -> int | None:
     found = select(func.max(log.id)).where(log.id > after, _is_one_of(FOLDED))
     newest: int | None = connection.execute(found).scalar_one()
     return newest
+
+
+def others_said_something(connection: Connection, after: int, run_id: str) -> bool:
+    """Whether there are events of :data:`FOLDED` after that id but for what the run said of its instances."""
+    log = EVENT_LOG.c
+    own = and_(log.run_id.is_not_distinct_from(run_id), _is_one_of(ASSET_IS_SEEN))
+    return bool(connection.execute(select(exists().where(log.id > after, _is_one_of(FOLDED), ~own))).scalar_one())
 
 
 def sensors_tick(connection: Connection, seconds: int) -> bool:

@@ -20,6 +20,7 @@ from falcon_assets.orchestration.dagster_internals.tables import (
     EVENT_LOG,
     has_tables,
     newest_folded_type,
+    others_said_something,
     sensors_tick,
 )
 from falcon_assets.orchestration.platform.postgres import database_url, in_utc, unreachable
@@ -59,6 +60,16 @@ class Ledger:
     def catch_up(self) -> int:
         """Folds in what happened since the last time; the number of facts."""
         return fold(self.engine, self._history)
+
+    def catch_up_on_others(self, run_id: str) -> None:
+        """Folds in what happened, unless all that did is what this run said of its instances.
+
+        For a run that asks before each of its instances: to fold what it knows itself takes longer than to ask.
+        """
+        with self.engine.connect() as connection:
+            is_new = others_said_something(connection, folded_up_to(connection), run_id)
+        if is_new:
+            self.catch_up()
 
     def rebuild(self) -> int:
         """Makes the projection anew from all of history; the number of facts."""

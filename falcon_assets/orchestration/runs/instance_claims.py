@@ -48,7 +48,7 @@ class InstanceClaims:
         asked = [nominal for nominal in nominals if nominal in self.attempts]
         if not asked:
             return {}
-        self.ledger.catch_up()
+        self.ledger.catch_up_on_others(self.run_id)
         with self.ledger.engine.connect() as connection:
             records = queries.some_records(connection, self.workload, self.cluster, asked)
         return {
