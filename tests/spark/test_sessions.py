@@ -1,9 +1,13 @@
 from __future__ import annotations
 
+import signal
 import subprocess
+import sys
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import psutil
 import pytest
 from py4j.protocol import Py4JNetworkError
 from pyspark import SparkContext
@@ -16,7 +20,9 @@ from falcon_assets.spark.endpoints.confs import session_confs, without_secrets
 from falcon_assets.spark.session.sessions import application_id, session_for, stop_sessions
 from tests.builders import make_cluster
 from tests.listener import LISTENER_HOME
+from tests.processes import CHECKOUT
 from tests.spark.sandbox import cluster_on
+from tests.waiting import wait_until
 
 
 def test_defaults_can_be_overridden() -> None:
@@ -126,3 +132,22 @@ def test_a_session_that_the_server_dropped_is_replaced(
 
 def test_tokens_are_not_shown() -> None:
     assert without_secrets("sc://h:15002/;token=abc;use_ssl=true") == "sc://h:15002"
+
+
+@pytest.mark.soak
+def test_who_interrupts_the_start_leaves_no_jvm(tmp_path: Path) -> None:
+    program = (
+        "from tests.builders import make_cluster; from falcon_assets.spark.session.sessions import session_for; "
+        f"session_for(make_cluster(), {str(tmp_path)!r})"
+    )
+    command = [sys.executable, "-c", "import signal; signal.signal(2, signal.default_int_handler); " + program]
+    with subprocess.Popen(command, cwd=CHECKOUT, stderr=subprocess.PIPE, text=True) as started:
+        (jvm,) = wait_until(lambda: [one for one in psutil.Process(started.pid).children() if is_jvm(one)])
+        started.send_signal(signal.SIGINT)
+        _, said = started.communicate(timeout=60)
+    assert "KeyboardInterrupt" in said
+    wait_until(lambda: not jvm.is_running())
+
+
+def is_jvm(process: psutil.Process) -> bool:
+    return "org.apache.spark.deploy.SparkSubmit" in process.cmdline()

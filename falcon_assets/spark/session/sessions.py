@@ -37,6 +37,7 @@ from falcon_assets.spark.endpoints.server_watch import ServerWatch
 from falcon_assets.spark.endpoints.standalone import is_standalone, watch_cluster
 from falcon_assets.spark.failures import SPARK_ERRORS, explain
 from falcon_assets.spark.jvm.environ import jvm_starts
+from falcon_assets.spark.jvm.orphans import ended_with_its_start
 
 _JVM_EXIT_SECONDS = 20
 
@@ -172,7 +173,7 @@ def _start(endpoint: str, confs: dict[str, str], home: Path | None) -> SparkSess
     builder = SparkSession.builder.master(endpoint)
     for key, value in confs.items():
         builder = builder.config(key, value)
-    with jvm_starts(lambda environ: loading(home, environ, confs).environ):
+    with jvm_starts(lambda environ: loading(home, environ, confs).environ), ended_with_its_start():
         if any(map(is_secret, confs)):
             # PySpark would start the JVM with all of it on its command line, which every user of the machine can read.
             shown = SparkConf().setMaster(endpoint)

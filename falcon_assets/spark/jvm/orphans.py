@@ -1,0 +1,39 @@
+"""JVMs that PySpark was just starting when somebody interrupted it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+
+import psutil
+from pyspark import SparkContext
+
+_SHELL = "pyspark-shell"
+"""What the command line of a JVM ends with that serves a Python program."""
+_KILL_SECONDS = 10
+
+
+@contextmanager
+def ended_with_its_start() -> Iterator[None]:
+    """Ends the JVM that the block was starting, where the block is left before PySpark has a handle of it.
+
+    PySpark removes the folder in which such a JVM says that it is there, and forgets it; the JVM stays for good.
+    One start at a time in a process.
+    """
+    before = set(_jvms())
+    try:
+        yield
+    except BaseException:
+        if SparkContext._gateway is None:
+            for orphan in set(_jvms()) - before:
+                with suppress(psutil.Error):
+                    orphan.kill()
+                    orphan.wait(_KILL_SECONDS)
+        raise
+
+
+def _jvms() -> Iterator[psutil.Process]:
+    for child in psutil.Process().children(recursive=True):
+        with suppress(psutil.Error):
+            if _SHELL in child.cmdline():
+                yield child
