@@ -26,14 +26,15 @@ def write_file(path: Path, text: str, mode: int | None = None) -> None:
     Args:
         path: In a folder that is there.
         text: All of it.
-        mode: Of the file, whatever the umask says; None: as that says.
+        mode: Of the file, whatever the umask says; None: that of the file it replaces, or as the umask says.
 
     Raises:
         SettingsError: it cannot be written, or something else than a regular file is there: a link would be followed to
             anything, and who is root would replace devices that all programs use.
     """
     try:
-        _require_regular(path)
+        before = _mode_of_regular(path)
+        mode = before if mode is None else mode
         new = path.with_name(f".{uuid.uuid4().hex}.new")
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
         descriptor = os.open(new, flags, 0o666)
@@ -54,11 +55,13 @@ def write_file(path: Path, text: str, mode: int | None = None) -> None:
         raise SettingsError(f"{path} cannot be written: {said}") from error
 
 
-def _require_regular(path: Path) -> None:
+def _mode_of_regular(path: Path) -> int | None:
+    """Who may do what with the file that is there; None: there is none."""
     try:
         found = path.lstat()
     except FileNotFoundError:
-        return
+        return None
     if not stat.S_ISREG(found.st_mode):
         kind = _KINDS.get(stat.S_IFMT(found.st_mode), "no file")
         raise SettingsError(f"{path} cannot be written: it is {kind}, and only regular files are replaced")
+    return stat.S_IMODE(found.st_mode)

@@ -68,7 +68,13 @@ class FalconStorage(PooledStorage):
         # Dagster's own engine opens a connection per statement, four times slower. Those that are kept open are tested
         # before use, so a restarted server is noticed and survived.
         engine = sqlalchemy.create_engine(
-            url, isolation_level="AUTOCOMMIT", pool_size=2, max_overflow=18, pool_pre_ping=True, pool_recycle=3600
+            url,
+            isolation_level="AUTOCOMMIT",
+            pool_size=2,
+            max_overflow=18,
+            pool_pre_ping=True,
+            pool_recycle=3600,
+            hide_parameters=True,
         )
         wait_out_restarts(engine, is_known=False)
         try:

@@ -139,7 +139,7 @@ def ledger_engine(settings: Settings) -> sqlalchemy.Engine:
     """The database with the ledger's tables, for whoever needs nothing of Dagster and does not wait for it."""
     url = database_url(settings)
     _engine(url)  # its tables are up to date
-    return sqlalchemy.create_engine(url, pool_size=1, pool_pre_ping=True)
+    return sqlalchemy.create_engine(url, pool_size=1, pool_pre_ping=True, hide_parameters=True)
 
 
 def tables_engine(url: str) -> sqlalchemy.Engine:
@@ -179,7 +179,9 @@ def _remember(url: str, home: Path, clock: Clock, name: str, *, anew: bool = Fal
 
 @lru_cache(maxsize=4)
 def _engine(url: str) -> sqlalchemy.Engine:
-    engine = sqlalchemy.create_engine(url, pool_size=2, max_overflow=8, pool_pre_ping=True, connect_args=in_utc(url))
+    engine = sqlalchemy.create_engine(
+        url, pool_size=2, max_overflow=8, pool_pre_ping=True, hide_parameters=True, connect_args=in_utc(url)
+    )
     try:
         upgrade(wait_out_restarts(engine, is_known=False))
     except (sqlalchemy.exc.OperationalError, sqlalchemy.exc.InterfaceError) as error:
