@@ -18,6 +18,7 @@ import yaml
 from filelock import FileLock
 from xdist.remote import Producer
 
+from falcon_assets import texts
 from falcon_assets.orchestration.dagster_internals.partition_clock import partitions_exist_by
 from falcon_assets.orchestration.platform.postgres import database_url
 from falcon_assets.settings import Settings, load_settings
@@ -88,6 +89,14 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         config.hook.pytest_deselected(items=others)
         items[:] = [item for item in items if share_of_file(item.nodeid, shares) == share]
     items.sort(key=lambda item: rank(item.nodeid))
+
+
+@pytest.fixture(scope="module", autouse=True)
+def secrets_of_this_file() -> Iterator[None]:
+    """What one file of tests declares as secret is none in the next one."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(texts, "_kept", texts._Kept())
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -6,10 +6,9 @@ import sys
 from datetime import datetime
 
 import click
-from rich.markup import escape
 from rich.table import Table
 
-from falcon_assets.cli.console import print_table
+from falcon_assets.cli.console import print_table, shown
 from falcon_assets.cli.listing import print_json
 from falcon_assets.cli.parameters import one_instance
 from falcon_assets.cli.quiet import output_to
@@ -82,7 +81,7 @@ def _say_columns(one: TriedOutput) -> None:
     table = Table("column", "type")
     table.add_column("comes from", overflow="fold")
     for column in one.columns:
-        table.add_row(escape(column.name), escape(column.type), escape(_sources(column)))
+        table.add_row(shown(column.name), shown(column.type), shown(_sources(column)))
     print_table(table, nothing="no columns: nothing was written, and the feed declares no schema")
 
 
@@ -98,9 +97,9 @@ def _say_rows(one: TriedOutput) -> None:
         return
     table = Table()
     for column in one.columns:
-        table.add_column(escape(column.name), overflow="fold")
+        table.add_column(shown(column.name), overflow="fold")
     for row in one.rows:
-        table.add_row(*("[dim]null[/]" if value is None else escape(value) for value in row))
+        table.add_row(*("[dim]null[/]" if value is None else shown(value) for value in row))
     print_table(table)
     if one.records > len(one.rows):
         click.echo(f"the first {len(one.rows):,} of {one.records:,}: --rows shows more")

@@ -7,9 +7,16 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+# Dagster checks what dagster.yaml says only while it opens all that it names, and stops at the first fault.
 from dagster._config import process_config, resolve_to_config_type
+
+# What dagster_instance_config raises; the public errors have no list of what is wrong.
 from dagster._core.errors import DagsterInvalidConfigError
+
+# The very check that every command of Dagster's begins with.
 from dagster._core.instance.config import dagster_instance_config
+
+# It knows under which names modules of Dagster's were declared earlier.
 from dagster._serdes import ConfigurableClassData
 
 

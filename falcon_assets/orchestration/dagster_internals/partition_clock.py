@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import datetime
 
+# Its functions look up the present time here; nothing public tells them another.
 from dagster._core.definitions.partitions import context
+
+# What they look up by default, for whoever goes by the real time again.
 from dagster._time import get_current_datetime
 
 

@@ -84,7 +84,7 @@ def test_an_unreachable_database_is_one_sentence_without_the_password() -> None:
     with pytest.raises(SettingsError) as caught:
         FalconStorage("postgresql+psycopg2://falcon:secret@127.0.0.1:1/none")
     text = str(caught.value)
-    assert text.startswith("the database postgresql+psycopg2://falcon:***@127.0.0.1:1/none cannot be reached: ")
+    assert text.startswith("the database postgresql+psycopg2://falcon:*****@127.0.0.1:1/none cannot be reached: ")
     assert "secret" not in text
     assert "\n" not in text
 
