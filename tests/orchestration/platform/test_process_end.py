@@ -13,8 +13,8 @@ from falcon_assets.orchestration.platform import process_end
 
 process_end.THREAD_SECONDS, process_end.EXIT_SECONDS = 0, 0
 LEFT
-process_end.ends_soon(3, lambda: sys.stdout.write("cleaned up\\n"))
 sys.stdout.write("1 instance succeeded\\n")
+process_end.ends_soon(3, lambda: sys.stdout.write("cleaned up\\n"))
 sys.exit(3)
 """
 
