@@ -403,6 +403,7 @@ def requests(installation: Installation) -> int:
         return len(connection.execute(select(RERUNS.c.nominal)).all())
 
 
+@pytest.mark.soak
 def test_a_rerun_by_the_thousand_that_is_killed_has_asked_for_all_or_none(
     installation: Installation, open_at: OpenAt
 ) -> None:

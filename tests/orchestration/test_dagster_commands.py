@@ -171,6 +171,7 @@ def test_asset_materialize_without_inputs_says_what_is_missing(project: Path, se
     assert "SparkContext" not in result.stderr
 
 
+@pytest.mark.soak
 def test_job_backfill_queues_one_run_per_partition(project: Path, instance: dg.DagsterInstance) -> None:
     keys = "2013-01-01T10:00Z,2013-01-01T15:00Z"
     result = run(project, "dagster", "job", "backfill", "-j", "primary__fives_job", "--partitions", keys, "--noprompt")

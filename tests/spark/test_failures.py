@@ -82,6 +82,7 @@ def test_what_went_wrong(
     assert "Traceback (most recent call last):" in capfd.readouterr().err
 
 
+@pytest.mark.soak
 def test_the_jvm_ends_meanwhile(sandbox: Sandbox, spark: SparkSession) -> None:
     sandbox.file(
         "w.py",

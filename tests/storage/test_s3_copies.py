@@ -164,6 +164,7 @@ def test_a_part_that_is_being_changed_keeps_the_others_from_setting_the_flag(
     assert copies.bring("second") is not None
 
 
+@pytest.mark.soak
 def test_a_killed_copy_is_resumed(archive: CopySandbox, url: str, bucket: str) -> None:
     files = {f"part-{number:02}": os.urandom(20_000) for number in range(60)}
     archive.write(files)

@@ -375,6 +375,7 @@ def test_everything_dead_at_once_is_said_in_bounded_time(restored: Installed) ->
     assert SECRET not in str(found)
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize(
     ("check", "module", "text"),
     [

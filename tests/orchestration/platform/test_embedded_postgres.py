@@ -183,7 +183,7 @@ def test_data_of_earlier_versions_are_taken_over_while_their_server_runs(tmp_pat
         earlier.cleanup()
 
 
-@pytest.mark.parametrize("whose", ["own", "server"])
+@pytest.mark.parametrize("whose", [pytest.param("own", marks=pytest.mark.soak), "server"])
 def test_a_number_of_a_process_that_is_not_the_server_is_not_believed(tmp_path: Path, whose: str) -> None:
     """After a crash of the machine, another process may have the number that the server had."""
     with used(tmp_path) as (user, url):

@@ -177,6 +177,7 @@ def test_a_run_is_forked_and_reads_the_definitions_as_they_are(project: Project)
     assert project.ended("second") is dg.DagsterRunStatus.SUCCESS
 
 
+@pytest.mark.soak
 @pytest.mark.usefixtures("daemon")
 def test_a_run_of_another_code_location_is_started_by_dagster(project: Project) -> None:
     project.request("foreign", "plain")

@@ -46,6 +46,7 @@ def land(home: Path, *names: str) -> None:
         file.write_text(f'{{"n":{number}}}\n')
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("name", [EVERYTHING, *(pytest.param(one, marks=pytest.mark.soak) for one in HOMES)])
 def test_whatever_the_home_is_named(tmp_path: Path, name: str) -> None:
     home = tmp_path / name / "home"
