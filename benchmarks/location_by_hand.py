@@ -61,7 +61,7 @@ def landing_feed(number: int, cluster: int) -> dg.AssetSpec:
         owners=["team:etl"],
         kinds={"json", f"cluster-{cluster}"},
         partitions_def=HOURS_OF_2013,
-        metadata=metadata_of_feed(number),
+        metadata={**metadata_of_feed(number), "falcon/collector": f"cluster_{cluster}__collector"},
     )
 
 

@@ -15,7 +15,8 @@ _SECRET = re.compile(
 _HARMLESS = frozenset(
     {
         *("addressing_style", "account_name", "endpoint", "endpoint_url", "host", "port", "project", "protocol"),
-        *("region", "region_name", "signature_version", "user"),
+        *("region", "region_name", "s3.endpoint", "s3.region", "signature_version", "type", "uri", "user", "warehouse"),
+        *("endpoint_override", "webhdfs"),
     }
 )
 """Options of stores that say where, and whose messages nobody could understand without."""

@@ -164,7 +164,10 @@ class RootGuard:
         """
         with driver_explained(root.cluster, f"adopt the root {root.shown}"):
             if not root.files.is_mounted(root.path):
-                raise root.away(_NOT_THERE)
+                raise RootAwayError(
+                    f"cluster {root.cluster!r}: there is nothing at its root {root.shown} to adopt: bring it back, or "
+                    "make an empty one there first"
+                )
             before = self._book.known(root.cluster, root.place)
             after = self._book.learn(root.cluster, root.place, lambda known: _first(root, None, claims=True))
         self._seen.pop((root.cluster, root.place), None)

@@ -14,9 +14,14 @@ from tests.processes import BIN, CHECKOUT, environ_with
 
 
 @pytest.fixture(scope="module")
-def environ(settings: Settings) -> dict[str, str]:
+def environ(settings: Settings, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """The programs of ``.venv`` in the path, and no settings but the database."""
-    found = {"PATH": f"{BIN}:{os.environ['PATH']}", "FALCON_DATABASE_URL": settings.database_url or ""}
+    found = {
+        "PATH": f"{BIN}:{os.environ['PATH']}",
+        "FALCON_DATABASE_URL": settings.database_url or "",
+        # A page runs pytest, which closes its folder to others: in ours is the database of these tests.
+        "PYTEST_DEBUG_TEMPROOT": str(tmp_path_factory.mktemp("pytest")),
+    }
     return environ_with(**found, FALCON_JOBS="entities,instances")  # others may be able to log in where tests run
 
 

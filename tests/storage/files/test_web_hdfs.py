@@ -16,6 +16,7 @@ from falcon_assets.storage.kinds.kind_of import kind_of
 from falcon_assets.storage.output_target import OutputTarget
 from tests.builders import make_cluster
 from tests.hdfs_server import Hdfs, hdfs_server, on_hdfs
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.soak
 NAMES = ["a b", "ü", "100%25", "a+b", "a;b", "x=1&y", "it's", 'say "x"', "[x]*?", "a#b", "c?d"]
@@ -109,6 +110,7 @@ def test_dead_nodes_are_said_at_once_and_come_back(store: ClusterStore, hdfs: Hd
             ask("/out/3")
     assert time.monotonic() - began < 10
     hdfs.start()
+    wait_until(lambda: hdfs.ask("OPEN", "/data/out/3/part-0").ok)  # the datanode has said which blocks it has
     assert kind_of(store).version("/out/3", "_SUCCESS").files == 1
     publish(store, 3)
 
