@@ -102,6 +102,18 @@ def test_another_root_is_adopted_on_purpose(tmp_path: Path, book: LedgerBook) ->
     assert store.path("") == str(tmp_path)
 
 
+def test_nothing_is_adopted_where_nothing_is(tmp_path: Path, book: LedgerBook) -> None:
+    root = tmp_path / "root"
+    root.mkdir()
+    store = store_at(root, book)
+    store.path("")
+    shutil.rmtree(root)
+    with pytest.raises(RootAwayError, match=r"there is nothing at its root .*/root to adopt: bring it back, or make an"):
+        RootGuard(book).adopt(store.identity)
+    root.mkdir()
+    assert RootGuard(book).adopt(store.identity)
+
+
 def test_what_is_only_read_is_not_marked_and_is_away_when_it_is_empty(tmp_path: Path, book: LedgerBook) -> None:
     (tmp_path / "raw").mkdir()
     store_at(tmp_path, book, readonly=True).path("")
