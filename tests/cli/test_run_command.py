@@ -195,7 +195,6 @@ def known_instances(environ: dict[str, str]) -> str:
     return falcon_here(environ, "ledger", "status").stdout.partition("Process instances")[2]
 
 
-@pytest.mark.soak
 def test_ctrl_c_leaves_nothing_half_done(environ: dict[str, str], land: Callable[..., None]) -> None:
     home = Path(environ["FALCON_HOME"])
     land(3, 5)
