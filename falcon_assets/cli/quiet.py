@@ -9,6 +9,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO, TextIO
 
+from falcon_assets.orchestration.platform.postgres import require_space
+
 _moved: list[int] = []
 """Where standard output went, while it goes to a log."""
 
@@ -24,7 +26,11 @@ def output_to(file: Path) -> Iterator[TextIO]:
     """Sends what this process and the programs that it starts print to ``file``: Spark and workflows are talkative.
 
     Gives what still goes to the terminal.
+
+    Raises:
+        SettingsError: the folder of the file, FALCON_HOME, cannot be made, or has no room.
     """
+    require_space(file.parent)
     sys.stdout.flush()
     sys.stderr.flush()
     before = os.dup(1), os.dup(2)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -54,12 +55,15 @@ def process(name: str, engine: str, path: str, feed: str | None) -> str:
 FILES = {
     "all.yaml": cluster_yaml()
     + "".join(FEED.format(name=name, span=SPAN) for name in ("landed", "a", "b", "c"))
+    + FEED.format(name="d", span=SPAN).replace("json", "parquet")
     + process("by-sql", "spark-sql", "a.sql", "a")
     + process("by-python", "pyspark", "b.py", "b")
+    + process("instant", "spark-sql", "d.sql", "d")
     + process("failing", "pyspark", "c.py", "c")
     + process("effect", "pyspark", "b.py", None),
     "a.sql": "SELECT v * :factor AS more, :api_token AS said FROM read ORDER BY v",
     "b.py": "def run(spark, inputs, instance): return inputs['read'].selectExpr('v + 1 AS next', '\"hush-hush\" AS t')",
+    "d.sql": "SELECT timestamp'2013-01-01 20:15:00' AS t",
     "c.py": "def run(spark, inputs, instance):\n    raise ValueError('no ' + instance.properties['api_token'])\n",
 }
 HOUR, NEXT = parse_instant("2013-01-01T03:00Z"), parse_instant("2013-01-01T04:00Z")
@@ -97,6 +101,15 @@ def test_rows_columns_and_where_they_come_from(world: Installation) -> None:
     assert not (world.settings.home / "data/primary/a").exists()
     runs = {one.instance: one.attempt for one in list_instances(world, InstanceQuery("by-sql", start=HOUR)).items}
     assert runs == {HOUR: 0}
+
+
+def test_instants_are_shown_in_utc(world: Installation, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as patch:
+        patch.setenv("TZ", "Asia/Kolkata")
+        time.tzset()
+        (out,) = tried(world, "instant").as_data()["outputs"]
+    time.tzset()
+    assert out["rows"] == [["2013-01-01 20:15:00"]]
 
 
 def test_what_cannot_be_tried(world: Installation) -> None:

@@ -23,6 +23,7 @@ from falcon_assets.planning.lineage.usage import Usage
 from falcon_assets.spark.data.dataset import InputData
 from falcon_assets.spark.data.reading import read_input
 from falcon_assets.spark.endpoints.shared_folders import shares_folders
+from falcon_assets.spark.jvm.environ import in_utc
 from falcon_assets.spark.session.process_settings import apply_settings
 from falcon_assets.spark.session.sessions import isolated
 from falcon_assets.storage.files.path_lock import path_lock
@@ -140,7 +141,7 @@ class Trial:
         used: Usage,
         session: Callable[[], SparkSession],
     ) -> Iterator[TriedOutput]:
-        with isolated(session()) as spark:
+        with in_utc(), isolated(session()) as spark:
             apply_settings(spark, data.settings, self.runner.process.name)
             for one in self.ready.plan.outputs:
                 known = used.columns.get(one.name)
