@@ -19,6 +19,7 @@ PACKAGE = Path(falcon_assets.__file__).parent
 ROOMS = [
     "texts",
     "errors",
+    "home",
     "durable",
     "file_locks",
     "new_files",

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO, TextIO
 
-from falcon_assets.orchestration.platform.postgres import require_space
+from falcon_assets.home import require_space
 
 _moved: list[int] = []
 """Where standard output went, while it goes to a log."""

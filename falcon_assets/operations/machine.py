@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from falcon_assets.orchestration.platform.postgres import require_space
+from falcon_assets.home import require_space
 from falcon_assets.spark.jvm.java import require_java
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from falcon_assets.errors import SettingsError
-from falcon_assets.orchestration.platform.postgres import require_space
+from falcon_assets.home import require_space
 from tests.processes import FALCON, environ_with
 
 MACHINE = ("--only", "java", "--only", "home", "--only", "space", "--only", "encoding")

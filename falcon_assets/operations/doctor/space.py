@@ -11,10 +11,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from falcon_assets.errors import SettingsError
+from falcon_assets.home import NEEDED_BYTES
 from falcon_assets.model.store_url import is_mounted, store_url
 from falcon_assets.operations.doctor.context import CheckContext
 from falcon_assets.operations.doctor.judgement import Judgement, ok, problem, warning
-from falcon_assets.orchestration.platform.postgres import NEEDED_BYTES
 
 SCARCE_BYTES = 4 * NEEDED_BYTES
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 import warnings
 from contextlib import suppress
@@ -15,12 +14,11 @@ from sqlalchemy import URL, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError
 
 from falcon_assets.errors import LockedError, SettingsError
+from falcon_assets.home import require_space
 from falcon_assets.settings import Settings, forget_other_servers, libpq_options
 
 SERVER_USER = "pgserver"
 """As whom the embedded server runs where root starts it; its package makes the user."""
-NEEDED_BYTES = 512 * 1024 * 1024
-"""Free space below which nothing is started: an empty database takes 40 MB, its write-ahead log up to 64 MB more."""
 
 _used: list[Any] = []
 
@@ -77,24 +75,6 @@ def unreachable(url: str, error: BaseException) -> SettingsError:
     if cause and isinstance(cause.orig, DiskFull):
         return SettingsError(f"the disk of the database {where} is full: {reason}; free some space")
     return SettingsError(f"the database {where} cannot be reached: {reason}")
-
-
-def require_space(home: Path, needed: int = NEEDED_BYTES) -> None:
-    """Checks that FALCON_HOME can be written and has room for ``needed`` bytes.
-
-    Raises:
-        SettingsError: it cannot, or it has not.
-    """
-    try:
-        home.mkdir(parents=True, exist_ok=True)
-        free = shutil.disk_usage(home).free
-    except OSError as error:
-        raise SettingsError(f"FALCON_HOME {home} cannot be used: {error.strerror or error}") from error
-    if free < needed:
-        raise SettingsError(
-            f"no disk space for FALCON_HOME {home}: {free >> 20} MiB are free, {needed >> 20} MiB are needed; "
-            "free some or point FALCON_HOME to another disk"
-        )
 
 
 @lru_cache(maxsize=8)
