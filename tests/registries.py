@@ -111,6 +111,10 @@ class Tables:
     def catalog(self) -> TableCatalog:
         return self.store.catalog
 
+    def opened_again(self) -> TableCatalog:
+        """The catalog as another process has it: with a connection of its own."""
+        return TableStore(self.cluster, self.home, self.environ).catalog
+
     def make(self, *types: pa.DataType, columns: pa.Schema = COLUMNS) -> None:
         """Makes it: by its catalog, or with partition keys of other types than texts as other programs do."""
         if not types:

@@ -34,6 +34,7 @@ def test_defaults_can_be_overridden() -> None:
 
 @pytest.mark.soak
 def test_a_session_is_warm_until_it_is_another_or_dead(local_cluster: Cluster, working: str) -> None:
+    stop_sessions()  # tests before this one may have left one that listens, and does for both
     first = session_for(local_cluster, working)
     assert session_for(local_cluster, working) is first
     assert application_id(first).startswith("local-")

@@ -24,6 +24,7 @@ from pyiceberg.exceptions import (
     ServiceUnavailableError,
     TableAlreadyExistsError,
     UnauthorizedError,
+    ValidationException,
 )
 from pyiceberg.expressions import AlwaysTrue, BooleanExpression, Or
 from pyiceberg.io.pyarrow import schema_to_pyarrow
@@ -31,6 +32,7 @@ from pyiceberg.manifest import DataFile
 from pyiceberg.table import Table, TableProperties
 from requests import RequestException
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
+from tenacity import Retrying, retry_if_exception_type, stop_after_delay, wait_random_exponential
 
 from falcon_assets.errors import StorageError, UnreachableError
 from falcon_assets.storage.errors import driver_explained
@@ -48,8 +50,10 @@ from falcon_assets.storage.tables.iceberg_files import (
 from falcon_assets.storage.tables.iceberg_limits import has_deletes, has_older_partitions, require_plain
 
 _NO_RETRIES = {"commit.retry.num-retries": "0"}
-_ATTEMPTS = 10
-_UNDONE = (CommitFailedException, CommitStateUnknownException)
+_LONGEST_RETRYING = 120
+"""Seconds in which others may come first. Each commit is of the whole table, so writers of other partitions do."""
+_LONGEST_WAIT = 5
+_UNDONE = (CommitFailedException, CommitStateUnknownException, ValidationException)
 """Another partition was published meanwhile, or nobody knows: it is looked at anew."""
 _READERS = 8
 """So many files are looked into at once."""
@@ -135,37 +139,25 @@ class IcebergCatalog(TableCatalog):
 
     def add_columns(self, database: str, table: str, columns: pa.Schema) -> None:
         with self._explained(f"add columns to table {database}.{table}"):
-            for attempt in range(1, _ATTEMPTS + 1):
-                found = self._catalog.load_table((database, table))
-                there = {field.name.lower() for field in found.schema().fields}
-                new = [nullable(one) for one in columns if one.name.lower() not in there]
-                if not new:
-                    return
-                try:
-                    with found.update_schema() as schema:
-                        schema.union_by_name(pa.schema(new))
-                except _UNDONE:
-                    if attempt == _ATTEMPTS:
-                        raise
-                else:
-                    return
+            for attempt in _attempts():
+                with attempt:
+                    found = self._catalog.load_table((database, table))
+                    there = {field.name.lower() for field in found.schema().fields}
+                    if new := [nullable(one) for one in columns if one.name.lower() not in there]:
+                        with found.update_schema() as schema:
+                            schema.union_by_name(pa.schema(new))
 
     def drop(self, database: str, table: str, partitions: Sequence[Partition]) -> None:
         wanted = {one.values: one.version for one in partitions}
         with self._explained(f"drop partitions of {database}.{table}"):
-            for attempt in range(1, _ATTEMPTS + 1):
-                found = self._catalog.load_table((database, table))
-                there = self._of(found, list(wanted))
-                for values, files in there.items():
-                    if version_of_files(files) != wanted[values]:
-                        raise self._replaced(f"{database}.{table}", values)
-                try:
+            for attempt in _attempts():
+                with attempt:
+                    found = self._catalog.load_table((database, table))
+                    there = self._of(found, list(wanted))
+                    for values, files in there.items():
+                        if version_of_files(files) != wanted[values]:
+                            raise self._replaced(f"{database}.{table}", values)
                     self._delete(found, [file for files in there.values() for file in files])
-                except _UNDONE:
-                    if attempt == _ATTEMPTS:
-                        raise
-                else:
-                    return
 
     def switch_all(
         self,
@@ -178,24 +170,21 @@ class IcebergCatalog(TableCatalog):
         records = [one.records for one in new.values() if one.records is not None]
         known = {**said, "falcon.records": str(sum(records))} if records else said
         with self._explained(f"publish partitions of {database}.{table}"):
-            for attempt in range(1, _ATTEMPTS + 1):
-                found = self._catalog.load_table((database, table))
-                made = {values: [*data_files_at(found, values, one.files or one.places)] for values, one in new.items()}
-                files = {values: [file for file, _ in each] for values, each in made.items()}
-                columns = [one for each in made.values() for _, one in each]
-                there = self._of(found, [*{**before, **new}])
-                if _versions(there) != _versions(files):  # else it is done, but nobody said so
-                    was = {values: one.version for values, one in before.items()}
-                    if (is_now := _versions(there)) != was:
-                        changed = {*is_now.items()} ^ {*was.items()}
-                        raise self._replaced(f"{database}.{table}", min(values for values, _ in changed))
-                    try:
+            for attempt in _attempts():
+                with attempt:
+                    found = self._catalog.load_table((database, table))
+                    made = {
+                        values: [*data_files_at(found, values, one.files or one.places)] for values, one in new.items()
+                    }
+                    files = {values: [file for file, _ in each] for values, each in made.items()}
+                    columns = [one for each in made.values() for _, one in each]
+                    there = self._of(found, [*{**before, **new}])
+                    if _versions(there) != _versions(files):  # else it is done, but nobody said so
+                        was = {values: one.version for values, one in before.items()}
+                        if (is_now := _versions(there)) != was:
+                            changed = {*is_now.items()} ^ {*was.items()}
+                            raise self._replaced(f"{database}.{table}", min(values for values, _ in changed))
                         self._replace(found, chain(*there.values()), chain(*files.values()), columns, known)
-                    except _UNDONE:
-                        if attempt == _ATTEMPTS:
-                            raise
-                        continue
-                break
             return {values: _partition(values, each) for values, each in files.items()}
 
     def _replaced(self, table: str, values: Values) -> StorageError:
@@ -272,7 +261,7 @@ class IcebergCatalog(TableCatalog):
                 raise self._silent(doing, _of_driver(error)) from None
             except (ServerError, ServiceUnavailableError, CommitStateUnknownException) as error:
                 raise self._silent(doing, _said(error)) from None
-            except CommitFailedException:
+            except (CommitFailedException, ValidationException):
                 raise StorageError(
                     f"cluster {self.cluster!r}: cannot {doing}: too many others write into the table: run it again"
                 ) from None
@@ -295,6 +284,16 @@ class IcebergCatalog(TableCatalog):
 
     def _silent(self, doing: str, why: str) -> UnreachableError:
         return UnreachableError(f"cluster {self.cluster!r}: {self.endpoint} does not answer, asked to {doing}: {why}")
+
+
+def _attempts() -> Retrying:
+    """Tries in a loop with ``with attempt:``, after random waits, so that of many writers one always comes through."""
+    return Retrying(
+        retry=retry_if_exception_type(_UNDONE),
+        wait=wait_random_exponential(multiplier=0.1, max=_LONGEST_WAIT),
+        stop=stop_after_delay(_LONGEST_RETRYING),
+        reraise=True,
+    )
 
 
 def _versions(files: Mapping[Values, Sequence[DataFile]]) -> dict[Values, str | None]:

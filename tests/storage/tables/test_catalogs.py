@@ -6,6 +6,7 @@ import socket
 import struct
 import threading
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pyarrow as pa
@@ -105,6 +106,27 @@ def test_many_partitions_are_switched_together(tables: Tables) -> None:
             "default", tables.name, {**new, NAMES[0]: NewPartition((tables.files(4),))}, {}, first
         )
     assert tables.catalog.partitions("default", tables.name, every) == {**second, NAMES[2]: other}
+
+
+@pytest.mark.soak
+def test_who_writes_other_partitions_at_the_same_time_is_not_in_the_way(tables: Tables) -> None:
+    tables.make()
+    names = [("2024-01-01", f"R{number}") for number in range(4)]
+
+    def write(values: Values) -> Partition | None:
+        own, now = tables.opened_again(), None
+        for number in range(8):
+            now = own.switch("default", tables.name, values, tables.files(number), {}, now)
+            if number % 3 == 1:
+                own.drop("default", tables.name, [now])
+                now = None
+        return now
+
+    with ThreadPoolExecutor(len(names)) as pool:
+        made = dict(zip(names, pool.map(write, names), strict=True))
+    assert tables.catalog.partitions("default", tables.name, names) == {
+        values: one for values, one in made.items() if one is not None
+    }
 
 
 @pytest.mark.soak
