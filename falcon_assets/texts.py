@@ -18,11 +18,11 @@ _SHORT = 8
 _MARGIN = 8_192
 """No secret is longer: one at the edge of what is kept would be known by its half."""
 _CREDENTIALS = re.compile(
-    r"(://[^\s:/@]{0,256}:|jdbc:oracle:[^\s/@]{1,256}/)[^\s/@]{1,1024}@"
-    r"|((?<![\w.-])[\w.-]{0,64}(?:password|passwd|pwd|secret|token|api_?key)=)(?!\*{3})[^\s&;,\"'()<>{}\[\]]+",
+    r"(://[^\s:/@]{0,256}:|jdbc:oracle:[^\s/@]{1,256}/)(?!\$\{[^{}]*\}@)[^\s/@]{1,1024}@"
+    r"|((?<![\w.-])[\w.-]{0,64}(?:password|passwd|pwd|secret|token|api_?key)=)(?!\*{3}|\$\{)[^\s&;,\"'()<>{}\[\]]+",
     re.IGNORECASE,
 )
-"""What addresses of databases and services carry."""
+"""What addresses of databases and services carry; ``${name}`` stands for what is declared elsewhere."""
 
 
 def hides(secrets: Iterable[str]) -> Callable[[str], str]:
@@ -66,7 +66,11 @@ def keep_secret(secrets: Iterable[str]) -> None:
 
 def hidden(text: str) -> str:
     """The text with stars for the secrets of all definitions that this process has read, and for what URLs carry."""
-    text = _kept.hide(text)
+    return without_credentials(_kept.hide(text))
+
+
+def without_credentials(text: str) -> str:
+    """The text with stars for what URLs carry, the same in every process."""
     if "=" not in text and "@" not in text:
         return text
     return _CREDENTIALS.sub(lambda found: f"{found[1]}{STARS}@" if found[1] else f"{found[2]}{STARS}", text)

@@ -14,6 +14,7 @@ from falcon_assets.catalog.workflow_files import WorkflowFile, combined, declare
 from falcon_assets.catalog.yaml_files.definition_files import definition_files
 from falcon_assets.catalog.yaml_files.secrets import may_hold_secrets
 from falcon_assets.errors import InvalidDefinitionsError
+from falcon_assets.texts import without_credentials
 
 
 @dataclass(frozen=True)
@@ -21,7 +22,7 @@ class DefinitionText:
     """The definition of an entity.
 
     Attributes:
-        text: As it is stored; values of storage options are stars.
+        text: As it is stored; all that is secret is stars, so another password makes no other version.
         text_hash: SHA-256 of that text.
         workflow_hash: SHA-256 of the files of its workflows; None: it has none.
         files: Those files.
@@ -95,4 +96,4 @@ def _without_secrets(raw: bytes) -> bytes:
         text = text_of(raw)
     except UnicodeDecodeError:
         return b""
-    return masked(text).encode() if may_hold_secrets(text) else raw
+    return (masked(text) if may_hold_secrets(text) else without_credentials(text)).encode()

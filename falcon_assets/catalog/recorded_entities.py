@@ -2,31 +2,27 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
+from falcon_assets.catalog.hidden_values import UNKNOWN, WITHOUT, shown_hidden, with_present_values
 from falcon_assets.catalog.stored_tree import has_hidden_values
 from falcon_assets.catalog.yaml_files.documents import Files, read_file
 from falcon_assets.catalog.yaml_files.secrets import SECRET_KEY
 from falcon_assets.errors import OldDefinitionError
 from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.feed import Feed, FeedCluster, Locations
+from falcon_assets.model.process import Process
 
 EntityT = TypeVar("EntityT", Cluster, Feed)
 
-_STARS = re.compile(r"(?<![^\s\[{,:])\*+(?![^\s\]},])")
-"""A value that was hidden, quotes and all; stars within a text have something else beside them."""
 _OF_SQL = "spark.sql."
 
 
 def recorded_entity(model: type[EntityT], name: str, text: str, now: EntityT | None) -> EntityT:
-    """What the text declares; where values of it are not recorded, without storage options.
-
-    The values of a feed's ``options`` are not recorded either: somebody may have meant storage options. Those of now
-    take their place.
+    """What the text declares; secrets are those of now, and where storage options are not recorded, there are none.
 
     Args:
         model: What it is.
@@ -36,16 +32,21 @@ def recorded_entity(model: type[EntityT], name: str, text: str, now: EntityT | N
 
     Raises:
         OldDefinitionError: it is no definition that this version of the package understands, or nobody knows what
-            its options were.
+            its secrets were.
     """
-    hides = has_hidden_values(text)
-    data = recorded_data(name, text)
+    if isinstance(now, Feed):
+        _require_format(recorded_data(name, text), now)
+    data = recorded_data(name, with_present_values(text, plain_values(now), model.__name__.lower(), WITHOUT))
     try:
-        found = model.model_validate(_without_hidden(data) if hides else data)
-        return _with_options(found, now) if isinstance(found, Feed) and hides and found.options else found
+        return model.model_validate(_without_storage_options(data) if has_hidden_values(text) else data)
     except ValidationError as error:
         where = ", ".join(".".join(map(str, one["loc"])) for one in error.errors())
         raise OldDefinitionError(f"it is recorded with what is not understood any more: {where}") from error
+
+
+def plain_values(entity: Cluster | Feed | Process | None) -> Any:
+    """What an entity says, under the keys of its definition; None: there is none."""
+    return None if entity is None else entity.model_dump(mode="json", by_alias=True, exclude_none=True)
 
 
 def recorded_data(name: str, text: str) -> Any:
@@ -55,27 +56,26 @@ def recorded_data(name: str, text: str) -> Any:
         OldDefinitionError: it cannot be read.
     """
     files = Files()
-    read_file(Path(name), (_STARS.sub("hidden", text) if has_hidden_values(text) else text).encode(), files)
+    read_file(Path(name), shown_hidden(text).encode(), files)
     for document in files.documents:
         return document.data
     raise OldDefinitionError(f"what is recorded cannot be read: {'; '.join(map(str, files.problems))}")
 
 
-def _with_options(then: Feed, now: Feed | Cluster | None) -> Any:
-    if not isinstance(now, Feed):
-        raise OldDefinitionError("the values of its options are not recorded")
-    if now.format != then.format:
+def _require_format(then: Any, now: Feed) -> None:
+    """Checks that options that are not recorded are not taken from those of another format."""
+    options, was = then.get("options") or {}, then.get("format", now.format)
+    if UNKNOWN in options.values() and was != now.format:
         raise OldDefinitionError(
-            f"the values of its options are not recorded, and its format was {then.format}, and is {now.format}"
+            f"values of its options are not recorded, and its format was {was}, and is {now.format}"
         )
-    return then.model_copy(update={"options": now.options})
 
 
-def _without_hidden(data: Any) -> Any:
+def _without_storage_options(data: Any) -> Any:
     if isinstance(data, dict):
         kept = {key: value for key, value in data.items() if key != SECRET_KEY}
-        return {key: _without_hidden(value) for key, value in kept.items()}
-    return [_without_hidden(one) for one in data] if isinstance(data, list) else data
+        return {key: _without_storage_options(value) for key, value in kept.items()}
+    return [_without_storage_options(one) for one in data] if isinstance(data, list) else data
 
 
 def reached_as_now(then: Cluster, now: Cluster) -> Cluster:

@@ -13,15 +13,12 @@ from yaml import YAMLError
 
 from falcon_assets.catalog.yaml_files.documents import Document, Files, read_files
 from falcon_assets.catalog.yaml_files.file_text import sections
-from falcon_assets.catalog.yaml_files.secrets import hide_secrets, may_hold_secrets, secret_properties, secret_values
+from falcon_assets.catalog.yaml_files.secrets import may_hold_secrets, secret_properties, secret_values, spans_of
 from falcon_assets.catalog.yaml_files.yaml_nodes import compose_documents
-from falcon_assets.texts import hidden as without_secrets
+from falcon_assets.texts import STARS, without_credentials
 
 Key: TypeAlias = tuple[str, str]
 """Kind and name of an entity."""
-
-_LINE_BREAK = re.compile(r"(\r\n|[\n\r\x85\u2028\u2029])")
-"""What YAML counts lines by."""
 
 
 @dataclass(frozen=True)
@@ -94,24 +91,21 @@ def text_of(raw: bytes) -> str:
     return raw.decode("utf-8-sig")
 
 
-def masked(text: str, *, properties: bool = False) -> str:
-    """The text with stars for the values of storage options, but for names of environment variables.
+def masked(text: str) -> str:
+    """The text of legal definitions with stars for all that is secret in them, as it may be recorded and shown.
 
-    Args:
-        text: Of definitions.
-        properties: Whether those of secret properties are hidden, too: where the text is for people. What is recorded
-            has them, because instances run with it again.
+    That are the values of storage options, of what else is secret by its name, and passwords in URLs; names of
+    environment variables are not. Nothing is told of a secret: with another one the text is the same.
     """
     try:
         roots = list(compose_documents(text))
-        secrets = [node for root in roots for node in secret_values(root, names=False)]
-        secrets += [node for root in roots if properties for node in secret_properties(root)]
+        secrets = [node for root in roots for node in secret_values(root, names=False, legal=True)]
+        secrets += [node for root in roots for node in secret_properties(root)]
     except YAMLError:  # a document without the directives in front of it
-        return re.sub(r"\S", "*", text) if may_hold_secrets(text) else text
-    parts = _LINE_BREAK.split(text)
-    parts[::2] = [hide_secrets(line, number, secrets) for number, line in enumerate(parts[::2])]
-    text = "".join(parts)
-    return without_secrets(text) if properties else text
+        return re.sub(r"\S", "*", text) if may_hold_secrets(text) else without_credentials(text)
+    for start, end in spans_of(text, secrets):
+        text = f"{text[:start]}{STARS}{text[end:]}"
+    return without_credentials(text)
 
 
 def has_hidden_values(text: str) -> bool:

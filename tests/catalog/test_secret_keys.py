@@ -32,7 +32,12 @@ def test_keys_that_were_meant(key: str) -> None:
     assert hidden(key)
 
 
-def test_secret_properties_are_hidden_where_people_read_and_kept_where_instances_run_again() -> None:
-    text = "kind: process\nproperties: {jdbc.password: hunter2, threshold: '15'}\n"
-    assert masked(text, properties=True) == "kind: process\nproperties: {jdbc.password: *******, threshold: '15'}\n"
-    assert masked(text) == text
+def test_secret_properties_are_hidden_whatever_their_length_and_references_are_not() -> None:
+    text = "kind: process\nproperties: {{jdbc.password: {}, threshold: '15', api_token: {{env: TOKEN}}}}\n"
+    assert masked(text.format("hunter2")) == masked(text.format("hunter2-longer")) == text.format("*****")
+
+
+def test_options_of_a_feed_are_no_storage_options() -> None:
+    feed = "kind: feed\noptions: {header: 'true', password: hunter2}\n"
+    assert masked(feed) == "kind: feed\noptions: {header: 'true', password: *****}\n"
+    assert "hunter2" not in masked(feed.replace("feed", "cluster")) and "true" not in masked(feed.replace("feed", "x"))

@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 from sqlalchemy import Engine, delete, select, update
 
+from falcon_assets.catalog.store import load_entities
 from falcon_assets.catalog.workflow_files import PART_BYTES, WorkflowFile
-from falcon_assets.errors import InvalidDefinitionsError
+from falcon_assets.errors import InvalidDefinitionsError, OldDefinitionError
 from falcon_assets.ledger.entities.definition_versions import (
     DefinitionVersion,
     Recorder,
@@ -20,6 +21,8 @@ from falcon_assets.ledger.entities.definition_versions import (
 )
 from falcon_assets.ledger.entities.workflow_contents import content_parts, keep_workflows, kept_files
 from falcon_assets.ledger.tables import DEFINITION_TREES, DEFINITION_VERSIONS, FILE_CONTENTS, WORKFLOW_FILES
+from falcon_assets.model.process import Process
+from falcon_assets.orchestration.runs.old_definitions import OldDefinitions
 from tests.ledger.histories import hour, ledger_engine
 from tests.ledger.test_queries import count_statements
 from tests.operations.trees import BACKUP, DELAYS, HOURLY, PRIMARY, RAW, written
@@ -81,9 +84,14 @@ def test_another_workflow_is_another_version(engine: Engine, root: Path) -> None
 
 def test_secrets_are_nowhere(engine: Engine, root: Path) -> None:
     (root / "a.yaml").write_text(PRIMARY + "storage_options: {password: hunter2, key: {env: KEY}}\n")
+    change(
+        root / "a.yaml",
+        "kind: cluster",
+        "kind: cluster\nproperties: {db_password: hunter2, url: 'jdbc:x://u:hunter2@h/d'}",
+    )
     record_definitions(engine, root, hour(1), LOAD)
-    assert str(history(engine, "cluster", "primary")[0].text).endswith("{password: *******, key: {env: KEY}}\n")
-    change(root / "a.yaml", "hunter2", "hunter3")
+    assert str(history(engine, "cluster", "primary")[0].text).endswith("{password: *****, key: {env: KEY}}\n")
+    change(root / "a.yaml", "hunter2", "hunter3-longer")
     assert record_definitions(engine, root, hour(2), LOAD) == 0
     with engine.connect() as connection:
         rows = [*connection.execute(select(DEFINITION_VERSIONS)), *connection.execute(select(DEFINITION_TREES))]
@@ -247,3 +255,24 @@ def test_a_command_keeps_the_files_of_what_it_changed_only(engine: Engine, root:
     assert kept(engine, 1) == {"hourly.sql": b"SELECT 1"}
     record_definitions(engine, root, hour(3), LOAD)
     assert kept(engine, 2) == {"hourly.sql": b"SELECT 2"}
+
+
+def test_an_earlier_version_runs_with_the_secrets_of_now(engine: Engine, root: Path, tmp_path: Path) -> None:
+    file = root / "e.yaml"
+    file.write_text(HOURLY.strip("\n") + "\nproperties: {db_password: hunter2, size: '1'}\n")
+    record_definitions(engine, root, hour(1), LOAD)
+    change(file, "hunter2, size: '1'", "hunter3, size: '2'")
+    assert record_definitions(engine, root, hour(2), LOAD) == 1
+
+    def earlier() -> Process:
+        store = load_entities(root)
+        return OldDefinitions("hourly", "primary", store, tmp_path, engine).of(1, with_feeds=False)[0]
+
+    assert earlier().properties == {"db_password": "hunter3", "size": "1"}
+    change(file, "db_password: hunter3, ", "")
+    with pytest.raises(OldDefinitionError) as raised:
+        earlier()
+    assert str(raised.value) == (
+        "version 1 of process 'hourly' cannot run any more: secrets are not recorded but taken from the present "
+        "definition, and the present definition of the process has none there: properties.db_password; declare it again"
+    )

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from alembic.migration import MigrationContext
 from sqlalchemy import Engine, inspect, text
 
 import falcon_assets.ledger
+from falcon_assets.catalog.stored_tree import masked
 from falcon_assets.ledger.database.locks import LEDGER_LOCK, lock_in_transaction
 from falcon_assets.ledger.database.upgrade import upgrade
 from falcon_assets.ledger.folding.fold import fold
@@ -169,3 +171,31 @@ def test_what_was_scheduled_before_is_known_to_have_been(engine: Engine) -> None
         found = connection.execute(text("SELECT name, scheduled_since = since FROM falcon.entity_status ORDER BY name"))
         assert [tuple(row) for row in found] == [("a", True), ("b", True), ("c", None)]
         assert connection.execute(text("SELECT fingerprint FROM falcon.definition_trees")).scalar_one() == ""
+
+
+def test_secrets_that_were_recorded_are_starred(engine: Engine) -> None:
+    upgrade(engine)
+    migrate(engine, "0033", up=False)
+    definition = "kind: process\nproperties: {db_password: hunter2, url: 'jdbc:x://u:hunter2@h/d', size: '1'}\n"
+    with engine.begin() as connection:
+        connection.execute(
+            text(
+                f"INSERT INTO {SCHEMA}.definition_versions VALUES "
+                "('process', 'p', 1, :text, 'h', 'w', now(), '', '', '')"
+            ),
+            {"text": definition},
+        )
+        connection.execute(
+            text(
+                f"INSERT INTO {SCHEMA}.reruns VALUES "
+                "('p', 'c', now(), 'rerun', '[]', 1, 0, now(), false, false, '', '', :properties)"
+            ),
+            {"properties": '{"api_token": "hunter2", "factor": "3"}'},
+        )
+    upgrade(engine)
+    with engine.connect() as connection:
+        recorded = connection.execute(text(f"SELECT text, text_hash FROM {SCHEMA}.definition_versions")).one()
+        asked = connection.execute(text(f"SELECT properties FROM {SCHEMA}.reruns")).scalars().one()
+    assert recorded.text == masked(definition)
+    assert recorded.text_hash == sha256(recorded.text.encode()).hexdigest()
+    assert asked == {"api_token": "*****", "factor": "3"}

@@ -103,22 +103,22 @@ def test_what_was_deleted_is_submitted_again(falcon: Installation) -> None:
     assert versions(falcon, "hourly")[-1] == (3, "restore", "")
 
 
-@pytest.mark.parametrize("value", ["hushed", '"hushed"'])
-def test_a_version_with_secrets_is_not_restored(falcon: Installation, tmp_path: Path, value: str) -> None:
-    secret = PRIMARY.strip("\n") + f"\nstorage_options: {{key: {value}}}\n"
-    update(falcon, request(written(tmp_path / "secret", a=secret)))
-    named = secret.replace(value, "{env: KEY}")
-    update(falcon, request(written(tmp_path / "named", a=named)))
+def test_a_version_is_restored_with_the_secrets_of_now(falcon: Installation, tmp_path: Path) -> None:
+    kept = "properties: {{db_password: {}, size: '{}'}}\n"
+    here = PRIMARY.strip("\n") + "\n"
+    for name, text in (("old", kept.format("hunter2", 1)), ("new", kept.format("hunter3", 2))):
+        update(falcon, request(written(tmp_path / name, a=here + text)))
+    assert restore_entity(falcon, 2, request("primary")).changed
+    assert falcon.all_entities.clusters["primary"].properties == {"db_password": "hunter3", "size": "1"}
+    update(falcon, request(written(tmp_path / "none", a=here)))
     before = content(falcon.settings.entity_defs)
     with pytest.raises(DefinitionStoreError) as caught:
         restore_entity(falcon, 2, request("primary"))
     assert str(caught.value) == (
-        "version 2 of cluster 'primary' held values of storage_options that are not recorded: "
-        "write them as {env: NAME}, or update from a file"
+        "version 2 of cluster 'primary': secrets are not recorded but taken from the present definition, and the "
+        "present definition of the cluster has none there: properties.db_password; declare it again, as {env: NAME} "
+        "where that is legal, or update from a file"
     )
-    assert content(falcon.settings.entity_defs) == before
-    assert restore_entity(falcon, 1, request("primary")).changed
-    assert restore_entity(falcon, 3, request("primary")).changed
     assert content(falcon.settings.entity_defs) == before
 
 

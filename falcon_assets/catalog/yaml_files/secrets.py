@@ -6,7 +6,9 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from difflib import get_close_matches
 from itertools import takewhile
+from typing import TypeAlias
 
+from yaml.error import Mark
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from falcon_assets.model.secret_values import is_secret
@@ -14,9 +16,16 @@ from falcon_assets.model.secret_values import is_secret
 SECRET_KEY = "storage_options"  # noqa: S105 - the name of a key, not a secret
 NOTIFICATION_KEY = "notification"
 _EVENTS_KEY = "on"
-_PROPERTIES = "properties"
-_LOOKS_LIKE_IT = re.compile(r"storage.?option|notif", re.IGNORECASE)
+_PROPERTIES, _OPTIONS = "properties", "options"
+_LOOKS_LIKE_IT = re.compile(
+    r"option|notif|secret|passw|passphrase|token|credential|(access|account|api|private)[._-]?key|pwd|apikey",
+    re.IGNORECASE,
+)
 
+_LINE_BREAK = re.compile(r"\r\n|[\n\r\x85\u2028\u2029]")
+"""What YAML counts lines by."""
+Span: TypeAlias = tuple[int, int]
+"""The first character, and the one behind the last."""
 _OPENS = re.compile(
     r"[\w.-]*(?:storage.?option|notif|secret|passw|passphrase|token|credential"
     r"|(?:access|account|api|private)[._-]?key|\bpwd|\bapikey)[\w.-]*[\"']?\s*:",
@@ -34,7 +43,7 @@ def is_secret_key(key: str) -> bool:
 
 
 def may_hold_secrets(text: str) -> bool:
-    """Whether a text that could not be parsed may hold storage options."""
+    """Whether a text that is not parsed may hold storage options, or properties that are secret by their names."""
     return bool(_LOOKS_LIKE_IT.search(text))
 
 
@@ -76,6 +85,18 @@ def _is_open(text: str) -> bool:
     )
 
 
+def spans_of(text: str, nodes: Iterable[ScalarNode]) -> list[Span]:
+    """Where in the text values stand, the last first; what follows a block, and what is empty, is not among it."""
+    starts = [0, *(found.end() for found in _LINE_BREAK.finditer(text))]
+
+    def place(mark: Mark) -> int:
+        return min(starts[mark.line] + mark.column, len(text)) if mark.line < len(starts) else len(text)
+
+    found = {(place(node.start_mark), place(node.end_mark)) for node in nodes}
+    spans = ((start, start + len(text[start:end].rstrip())) for start, end in found)
+    return sorted((one for one in spans if one[0] < one[1]), reverse=True)
+
+
 def hide_secrets(line: str, number: int, secrets: Iterable[ScalarNode]) -> str:
     """The source line (``number`` counts from 0) with stars for each character of a secret value."""
     characters = list(line)
@@ -88,24 +109,44 @@ def hide_secrets(line: str, number: int, secrets: Iterable[ScalarNode]) -> str:
     return "".join(characters)
 
 
-def secret_values(root: Node, *, names: bool = True) -> Iterator[ScalarNode]:
-    """The values in a document that must not be shown; without ``names`` those of ``{env: NAME}`` may be."""
+def secret_values(root: Node, *, names: bool = True, legal: bool = False) -> Iterator[ScalarNode]:
+    """The values in a document that must not be shown.
+
+    Args:
+        root: Of the document.
+        names: Whether those of ``{env: NAME}`` are among them.
+        legal: Whether the document is a definition without problems: nobody meant storage options by the ``options``
+            of a feed, of which only those are secret that are so by their names.
+    """
+    options = root if legal and _is_feed(root) else None
     for node in _nodes(root):
         if isinstance(node, MappingNode):
             for key, value in node.value:
-                for secret in _secret_nodes(key, value):
+                is_plain = node is options and key.value == _OPTIONS
+                for secret in _named(key, value, _OPTIONS) if is_plain else _secret_nodes(key, value):
                     found = [leaf for leaf in _nodes(secret) if isinstance(leaf, ScalarNode)]
                     shown = set() if names else {id(name) for name in _variables(secret)}
                     yield from (leaf for leaf in found if id(leaf) not in shown)
 
 
 def secret_properties(root: Node) -> Iterator[ScalarNode]:
-    """The values of properties that are secret by their names, which are recorded, and not shown."""
+    """The values of properties that are secret by their names; what is named by a reference is none."""
     for node in _nodes(root):
         for key, value in node.value if isinstance(node, MappingNode) else ():
-            if isinstance(key, ScalarNode) and key.value == _PROPERTIES and isinstance(value, MappingNode):
-                named = ((name, inner) for name, inner in value.value if isinstance(inner, ScalarNode))
-                yield from (inner for name, inner in named if isinstance(name, ScalarNode) and is_secret(name.value))
+            yield from _named(key, value, _PROPERTIES)
+
+
+def _named(key: Node, value: Node, wanted: str) -> Iterator[ScalarNode]:
+    """The texts in a mapping of that key that are secret by their names."""
+    if isinstance(key, ScalarNode) and key.value == wanted and isinstance(value, MappingNode):
+        for name, inner in value.value:
+            if isinstance(name, ScalarNode) and isinstance(inner, ScalarNode) and is_secret(name.value):
+                yield inner
+
+
+def _is_feed(root: Node) -> bool:
+    said = root.value if isinstance(root, MappingNode) else ()
+    return any(key.value == "kind" and value.value == "feed" for key, value in said)
 
 
 def _names_receivers(key: str) -> bool:

@@ -81,7 +81,7 @@ def _command(name: str, tell: Callable[[Installation, InstanceRequest], CommandR
     multiple=True,
     callback=lambda _ctx, _param, given: {name: value for one in given for name, value in one.items()},
     help="KEY=VALUE, or a file of such lines: properties over those that are declared, for this time only, retries "
-    "included; may be given several times.",
+    "included; may be given several times. A secret is named: 'KEY={env: NAME}' is a variable where it runs.",
 )
 @click.option("--yes", is_flag=True, help="Do not ask whether the plan of --downstream is meant.")
 def rerun(as_json: bool, yes: bool, **asked: Any) -> None:

@@ -11,6 +11,7 @@ from falcon_assets.catalog.yaml_files.documents import Document, shown_path
 from falcon_assets.catalog.yaml_files.file_changes import AnyChange, WorkflowChange
 from falcon_assets.errors import Problem
 from falcon_assets.operations.entities.results import EntityChange
+from falcon_assets.texts import hidden
 
 Update: TypeAlias = tuple[Document, Document]
 """The definition of an entity before and after."""
@@ -41,8 +42,7 @@ def _diff(change: AnyChange) -> str:
     if isinstance(change, WorkflowChange):
         return change.diff(shown_path(change.path))
     before, after = (
-        masked(text_of(content), properties=True) if content is not None else ""
-        for content in (change.before, change.after)
+        hidden(masked(text_of(content))) if content is not None else "" for content in (change.before, change.after)
     )
     name = shown_path(change.path)
     sides = ("/dev/null" if change.before is None else name, "/dev/null" if change.after is None else name)

@@ -6,6 +6,7 @@ from falcon_assets.catalog.stored_tree import masked, read_tree
 from falcon_assets.operations.auditing import require_readable
 from falcon_assets.operations.entities.listing import any_named
 from falcon_assets.operations.installation import Installation
+from falcon_assets.texts import hidden
 
 
 def stored_definition(installation: Installation, name: str, kind: str | None = None) -> str:
@@ -18,4 +19,4 @@ def stored_definition(installation: Installation, name: str, kind: str | None = 
     entity = any_named(installation.all_entities, name, kind)
     require_readable(installation, "show", [entity])
     stored = read_tree(installation.all_entities.root)
-    return masked(stored.text(stored.by_key[entity.kind, entity.name]).strip("\n") + "\n", properties=True)
+    return hidden(masked(stored.text(stored.by_key[entity.kind, entity.name]).strip("\n") + "\n"))

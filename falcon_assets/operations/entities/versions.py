@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from difflib import unified_diff
 from pathlib import Path
 from typing import Any
 
+from falcon_assets.catalog.hidden_values import shown_hidden, with_present_values
 from falcon_assets.catalog.stored_entity import StoredEntity
-from falcon_assets.catalog.stored_tree import Stored, has_hidden_values, masked, read_tree
+from falcon_assets.catalog.stored_tree import Stored, masked, read_tree
 from falcon_assets.catalog.yaml_files.documents import Files, read_file
 from falcon_assets.catalog.yaml_files.file_changes import WorkflowChange, content_diff
-from falcon_assets.errors import DefinitionStoreError, Problem, UnknownEntityError, printable
+from falcon_assets.errors import DefinitionStoreError, OldDefinitionError, Problem, UnknownEntityError, printable
 from falcon_assets.ledger.entities.definition_versions import DefinitionVersion, definition_history, recorded_kinds
 from falcon_assets.operations.acting import acting, require_read
 from falcon_assets.operations.auditing import require_readable
@@ -23,8 +23,6 @@ from falcon_assets.operations.entities.old_workflows import old_workflows
 from falcon_assets.operations.entities.plan import Plan
 from falcon_assets.operations.entities.results import OperationResult, Request
 from falcon_assets.operations.installation import Installation
-
-_STARS = re.compile(r"\*{2,}")
 
 
 @dataclass(frozen=True)
@@ -133,7 +131,8 @@ def restore_entity(installation: Installation, version: int, request: Request) -
     Raises:
         UnknownEntityError: that version is not recorded, or it is one in which the entity was deleted.
         InvalidDefinitionsError: the tree would have problems.
-        DefinitionStoreError: the version held secrets, which are not recorded; or the tree cannot be changed.
+        DefinitionStoreError: the version held secrets that the present definition has not, or the tree cannot be
+            changed.
         SettingsError: the database cannot be reached.
         DeniedError: who asks may not change it.
     """
@@ -141,7 +140,8 @@ def restore_entity(installation: Installation, version: int, request: Request) -
     def plan(stored: Stored, _: Request) -> Plan:
         history = _history(installation, request.given[0], request.kind)
         require_read(acting(installation.settings, request.actor), _entity(installation, history))
-        given = Stored(stored.root, _definition(history, version))
+        now = stored.by_key.get((history.kind, history.name))
+        given = Stored(stored.root, _definition(history, version, now.data if now else None))
         files, unkept, kept = _workflows(installation, history, version)
         plan_of = plan_update if (history.kind, history.name) in stored.by_key else plan_submit
         planned = plan_of(stored, given, {*kept, *(str(Path(one).parent) for one in kept)})
@@ -162,21 +162,23 @@ def _workflows(
     return old_workflows(installation.database, installation.settings.entity_defs, history.name, version)
 
 
-def _definition(history: History, version: int) -> Files:
-    """The definition of a version.
+def _definition(history: History, version: int, present: Any) -> Files:
+    """The definition of a version, with the secrets of the present one.
 
     Raises:
         UnknownEntityError: there is no such version, or the entity was deleted in it.
-        DefinitionStoreError: the version held secrets.
+        DefinitionStoreError: the version held secrets that the present definition does not have.
     """
     text = _version(history, version).text
     if text is None:
         raise UnknownEntityError(f"in version {version} {history.kind} {history.name!r} was deleted: use another one")
-    if has_hidden_values(text):
+    try:
+        text = with_present_values(text, present, history.kind)
+    except OldDefinitionError as error:
+        what = f"version {version} of {history.kind} {history.name!r}"
         raise DefinitionStoreError(
-            f"version {version} of {history.kind} {history.name!r} held values of storage_options that are not "
-            "recorded: write them as {env: NAME}, or update from a file"
-        )
+            f"{what}: {error}, as {{env: NAME}} where that is legal, or update from a file"
+        ) from error
     given = Files()
     read_file(Path(f"{history.name} version {version}"), text.encode(), given)
     return given
@@ -188,7 +190,7 @@ def _entity(installation: Installation, history: History) -> list[StoredEntity]:
     if document := stored.by_key.get((history.kind, history.name)):
         return [StoredEntity(document)]
     texts, files = [one.text for one in history.versions if one.text is not None], Files()
-    text = _STARS.sub("hidden", texts[-1]) if texts else ""  # stars are no YAML
+    text = shown_hidden(texts[-1]) if texts else ""
     read_file(Path(history.name), text.encode(), files)
     return [StoredEntity(one) for one in files.documents]
 

@@ -75,7 +75,7 @@ class ProcessAssets:
             old = OldDefinitions(process.name, cluster.name, self.store, self.settings.home, ledger.engine)
             told = (run_tags.uses_latest(run.tags), lambda one: runner(*old.of(one)), context.log.info)
             present = RunDefinitions(runner(process, self.store.root), number, versions, *told)
-            return ProcessWork(present, workload, ledger)
+            return ProcessWork(present, workload, ledger, self.settings.environ)
 
         execution = WorkloadExecution(workload, self.settings.now, partial(open_ledger, self.settings), work)
         spark = resource_key(cluster)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cached_property
 from typing import Protocol, TypeAlias
@@ -21,13 +21,14 @@ from falcon_assets.orchestration.runs.instance_run import InstanceResult, Instan
 from falcon_assets.orchestration.runs.materializations import materializations
 from falcon_assets.orchestration.runs.planned_inputs import Evicted
 from falcon_assets.orchestration.runs.run_definitions import RunDefinitions
-from falcon_assets.planning.instances.asked_properties import said_properties, with_properties
+from falcon_assets.planning.instances.asked_properties import looked_up, said_properties, with_properties
 from falcon_assets.planning.instances.instance_record import LateChange, RerunRequest
 from falcon_assets.planning.lineage.usage import FeedInstance
 from falcon_assets.planning.rules.replaced_outputs import replaced_by
 from falcon_assets.planning.time.timeline import feed_timeline
 from falcon_assets.planning.windows.input_windows import output_instance
 from falcon_assets.planning.workloads.workload import Workload
+from falcon_assets.texts import keep_secret
 
 Session: TypeAlias = Callable[[], SparkSession]
 """Asked when Spark is needed."""
@@ -94,11 +95,12 @@ class InstanceWork(Protocol):
 
 @dataclass(frozen=True)
 class ProcessWork:
-    """Runs workflows."""
+    """Runs workflows; ``environ`` has the variables that properties may name."""
 
     definitions: RunDefinitions
     workload: Workload
     ledger: Ledger
+    environ: Mapping[str, str] = field(repr=False)
 
     def prepare(self, nominal: datetime, late: tuple[LateChange, ...] | None, evicted: Evicted) -> Prepared:
         """See :class:`InstanceWork`; also raises a StorageError where later instances wrote the snapshots it writes."""
@@ -119,7 +121,9 @@ class ProcessWork:
             return runner
         name = f"{runner.process.name} {format_instant(nominal)}"
         self.definitions.say(f"{name} runs with {said_properties(asked)}, as {self._asked[nominal].by} asked")
-        return replace(runner, process=with_properties(runner.process, asked))
+        told = looked_up(asked, self.environ)
+        keep_secret(value for (_, value), (_, said) in zip(told, asked, strict=True) if value != said)
+        return replace(runner, process=with_properties(runner.process, told))
 
     @cached_property
     def _asked(self) -> Mapping[datetime, RerunRequest]:

@@ -9,8 +9,9 @@ from sqlalchemy import Engine
 
 from falcon_assets.catalog.checks.processes.workflows import LIB_SUFFIXES
 from falcon_assets.catalog.declared import parse_documents
+from falcon_assets.catalog.hidden_values import WITHOUT, with_present_values
+from falcon_assets.catalog.recorded_entities import plain_values
 from falcon_assets.catalog.store import EntityStore
-from falcon_assets.catalog.stored_tree import has_hidden_values
 from falcon_assets.catalog.workflow_files import WorkflowFile, declared_paths
 from falcon_assets.catalog.yaml_files.documents import Files, read_file
 from falcon_assets.errors import FalconError, OldDefinitionError
@@ -67,9 +68,8 @@ class OldDefinitions:
         return process, folder or self.store.root
 
     def _parsed(self, version: DefinitionVersion) -> Process:
-        text = version.text or ""
-        if has_hidden_values(text):
-            raise OldDefinitionError("it holds values of storage_options, which are not recorded")
+        now = plain_values(self.store.processes.get(version.name))
+        text = with_present_values(version.text or "", now, "process", WITHOUT)
         files = Files()
         read_file(Path(f"{version.name} version {version.version}"), text.encode(), files)
         definitions, problems = parse_documents(self.store.root, files)

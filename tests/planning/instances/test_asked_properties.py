@@ -4,8 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from falcon_assets.errors import QueryError
-from falcon_assets.planning.instances.asked_properties import require_usable, said_properties, with_properties
+from falcon_assets.errors import QueryError, WorkflowError
+from falcon_assets.planning.instances.asked_properties import (
+    looked_up,
+    require_usable,
+    said_properties,
+    starred,
+    with_properties,
+)
 from tests.builders import make_cluster, make_process
 
 PROCESS = make_process(properties={"factor": "2", "other": "x"})
@@ -23,12 +29,31 @@ def test_they_go_over_what_is_declared() -> None:
 
 def test_secrets_are_stars_in_words() -> None:
     assert said_properties((("api_token", "hush"), ("factor", "3"))) == "api_token=*****, factor=3"
+    assert said_properties((("api_token", "{env: TOKEN}"),)) == "api_token={env: TOKEN}"
+    assert starred((("a", "b"), ("url", "x://u:hush@h/"))) == (("a", "b"), ("url", "x://u:*****@h/"))
+
+
+def test_variables_are_looked_up_where_the_instance_runs() -> None:
+    asked = (("api_token", "{env: TOKEN}"), ("factor", "3"))
+    assert looked_up(asked, {"TOKEN": "hush"}) == (("api_token", "hush"), ("factor", "3"))
+    with pytest.raises(WorkflowError, match=r"as {env: TOKEN}, and TOKEN is not set where the run was started"):
+        looked_up(asked, {})
+
+
+@pytest.mark.parametrize("value", ["*****", "hush"])
+def test_a_secret_that_was_asked_for_as_text_is_not_taken(value: str) -> None:
+    with pytest.raises(
+        WorkflowError, match="property api_token was asked for with a secret as text, which is not kept"
+    ):
+        looked_up((("api_token", value),), {})
 
 
 WRONG = {
     "what says which instance it is": (("nominalTime", "x"), "property 'nominalTime' says which instance it is"),
     "a hole that nothing fills": (("factor", "${nope}"), "property factor=${nope}: '${nope}': unknown variable"),
-    "a secret with such a hole": (("api_token", "hush${nope}"), "property api_token=*****: it is no text"),
+    "a secret": (("api_token", "hush"), "property api_token holds a secret, and what is asked for is kept: ask with"),
+    "a password in a URL": (("url", "x://u:hush@h/"), "property url holds a secret, and what is asked for is kept"),
+    "a variable of ours": (("api_token", "{env: FALCON_DATABASE_URL}"), "property api_token: FALCON_DATABASE_URL is"),
     "what Spark reads when it starts": (("spark.driver.memory", "1g"), "Spark reads spark.driver.memory when it"),
 }
 
