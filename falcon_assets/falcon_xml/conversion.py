@@ -16,6 +16,8 @@ from falcon_assets.model.path_template import TIME_VARIABLES
 
 _NAMESPACE = re.compile(r"uri:(falcon|ivory):(cluster|feed|process|datasource):0\.[0-9]+")
 _NO_FORMAT = "format: parquet\nFalcon did not know in which format the files are: write it here where it is another one"
+_NEVER = "2090"
+"""Validities that end in that year or later were meant to end never."""
 _CALENDAR = re.compile(r"(days|months)\(")
 _FILLED_IN_UTC = "Falcon filled paths in UTC: so instances lie where they lay"
 _NOT_IMPORTED = "Of {file}, not imported (see the warnings of `falcon import xml`):"
@@ -114,6 +116,7 @@ def _settle_feed(keys: Keys, conversion: Conversion) -> None:
             if "lifecycle" not in entry.value:
                 _take_over(entry.value, common, conversion)
             _settle_retention(entry, conversion)
+            _tell_end_of_retention(entry, conversion)
     _settle_snapshot(keys, conversion)
 
 
@@ -181,6 +184,20 @@ def _settle_retention(entry: Node, conversion: Conversion) -> None:
         limit = retention.get("limit")
         conversion.remains.append((action.line, f"retention: limit {limit.value if limit else '?'}, {action.value}"))
         del entry.value["retention"]
+
+
+def _tell_end_of_retention(entry: Node, conversion: Conversion) -> None:
+    """Falcon's retention ended with the validity, so the last instances stayed for good; here they go as well."""
+    keys: Keys = entry.value if isinstance(entry.value, dict) else {}
+    limit, end = _within(Node(keys, 1), "retention").get("limit"), _within(Node(keys, 1), "validity").get("end")
+    if limit is None or end is None or str(end.value) >= _NEVER:
+        return
+    conversion.warn(
+        limit.line,
+        "feed/clusters/cluster/retention/@limit",
+        f"Falcon's retention ended with the validity, {end.value}, so instances younger than {limit.value} then stayed "
+        "for good; here they go as well, each when it is older than that: take retention out to keep them",
+    )
 
 
 def _settle_process(keys: Keys, conversion: Conversion) -> None:

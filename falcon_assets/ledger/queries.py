@@ -47,6 +47,14 @@ def available(connection: Connection, spans: Mapping[Name, tuple[datetime, datet
     return {(cluster, feed): set(instances) for cluster, feed, instances in found if instances}
 
 
+def known_instances(connection: Connection, kind: str, name: str) -> int:
+    """How many instances of a feed are or were there, or of a process are known, on all clusters."""
+    table, of = (
+        (FEED_INSTANCES, FEED_INSTANCES.c.feed) if kind == "feed" else (PROCESS_INSTANCES, PROCESS_INSTANCES.c.process)
+    )
+    return connection.execute(select(func.count()).select_from(table).where(of == name)).scalar_one()
+
+
 def available_feeds(connection: Connection, cluster: str) -> dict[str, int]:
     """How many instances of each feed are on the cluster."""
     table = FEED_INSTANCES.c

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from falcon_assets.catalog.additions import free_path, problems_of, require_changeable
 from falcon_assets.catalog.yaml_files.definition_files import MAX_FILES, UnfitFileError, plain_content
@@ -14,6 +15,7 @@ from falcon_assets.catalog.yaml_files.journal import apply_changes, locked_tree
 from falcon_assets.errors import FalconError, Position, Problem, count_of, sorted_problems
 from falcon_assets.falcon_xml.conversion import Imported, convert
 from falcon_assets.falcon_xml.elements import UnfitXmlError
+from falcon_assets.falcon_xml.feed_zones import plain_document, zone_warnings
 from falcon_assets.falcon_xml.optional_keys import OptionalPart
 from falcon_assets.falcon_xml.rules import Warned
 from falcon_assets.falcon_xml.yaml_text import YamlText
@@ -132,6 +134,10 @@ def import_xml(paths: Sequence[Path], into: Path, settings: Settings | None = No
         if problems and tree.files.contents:
             raise ImportRefusedError(problems)
         own = {one.source for one in new}
+        feeds = tree.feeds(imported)
+        for one in new:
+            if one.kind == "process":
+                one.found.warnings += zone_warnings(one.keys, feeds)
         warnings += [as_warning(one) for one in found if one.is_warning and one.position.file in own]
         tree.write(new, {} if settings is None else _note(settings))
     warnings += [ImportWarning(one.source, *_parts(warned)) for one in new for warned in one.found.warnings]
@@ -233,6 +239,12 @@ class _Tree:
             if key in keys:
                 self._there.setdefault(key, document)
         self._new: dict[tuple[str, str], Path] = {}
+
+    def feeds(self, imported: Sequence[Imported]) -> dict[str, Mapping[str, Any]]:
+        """The documents of the feeds that are there, and of those that come, by name."""
+        there = (document.data for document in self.files.documents if isinstance(document.data, dict))
+        found = {str(data.get("name")): data for data in there if data.get("kind") == "feed"}
+        return found | {one.name: plain_document(one.keys) for one in imported if one.kind == "feed"}
 
     def file(self, one: Imported) -> Path:
         """Where the entity is declared, or will be."""

@@ -433,6 +433,16 @@ def test_actions_of_retention_that_are_not_done(action: str) -> None:
     assert message.startswith(f"{action!r} is not done here, so nothing is evicted")
 
 
+@pytest.mark.parametrize(("end", "is_told"), [("2012-12-31T00:00Z", True), ("2099-12-31T00:00Z", False)])
+def test_what_falcon_kept_for_good_after_the_validity_goes_here(end: str, is_told: bool) -> None:
+    text = changed(OUTPUT, "2012-12-31T00:00Z", end)
+    said = (
+        f"Falcon's retention ended with the validity, {end}, so instances younger than months(6) then stayed for good; "
+        "here they go as well, each when it is older than that: take retention out to keep them"
+    )
+    assert told(text, "feed/clusters/cluster/retention/@limit") == ([(6, said)] if is_told else [])
+
+
 def test_half_an_sla_of_a_process() -> None:
     only_end = changed(
         PROCESS, '<sla shouldStartIn="hours(1)" shouldEndIn="hours(3)"/>', '<sla shouldEndIn="hours(3)"/>'

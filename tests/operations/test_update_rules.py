@@ -20,6 +20,7 @@ from falcon_assets.operations.entities.versions import restore_entity
 from falcon_assets.operations.installation import Installation
 from falcon_assets.settings import load_settings
 from tests.ledger.histories import empty, hour
+from tests.operations.rows import feed_row, fill
 from tests.operations.trees import BACKUP, DELAYS, HOURLY, PRIMARY, RAW, content, installation_of, request, written
 
 START = "start: 2013-01-01T00:00Z"
@@ -60,6 +61,35 @@ def test_the_start_of_what_was_scheduled_cannot_change(falcon: Installation, tmp
         restore_entity(falcon, 1, request("hourly"))
     assert content(falcon.settings.entity_defs) == before
     assert update(falcon, given(tmp_path, LATER.replace("end: 2014", "end: 2015"))).changed
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "what"),
+    [
+        ("frequency: hours(1)", "frequency: hours(2)", "its frequency cannot change from hours(1) to hours(2)"),
+        (
+            "frequency: hours(1)",
+            "frequency: hours(1)\npath_timezone: Asia/Kolkata",
+            "the zone of its paths on cluster 'primary' cannot change from UTC to Asia/Kolkata",
+        ),
+    ],
+    ids=["frequency", "paths"],
+)
+def test_what_names_instances_cannot_change_once_there_are_some(
+    falcon: Installation, tmp_path: Path, old: str, new: str, what: str
+) -> None:
+    schedule_entities(falcon, request("raw"))
+    assert old in RAW
+    asked = given(tmp_path, RAW.replace(old, new), dry_run=True)
+    assert update(falcon, asked).changed  # it has no instance
+    fill(falcon, FEED_INSTANCES, feed_row("raw", "primary", hour(0)))
+    with pytest.raises(DefinitionStoreError) as caught:
+        update(falcon, asked)
+    assert str(caught.value) == (
+        f"feed 'raw' has 1 instance: {what}, by which they are named; submit another feed, under another name"
+    )
+    # Hours do not step by the zone, and their paths show UTC: nothing is named otherwise.
+    assert update(falcon, given(tmp_path, RAW.strip("\n") + "\ntimezone: Europe/Berlin\n")).changed
 
 
 def test_a_cluster_with_data_stays_where_it_is(falcon: Installation, tmp_path: Path) -> None:

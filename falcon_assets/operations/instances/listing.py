@@ -29,6 +29,7 @@ from falcon_assets.operations.instances.readable import readable
 from falcon_assets.operations.instances.reasons import waiting_reasons
 from falcon_assets.planning.instances.instance_record import InstanceRecord, InstanceState, RerunRequest
 from falcon_assets.planning.rules.retries import waits_for_rerun
+from falcon_assets.planning.rules.unlaunched import OffTimeline
 from falcon_assets.planning.workloads.workload import Workload
 
 _LATEST = 10
@@ -130,8 +131,12 @@ def _process_instances(
 ) -> Iterator[InstanceInfo]:
     workloads = {(one.name, one.cluster): one for one in store.workloads}
     again = to_run_again(connection, found)
-    waiting = [(workloads[key[:2]], key[2]) for key, record in found if _waits(record) or key in again]
+    off = {key: reason for key, _ in found if (reason := OffTimeline.of(workloads[key[:2]].timeline, key[2]))}
+    again = {key: request for key, request in again.items() if key not in off}
+    waits = [key for key, record in found if (_waits(record) or key in again) and key not in off]
+    waiting = [(workloads[key[:2]], key[2]) for key in waits]
     reasons = waiting_reasons(installation, connection, store, waiting, now)
+    reasons |= {key: off[key].as_data() for key, record in found if key in off and _is_said_off(record)}
     versions = versions_for(connection, (workload for workload, _ in waiting)) if waiting else {}
     return (
         process_info(workloads[key[:2]], key, record, versions, reasons.get(key), again=again.get(key))
@@ -144,6 +149,11 @@ def to_run_again(connection: Connection, found: Sequence[tuple[Key, InstanceReco
     records = {key: record for key, record in found if record is not None}
     asked = requests_at(connection, records)
     return {key: request for key, request in asked.items() if waits_for_rerun(request, records[key])}
+
+
+def _is_said_off(record: InstanceRecord | None) -> bool:
+    """Whether of an instance off the timeline that is said; where it ended badly, why it did matters more."""
+    return _waits(record) or (record is not None and _recorded(record) is None)
 
 
 def _waits(record: InstanceRecord | None) -> bool:

@@ -8,6 +8,7 @@ from datetime import datetime
 
 from falcon_assets.errors import QueryError, count_of
 from falcon_assets.ledger.instances import reruns
+from falcon_assets.model.instant import format_instant
 from falcon_assets.model.process import Process
 from falcon_assets.operations.auditing import audited
 from falcon_assets.operations.installation import Installation
@@ -20,7 +21,7 @@ from falcon_assets.operations.instances.selection import Selected, operation_nam
 from falcon_assets.planning.instances.asked_properties import AskedProperties, require_usable, said_properties
 from falcon_assets.planning.instances.instance_record import RERUN, InstanceState, RerunRequest
 from falcon_assets.planning.rules.instance_commands import FAILED_STATES, InstanceCommand, runs_again
-from falcon_assets.planning.rules.unlaunched import RerunRequested
+from falcon_assets.planning.rules.unlaunched import OffTimeline, RerunRequested
 
 
 @dataclass(frozen=True)
@@ -75,7 +76,7 @@ def rerun_instances(
         ledger.engine.begin() as connection,
     ):
         actor = audit.principal.name
-        chosen = select_instances(installation, connection, query, now)
+        chosen, off = _on_timelines(select_instances(installation, connection, query, now), query)
         _require_late(options, chosen)
         _require_told(installation, options, chosen)
         asked = {one.key: _request(one, options, actor, request.reason, now) for one in chosen}
@@ -92,6 +93,10 @@ def rerun_instances(
         latest = {one.key for one in again if asked[one.key].use_latest}
         notes = definition_notes(connection, installation.settings.entity_defs, again, latest, now)
         notes += rerun_notes(connection, again, now)
+        if off:
+            told = count_of(len(off), "instance is", "instances are")
+            first = OffTimeline.of(off[0].workload.timeline, off[0].nominal)
+            notes.append(f"{told} left alone: {off[0].workload.name} {format_instant(off[0].nominal)} {first}")
         audit.result(bool(again), connection)
     changed = {one.key for one in again}
     after = {} if request.dry_run else {key: asked[key] for key in changed}
@@ -103,6 +108,19 @@ def rerun_instances(
         succeeded = count_of(left, "instance that succeeded is", "instances that succeeded are")
         notes.append(f"{succeeded} left alone: --force runs them again")
     return CommandResult(InstanceCommand.RERUN.value, actor, request.reason, now, request.dry_run, items, tuple(notes))
+
+
+def _on_timelines(found: Sequence[Selected], query: InstanceQuery) -> tuple[list[Selected], list[Selected]]:
+    """Those that the present definitions have, and those that they do not have any more.
+
+    Raises:
+        UnknownInstanceError: one instance is asked for, and it is one of those.
+    """
+    off = [one for one in found if not one.workload.timeline.contains(one.nominal)]
+    if query.alone and off:
+        one = off[0]
+        one.workload.timeline.require(one.nominal, f"{one.workload.name!r} on cluster {one.workload.cluster!r}")
+    return [one for one in found if one not in off] if off else list(found), off
 
 
 def _only_failed(query: InstanceQuery) -> InstanceQuery:

@@ -7,6 +7,7 @@ from datetime import datetime
 
 from falcon_assets.model.instant import format_instant
 from falcon_assets.planning.instances.reason import Reason
+from falcon_assets.planning.time.timeline import Timeline
 
 
 @dataclass(frozen=True)
@@ -29,6 +30,22 @@ class TimePending(Reason):
     def __str__(self) -> str:
         """A predicate."""
         return f"is due at {format_instant(self.until)}"
+
+
+@dataclass(frozen=True)
+class OffTimeline(Reason):
+    """The definition has no such instance any more: its frequency, start or end were others when that came to be."""
+
+    why_not: str
+
+    @classmethod
+    def of(cls, timeline: Timeline, nominal: datetime) -> OffTimeline | None:
+        """The reason, where the timeline does not have the instance."""
+        return None if timeline.contains(nominal) else cls(timeline.why_not(nominal))
+
+    def __str__(self) -> str:
+        """A predicate."""
+        return f"is kept as it is, and is no instance of the present definition: {self.why_not}"
 
 
 @dataclass(frozen=True)

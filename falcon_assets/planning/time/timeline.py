@@ -111,7 +111,7 @@ class Timeline:
             UnknownInstanceError: says why it is none.
         """
         if not self.contains(moment):
-            raise UnknownInstanceError(f"{subject} has no instance {format_instant(moment)}: {self._why_not(moment)}")
+            raise UnknownInstanceError(f"{subject} has no instance {format_instant(moment)}: {self.why_not(moment)}")
 
     def indexes(self, first: datetime, last: datetime) -> range:
         """Indexes of the existing instances from ``first`` to ``last``, both included; costs nothing to make."""
@@ -192,7 +192,8 @@ class Timeline:
         except OverflowError:
             return k < 0
 
-    def _why_not(self, moment: datetime) -> str:
+    def why_not(self, moment: datetime) -> str:
+        """Why ``moment``, which is no existing instance, is none."""
         if moment < self.instance(self.first):
             return f"its validity starts at {format_instant(self.instance(self.first))}"
         if moment >= self.end:

@@ -23,7 +23,8 @@ from falcon_assets.operations.instances.query import InstanceInfo
 from falcon_assets.planning.instances.instance_paths import InstancePaths
 from falcon_assets.planning.instances.instance_record import FeedState, InstanceState
 from falcon_assets.planning.retention.limits import first_pass_over
-from falcon_assets.planning.rules.unlaunched import TimePending
+from falcon_assets.planning.rules.unlaunched import OffTimeline, TimePending
+from falcon_assets.planning.time.timeline import feed_timeline
 from falcon_assets.planning.workloads.replication_workload import ReplicationWorkload
 
 
@@ -115,11 +116,18 @@ def feed_instances(
             paths[name, cluster] = InstancePaths(feed, store.clusters[cluster])
             until[name, cluster] = due_of_feed(store, feed, cluster, now)[1]
         is_there = row is not None and row.state is FeedState.AVAILABLE
-        state, reason, run = FeedState.MISSING, None, None
+        state, reason, run, off = FeedState.MISSING, None, None, None
         if row is not None:
             state, run = row.state, row.run_id if is_there else row.evicted_by
             is_evicted = state is FeedState.EVICTED
-            reason = None if is_there else _evicted(evictions.get(key)) if is_evicted else taken_back
+            off = OffTimeline.of(feed_timeline(feed, cluster), instance) if is_there else None
+            reason = (
+                (off.as_data() if off else None)
+                if is_there
+                else _evicted(evictions.get(key))
+                if is_evicted
+                else taken_back
+            )
         elif instance > until[name, cluster]:
             state, reason = FeedState.PENDING, TimePending(due_at(store, feed, cluster, instance)).as_data()
         else:
@@ -134,7 +142,7 @@ def feed_instances(
             run=run,
             path=_path(paths[name, cluster], instance),
             stored=row,
-            expires=first_pass_over(feed, cluster, instance, now) if is_there else None,
+            expires=first_pass_over(feed, cluster, instance, now) if is_there and not off else None,
             replications=tuple(replicated(one, instance) for one in copies[key]),
         )
 
