@@ -116,8 +116,9 @@ def _settle_feed(keys: Keys, conversion: Conversion) -> None:
             if "lifecycle" not in entry.value:
                 _take_over(entry.value, common, conversion)
             _settle_retention(entry, conversion)
-            _tell_end_of_retention(entry, conversion)
     _settle_snapshot(keys, conversion)
+    for entry in clusters if isinstance(clusters, list) else ():
+        _tell_end_of_retention(entry, conversion)
 
 
 def _settle_path_zone(keys: Keys) -> None:

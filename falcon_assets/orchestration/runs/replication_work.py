@@ -145,10 +145,11 @@ class _Copy:
         options = replication_options(route.feed.properties)
         to, own = kind_of(route.target), route.part.source
         with self._alone():
-            # What is replaced while it is copied is recorded with its old version, so it shows up as late data.
-            read = kind_of(route.source).version(path, route.feed.availability_flag)
             target = to.copy_target(output, own)
             with InstanceCopy(kind_of(route.source), path, target, route.part.holds, options) as copy:
+                # Between the first listing and the last, which have to be the same: it is what is copied. Replaced
+                # before the first, the new data would be recorded as the old.
+                read = kind_of(route.source).version(path, route.feed.availability_flag)
                 result = copy_instance(session, copy, self._progress())
             key = f"{route.feed.name} on {route.replication.cluster} at {format_instant(self.nominal)}"
             sources = [part.source for part in sources_of(route.parts, self.nominal)]

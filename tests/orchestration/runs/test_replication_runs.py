@@ -14,6 +14,7 @@ from falcon_assets.model.instant import parse_instant
 from falcon_assets.orchestration.code_location import definitions_of
 from falcon_assets.orchestration.platform.open_ledger import open_ledger
 from falcon_assets.settings import Settings
+from falcon_assets.storage.copying.instance_copy import InstanceCopy
 from tests.builders import cluster_yaml
 from tests.orchestration.replication_world import ReplicationWorld, feed, on
 
@@ -125,6 +126,24 @@ def test_late_changes_move_only_what_changed_and_the_cascade_follows(world: Repl
     assert [cause.before, cause.after] == [(one.source_versions or {})["east"] for one in published]
     assert [one.version for one in published[1].kept_versions or ()] == [published[0].version]
     assert world.step("09:00", "plain", "backup") == []
+
+
+@pytest.mark.soak
+def test_what_is_replaced_just_before_it_is_listed_is_recorded_as_it_was_copied(
+    world: ReplicationWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world.land("east", "plain", 3, a=1)
+    enter = InstanceCopy.__enter__
+
+    def replaced(copy: InstanceCopy) -> InstanceCopy:
+        world.land("east", "plain", 3, a=30)
+        return enter(copy)
+
+    monkeypatch.setattr(InstanceCopy, "__enter__", replaced)
+    world.step("03:20", "plain", "backup")
+    assert world.files("backup", "plain", 3) == {"a.json": 30}
+    (there,) = world.published("backup", "plain", 3)
+    assert there.source_versions == {"east": there.version}  # two files of the same content have one version
 
 
 def test_the_target_is_complete_when_all_sources_have_come(world: ReplicationWorld) -> None:
