@@ -21,6 +21,11 @@ def is_rest(endpoint: str) -> bool:
     return endpoint.startswith(_REST)
 
 
+def is_hive(endpoint: str) -> bool:
+    """Whether the legal endpoint is that of a Hive Metastore; else it is an Iceberg catalog's."""
+    return endpoint.startswith("thrift://")
+
+
 def registry_problem(endpoint: str) -> str | None:
     """Why no tables can be found by an endpoint of a registry; None: they can."""
     if _HIVE.fullmatch(endpoint):
@@ -47,7 +52,7 @@ def _rest_problem(parts: SplitResult) -> str | None:
 
 def shown_registry(endpoint: str) -> str:
     """The legal endpoint without users, options and whatever else is nobody's business."""
-    if endpoint.startswith("thrift://"):
+    if is_hive(endpoint):
         return endpoint
     parts = urlsplit(endpoint)
     return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"

@@ -29,6 +29,8 @@ _ABORTED = re.compile(
     re.DOTALL,
 )
 _UNANSWERED = re.compile(r"An error occurred while calling \S+")
+_AVRO_RELEASES = ("4.0.0", "4.0.1", "4.0.2", "4.1.1", "4.2.0")
+"""Versions of ``spark-avro_2.13`` for Spark 4 that Maven Central has, oldest first."""
 _NO_CONNECTOR = re.compile(
     r"S3AFileSystem not found|GoogleHadoopFileSystem not found|No FileSystem for scheme \"?(s3a|gs)\b"
 )
@@ -77,7 +79,7 @@ def explain(error: BaseException) -> str:
     if condition_of(error) == "AVRO_DATA_SOURCE_NOT_ENABLED":
         return (
             "Spark's Avro support is not on the class path: add the property spark.jars.packages: "
-            f'"org.apache.spark:spark-avro_2.13:{pyspark.__version__}" to the cluster'
+            f'"org.apache.spark:spark-avro_2.13:{avro_release(pyspark.__version__)}" to the cluster'
         )
     if _lost_the_jvm(error):
         return "Spark's JVM ended meanwhile: the log of the run may say why"
@@ -86,6 +88,19 @@ def explain(error: BaseException) -> str:
         said = [f"{said[0].rstrip('.')}: {said[-1]}"]
     text = said[0] if said else type(error).__name__
     return text + "".join(f" ({hint})" for pattern, hint in _HINTS if pattern.search(text))
+
+
+def avro_release(spark: str) -> str:
+    """The version of ``spark-avro`` for a version of Spark: its own if there is one, else the newest before it.
+
+    PySpark is released without it now and then: of 4.3.0 there is none, and that of 4.2.0 works with it.
+    """
+    fits = [one for one in _AVRO_RELEASES if _numbers(one) <= _numbers(spark)]
+    return fits[-1] if fits else spark
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in re.findall(r"\d+", version)[:3])
 
 
 def _lost_the_jvm(error: BaseException) -> bool:

@@ -887,10 +887,18 @@ def test_table_feed_with_registry_is_legal(tmp_path: Path) -> None:
     on_s3 = clusters.replace("data/primary", "s3://primary")
     said = problems(tmp_path / "s3", {**FILES, "clusters.yaml": on_s3, "table.yaml": kept})
     assert not [one for one in said if one.startswith("table.yaml")]
-    far = clusters.replace("data/primary", "hdfs://primary")
+    on_hdfs = clusters.replace("data/primary", "hdfs://primary").replace("data/backup", "hdfs://backup")
+    for name, feed in {"archived": kept, "copied": table}.items():
+        load(tmp_path / f"hdfs-{name}", {**FILES, "clusters.yaml": on_hdfs, "table.yaml": feed})
+    iceberg = on_hdfs.replace("thrift://h:9083", "iceberg+https://h/api")
+    assert problems(tmp_path / "iceberg", {**FILES, "clusters.yaml": iceberg, "table.yaml": table})[-1:] == [
+        f"table.yaml:13: clusters[1].type: {where} 'backup', and Iceberg tables are not written on HDFS, which "
+        "PyIceberg does not reach: Hive tables are"
+    ]
+    far = clusters.replace("data/primary", "sftp://primary")
     assert problems(tmp_path / "kept", {**FILES, "clusters.yaml": far, "table.yaml": kept})[-1:] == [
         f"table.yaml:10: clusters[0].retention.action: {where} 'primary', and tables are archived where their cluster "
-        "is a file:// or an object store",
+        "is a file://, on HDFS or an object store",
     ]
     csv = table.replace("frequency:", "format: csv\nfrequency:")
     assert problems(tmp_path / "csv", {**FILES, "clusters.yaml": clusters, "table.yaml": csv}) == [
@@ -901,10 +909,34 @@ def test_table_feed_with_registry_is_legal(tmp_path: Path) -> None:
     lake = clusters.replace("name: backup", "name: backup").replace("data/backup", "s3://backup")
     said = problems(tmp_path / "target", {**FILES, "clusters.yaml": lake, "table.yaml": table})
     assert not [one for one in said if one.startswith("table.yaml")]
-    lake = lake.replace("s3://backup", "hdfs://backup")
+    lake = lake.replace("s3://backup", "sftp://backup")
     assert problems(tmp_path / "lake", {**FILES, "clusters.yaml": lake, "table.yaml": table})[-1:] == [
-        f"table.yaml:13: clusters[1].type: {where} 'backup', and tables are replicated where their cluster is a "
-        "file:// or an object store"
+        f"table.yaml:13: clusters[1].type: {where} 'backup', and tables are written where their cluster is a file://, "
+        "on HDFS or an object store"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "kinds"),
+    [
+        ("data/primary", "s3://backup", "'primary' is file://, 'backup' is another store"),
+        ("data/primary", "hdfs://h/backup", "'primary' is file://, 'backup' is HDFS"),
+        ("hdfs://h/primary", "hdfs://other/backup", ""),
+        ("data/primary", "data/backup", ""),
+    ],
+)
+def test_attributes_of_files_are_preserved_between_stores_of_one_kind(
+    tmp_path: Path, source: str, target: str, kinds: str
+) -> None:
+    clusters = FILES["clusters.yaml"].replace("data/primary", source).replace("data/backup", target)
+    feeds = FEEDS.replace("partitions: [carrier]", 'properties: {preserveUser: "true"}\navailability_flag: _DONE', 1)
+    files = {**FILES, "clusters.yaml": clusters, "feeds.yaml": feeds}
+    if not kinds:
+        load(tmp_path, files)
+        return
+    assert [one for one in problems(tmp_path, files) if "preserve" in one] == [
+        "feeds.yaml:4: properties.preserveUser: attributes of files are preserved from file:// to file:// and from "
+        f"HDFS to HDFS only, and {kinds}: remove preserveUser"
     ]
 
 

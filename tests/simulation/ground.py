@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
@@ -9,6 +10,7 @@ from urllib.parse import urlsplit
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+import requests
 
 from falcon_assets.catalog.store import EntityStore
 from falcon_assets.planning.instances.instance_paths import InstancePaths
@@ -21,6 +23,8 @@ from falcon_assets.storage.tables.table_store import TableStore
 from tests.simulation.world import Arrival, World
 
 FLAG = "_SUCCESS"
+WEBHDFS = "TESTS_WEBHDFS"
+"""The variable that says where an HDFS answers over HTTP, for those who are given a URL on it."""
 
 
 class Ground:
@@ -91,9 +95,21 @@ class Ground:
 
 def line_in(url: str) -> str:
     """The one line in a folder of texts or Parquet files, or in such a file."""
+    if url.startswith("hdfs://"):
+        (line,) = _lines_on_hdfs(urlsplit(url).path)
+        return line
     place = Path(urlsplit(url).path)
     files = [*place.iterdir()] if place.is_dir() else [place]
     lines = [line for path in files if path.suffix == ".txt" for line in path.read_text().splitlines()]
     lines += [line for path in files if path.suffix == ".parquet" for line in pq.read_table(path)["value"].to_pylist()]
     (line,) = lines
     return str(line)
+
+
+def _lines_on_hdfs(folder: str) -> list[str]:
+    """As any client of WebHDFS reads them."""
+    address = f"{os.environ[WEBHDFS]}/webhdfs/v1{folder}"
+    listed = requests.get(address, params={"op": "LISTSTATUS"}, timeout=30).json()["FileStatuses"]["FileStatus"]
+    names = [one["pathSuffix"] for one in listed if one["pathSuffix"].endswith(".txt")]
+    texts = (requests.get(f"{address}/{name}", params={"op": "OPEN"}, timeout=30).text for name in names)
+    return [line for text in texts for line in text.splitlines()]

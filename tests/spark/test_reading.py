@@ -64,7 +64,7 @@ def test_avro_says_what_to_add(spark: SparkSession, sandbox: Sandbox) -> None:
     sandbox.file("in/a.avro", "abc")
     assert refusal(spark, sandbox.input("x", "in", format="avro")) == (
         "input 'x' (feed 'x-feed'): Spark's Avro support is not on the class path: add the property "
-        f'spark.jars.packages: "org.apache.spark:spark-avro_2.13:{spark.version}" to the cluster'
+        'spark.jars.packages: "org.apache.spark:spark-avro_2.13:4.2.0" to the cluster'
     )
 
 

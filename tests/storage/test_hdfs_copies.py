@@ -14,6 +14,8 @@ from typing import Any
 import pytest
 import requests
 
+from falcon_assets.errors import StorageError
+from falcon_assets.planning.replication.options import ReplicationOptions
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.files.web_hdfs import WebHdfsFileSystem
 from falcon_assets.storage.instances.data_version import fingerprint
@@ -87,6 +89,50 @@ def test_what_is_copied_has_the_permission_of_its_feed(declared: Declared, tmp_p
         name[len(place) :]: entry["permission"] for name, entry in fs.find(place, withdirs=True, detail=True).items()
     }
     assert modes == {"/a": "640", "/b": "750", "/b/c": "640", "/_SUCCESS": "640"}
+
+
+def test_what_is_copied_from_hdfs_to_hdfs_keeps_what_is_to_be_preserved(
+    hdfs: Hdfs, declared: Declared, tmp_path: Path
+) -> None:
+    superuser = on_hdfs(hdfs)["storage_options"]
+    source, target = declared("hdfs"), declared("hdfs")
+    copies = CopySandbox(tmp_path, ENVIRON, target=target, source=source)
+    assert superuser == source["storage_options"] == target["storage_options"]
+    copies.write({"a": b"1", "b/c": b"2"})
+    here, there = (f"/{one['name']}{PATH}/a" for one in (source, target))
+    assert hdfs.ask("SETOWNER", here, "put", owner="etl", group="analysts").ok
+    assert hdfs.ask("SETPERMISSION", here, "put", permission="640").ok
+    assert hdfs.ask("SETTIMES", here, "put", modificationtime=1_000_000_000_500).ok
+
+    def told(path: str) -> tuple[Any, ...]:
+        status = hdfs.ask("GETFILESTATUS", path).json()["FileStatus"]
+        return tuple(status[one] for one in ("owner", "group", "permission", "modificationTime"))
+
+    kept = ReplicationOptions(preserve_permission=True, preserve_times=True, preserve_user=True, preserve_group=True)
+    copies.replicate(kept)
+    assert told(there) == ("etl", "analysts", "640", 1_000_000_000_500)
+    assert not copies.replicate(kept).to_publish
+    copies.replicate(ReplicationOptions(overwrite=True))
+    assert told(there)[:3] == ("root", "hdfs", "644")
+
+
+def test_a_plain_user_cannot_give_files_away(hdfs: Hdfs, declared: Declared, tmp_path: Path) -> None:
+    source, target = declared("hdfs"), declared("hdfs")
+    target = {**target, "storage_options": {**target["storage_options"], "user": "etl"}}
+    assert hdfs.ask("MKDIRS", f"/{target['name']}", "put").ok
+    assert hdfs.ask("SETOWNER", f"/{target['name']}", "put", owner="etl").ok
+    copies = CopySandbox(tmp_path, ENVIRON, target=target, source=source)
+    copies.write({"a": b"1"})
+    with pytest.raises(StorageError, match=r"a: cannot give it to root: HDFS lets only its superuser give a file to"):
+        copies.copy(ReplicationOptions(preserve_user=True))
+
+
+@pytest.mark.parametrize(("source", "target"), [("file", "hdfs"), ("hdfs", "file")])
+def test_nothing_is_preserved_between_kinds(declared: Declared, tmp_path: Path, source: str, target: str) -> None:
+    copies = CopySandbox(tmp_path, ENVIRON, target=declared(target), source=declared(source))
+    copies.write({"a": b"1"})
+    with pytest.raises(StorageError, match="preserveUser: attributes of files are preserved from file:// to file://"):
+        copies.copy(ReplicationOptions(preserve_user=True))
 
 
 def test_copies_that_are_killed_at_any_request_go_on(hdfs: Hdfs, declared: Declared, tmp_path: Path) -> None:

@@ -320,8 +320,8 @@ def test_object_stores_preserve_nothing(tmp_path: Path) -> None:
     with pytest.raises(StorageError) as raised:
         copies.copy(ReplicationOptions(preserve_times=True, preserve_user=True))
     assert str(raised.value) == (
-        f"cluster 'backup': cannot copy {PATH} from 'primary': object stores have nothing of preserveTimes, "
-        "preserveUser: remove it"
+        f"cluster 'backup': cannot copy {PATH} from 'primary': preserveTimes, preserveUser: attributes of files "
+        "are preserved from file:// to file:// and from HDFS to HDFS only: remove it"
     )
     with pytest.raises(StorageError, match="an object store publishes by setting the flag: declare availability_flag"):
         CopySandbox(tmp_path, target=memory, flag=None).copy()

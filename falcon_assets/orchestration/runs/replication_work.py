@@ -83,6 +83,8 @@ class Route:
         table = self.feed.table_on(self.target.cluster.name)
         merges = table is not None and table.merge_schema
         output = output_target(self.feed, instance, path)
+        if replication_options(self.feed.properties).preserve_permission:
+            output = replace(output, permission=None)  # its files have those of the source's
         return replace(output, format=self.feed.format, makes_table=True, merges_schema=merges)
 
 

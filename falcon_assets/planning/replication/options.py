@@ -10,6 +10,8 @@ from typing import Any, Literal, cast
 from falcon_assets.errors import ExpressionError
 from falcon_assets.model.frequency import Frequency
 
+PRESERVED_BETWEEN = "attributes of files are preserved from file:// to file:// and from HDFS to HDFS only"
+"""Where the properties named by :attr:`ReplicationOptions.preserved` mean something."""
 Order = Literal["FIFO", "LIFO", "LAST_ONLY"]
 
 
@@ -49,7 +51,7 @@ class ReplicationOptions:
 
     @property
     def preserved(self) -> tuple[str, ...]:
-        """The properties by which attributes of local files are kept, which object stores do not have."""
+        """The properties by which attributes of files are kept, which other stores do not have."""
         return tuple(
             name for name, (field, _) in _KNOWN.items() if name.startswith("preserve") and getattr(self, field)
         )

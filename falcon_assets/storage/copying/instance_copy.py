@@ -13,14 +13,13 @@ from types import TracebackType
 from falcon_assets.cancellation import current_cancellation
 from falcon_assets.errors import StorageError
 from falcon_assets.planning.replication.copy_plan import CopyPlan, CopyRecord, ListedFile, plan_copy
-from falcon_assets.planning.replication.options import ReplicationOptions
+from falcon_assets.planning.replication.options import PRESERVED_BETWEEN, ReplicationOptions
 from falcon_assets.storage.copying.copy_records import true_records
 from falcon_assets.storage.copying.copy_target import CopyTarget, part_lock
 from falcon_assets.storage.copying.copy_task import CopyJob, FileReport, TaskSummary, join, run_task
 from falcon_assets.storage.copying.file_copy import Attributes
 from falcon_assets.storage.copying.listed_files import CopySource, SourceFiles
 from falcon_assets.storage.errors import driver_explained
-from falcon_assets.storage.files.ability import Ability
 
 _SHOWN_FAILURES = 5
 
@@ -226,9 +225,9 @@ class InstanceCopy:
             raise StorageError(
                 f"{self._where}: an object store publishes by setting the flag: declare availability_flag"
             )
-        preserved, cannot = self._options.preserved, self._source.store.files.cannot | target.store.files.cannot
-        if preserved and not cannot.isdisjoint((Ability.MODES, Ability.TIMES)):
-            raise StorageError(f"{self._where}: object stores have nothing of {', '.join(preserved)}: remove it")
+        preserved = self._options.preserved
+        if preserved and not target.store.files.keeps_attributes_of(self._source.store.files):
+            raise StorageError(f"{self._where}: {', '.join(preserved)}: {PRESERVED_BETWEEN}: remove it")
 
     def _explained(self) -> AbstractContextManager[None]:
         return driver_explained(self._target.store.cluster.name, self._doing)

@@ -65,10 +65,9 @@ def _copy(source: ClusterStore, path: str, store: ClusterStore, archive_path: st
     marker = f"{source.path(path)}/{flag}"
     is_complete = flag is not None and source.fs.isfile(marker)
     target = _copy_target(store, archive_path, flag if is_complete else None)
-    cannot = kind_of(source).cannot | kind_of(store).cannot
-    options = ReplicationOptions(
-        preserve_permission=Ability.MODES not in cannot, preserve_times=Ability.TIMES not in cannot
-    )
+    are_files = Ability.MODES not in kind_of(source).cannot | kind_of(store).cannot
+    keeps = are_files and store.files.keeps_attributes_of(source.files)
+    options = ReplicationOptions(preserve_permission=keeps, preserve_times=keeps)
     with InstanceCopy(kind_of(source), path, target, lambda _: True, options) as copy:
         result = copy.finish(copy.run_here())
     if result.to_publish:

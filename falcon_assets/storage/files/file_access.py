@@ -34,6 +34,13 @@ class FileAccess(ABC):
         self.fs = fs
         """The file system."""
 
+    def keeps_attributes_of(self, source: FileAccess) -> bool:
+        """Whether a copy from there can have owner, permissions and times of its source.
+
+        Between kinds of stores it cannot: users of one are nobody, or somebody else, on the other.
+        """
+        return type(self) is type(source) and self.cannot.isdisjoint((Ability.MODES, Ability.TIMES))
+
     @abstractmethod
     def refresh(self) -> None:
         """Forgets what was listed: others write there too."""

@@ -13,7 +13,7 @@ from falcon_assets.storage.files.remote_files import RemoteFiles
 class HdfsFiles(RemoteFiles):
     """See :class:`FileAccess`."""
 
-    cannot = frozenset({Ability.LOCK, Ability.MODES, Ability.TIMES})
+    cannot = frozenset({Ability.LOCK})
     marks_at_sight = True
     tells_changes = True
 

@@ -39,6 +39,14 @@ _ELSEWHERE = ("StandbyException", "RetriableException", "ObserverRetryOnActiveEx
 """What a namenode says that is not the one to ask, or is not yet."""
 _BAD = 400
 _NO_DATANODE = "could only be written to 0 of the"
+_LOGICAL = (
+    ": no machine has that name; if it stands for several namenodes, say their addresses in storage_options: "
+    'webhdfs: "http://one:9870,http://other:9870"'
+)
+_KERBEROS = (
+    "the namenode wants Kerberos: install requests-kerberos, declare `kerberos: true` in storage_options, and have a "
+    "ticket (kinit); Spark needs its own, by spark.kerberos.* properties"
+)
 _SAFE_MODE = (
     "the namenode is in safe mode, in which nothing can be changed: it leaves that by itself after a start, "
     "or when told to (hdfs dfsadmin -safemode leave)"
@@ -142,6 +150,15 @@ class WebHdfsFileSystem(WebHDFS):  # type: ignore[misc]  # which has no types
 
     def chmod(self, path: str, mod: int) -> None:
         self._call("SETPERMISSION", "put", path, permission=f"{mod:o}")
+
+    def chown(self, path: str, owner: str | None = None, group: str | None = None) -> None:
+        """Only Hadoop's superuser may give files to others; who owns a file may give it to a group that he is in."""
+        asked = {"owner": owner, "group": group}
+        self._call("SETOWNER", "put", path, **{name: value for name, value in asked.items() if value})
+
+    def utime(self, path: str, modified: int) -> None:
+        """Sets when a file was changed last, in milliseconds since 1970."""
+        self._call("SETTIMES", "put", path, modificationtime=modified)
 
     def ukey(self, path: str) -> str:
         """The checksum that HDFS keeps of a file, with all that it depends on beside the content."""
@@ -265,6 +282,7 @@ def _entry(status: Mapping[str, Any], name: str) -> dict[str, Any]:
         "name": name,
         "type": kinds.get(status["type"], "other"),
         "size": status["length"],
+        "mode": int(status["permission"], 8),
         "ino": status.get("fileId"),  # another one when it is written anew, also within one millisecond
         "generation": f"{status['modificationTime']}-{status.get('fileId')}",
     }
@@ -282,7 +300,8 @@ def _silent(address: str, error: requests.RequestException, what: str) -> OSErro
     where = "/".join(address.split("/")[:3])
     how = "does not answer" if isinstance(error, requests.Timeout) else "cannot be reached"
     number = errno.ETIMEDOUT if isinstance(error, requests.Timeout) else errno.ECONNREFUSED
-    return OSError(number, f"the {what} at {where} {how}")
+    hint = _LOGICAL if "NameResolutionError" in repr(error) and what == "namenode" else ""
+    return OSError(number, f"the {what} at {where} {how}{hint}")
 
 
 def _exception(answer: requests.Response) -> tuple[str, str]:
@@ -306,6 +325,8 @@ def _require_done(answer: requests.Response, path: str) -> None:
         raise OSError(errno.EBUSY, _SAFE_MODE, path)
     if _NO_DATANODE in message:
         raise OSError(errno.EIO, "there is no datanode that takes the file: they are full, or do not answer", path)
+    if "negotiate" in answer.headers.get("WWW-Authenticate", "").lower():
+        raise OSError(errno.EPROTO, _KERBEROS, path)
     number = _ERRNOS.get(name)
     if number is not None:
         raise OSError(number, message, path)

@@ -44,8 +44,8 @@ from tests.registries import CATALOGS, cluster_with, endpoint_of, registry_of
 from tests.s3_server import ENVIRON, lake
 
 FILES = ["renaming", "objects"]
-ON_S3 = " on s3"
-"""Of the name of a catalog: the data of its tables is on an object store."""
+ON_S3, ON_HDFS = " on s3", " on hdfs"
+"""Of the name of a catalog: the data of its tables is on an object store, or on HDFS."""
 KINDS = [*FILES, *CATALOGS, f"iceberg{ON_S3}"]
 CLOUDS = ["gs", "abfs"]
 """Object stores that Spark does not reach itself."""
@@ -271,12 +271,64 @@ class InTableOnS3(InTable):
         return [number for file in files for number in file.read()["number"].to_pylist()]
 
 
+@dataclass(frozen=True)
+class InTableOnHdfs(InTable):
+    """The same on HDFS, which Spark gets at itself."""
+
+    @property
+    def _fs(self) -> AbstractFileSystem:
+        return self.tables.without_tables.fs
+
+    @property
+    def _place(self) -> str:
+        return f"{self.cluster.interfaces.write.endpoint}/{self._name[1]}"
+
+    def make(self) -> InTable:
+        self.tables.catalog.create(*self._name, self.ROWS, ("ds", "region"), "parquet", f"{self._place}/table")
+        return self
+
+    def land(self, *numbers: int, day: int = 1) -> None:
+        catalog, values = self.tables.catalog, (f"{self.day(day):%Y-%m-%d}", ODD)
+        folder = f"{self._place}/landed/{uuid.uuid4().hex}"
+        self.write(place_of(folder), *numbers)
+        before = catalog.partitions(*self._name, [values]).get(values)
+        catalog.switch(*self._name, values, folder, {}, before)
+
+    def write(self, place: str, *numbers: int) -> None:
+        content = io.BytesIO()
+        pq.write_table(pa.table({"number": list(numbers)}, self.ROWS), content)
+        self._fs.pipe_file(f"{place}/_SUCCESS", b"")
+        self._fs.pipe_file(f"{place}/part-0.parquet", content.getvalue())
+
+    def read(self, instance: ReadableInstance) -> Iterable[int]:
+        (partition,) = instance.partitions
+        assert partition.partition.values[1] == ODD
+        for url in partition.partition.places:
+            yield from self._numbers_in(place_of(url))
+
+    def archived(self, path: str) -> list[int]:
+        return [*self._numbers_in(self.store.path(path))]
+
+    def is_there(self, place: str) -> bool:
+        return bool(self._fs.exists(place))
+
+    def _numbers_in(self, place: str) -> Iterable[int]:
+        for file in self._fs.find(place):
+            if file.endswith(".parquet"):
+                yield from pq.ParquetFile(io.BytesIO(self._fs.cat_file(file))).read()["number"].to_pylist()
+
+
 def sample(request: pytest.FixtureRequest, kind: str, home: Path) -> Sample:
     """A store of that kind of its own; only the server that it needs is started."""
-    if kind.removesuffix(ON_S3) in CATALOGS:
+    catalog = kind.removesuffix(ON_S3).removesuffix(ON_HDFS)
+    if catalog in CATALOGS:
         uri = f"catalog:default:numbers_{uuid.uuid4().hex}#ds=${{YEAR}}-${{MONTH}}-${{DAY}};region={ODD}"
         said = {"format": "parquet", "availability_flag": None, "locations": None, "table": {"uri": uri}}
-        endpoint = endpoint_of(request, kind.removesuffix(ON_S3))
+        endpoint = endpoint_of(request, catalog)
+        if kind.endswith(ON_HDFS):
+            there = on_hdfs(request.getfixturevalue("hdfs"), root=f"tables-{uuid.uuid4()}")
+            there["interfaces"]["registry"] = registry_of(endpoint)
+            return InTableOnHdfs(make_cluster(**there), home, {}, _feed(**said)).make()
         if not kind.endswith(ON_S3):
             return InTable(cluster_with(endpoint), home, iceberg_rest.ENVIRON, _feed(**said)).make()
         there = lake(request.getfixturevalue("s3"), name="primary", bucket=f"tables-{uuid.uuid4()}")

@@ -1,4 +1,4 @@
-"""Copies between a table on a file system and one on an object store, and to files there."""
+"""Copies between a table on a file system and one on an object store or HDFS, and to files there."""
 
 from __future__ import annotations
 
@@ -36,6 +36,7 @@ def copied(source: Sample, target: Sample) -> CopyResult:
 
 
 PAIRS = [("hive", "iceberg on s3"), ("iceberg on s3", "hive"), ("iceberg on s3", "iceberg on s3")]
+PAIRS += [("hive", "hive on hdfs"), ("hive on hdfs", "iceberg"), ("hive on hdfs", "hive on hdfs")]
 
 
 @pytest.fixture(params=[PAIRS[0], *(pytest.param(one, marks=pytest.mark.soak) for one in PAIRS[1:])])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from falcon_assets.catalog.checks.storage.templates import lies_in_folders, lies_mounted
+from falcon_assets.catalog.checks.storage.templates import kind_of_files, lies_in_folders, lies_mounted
 from falcon_assets.catalog.declared import Declared, Definitions
 from falcon_assets.errors import ExpressionError, Problem
 from falcon_assets.model.cluster import Cluster
@@ -12,7 +12,7 @@ from falcon_assets.model.expression import Call
 from falcon_assets.model.feed import Feed
 from falcon_assets.model.instant import format_instant
 from falcon_assets.model.template import parse_template, value_of
-from falcon_assets.planning.replication.options import option_problems, replication_options
+from falcon_assets.planning.replication.options import PRESERVED_BETWEEN, option_problems, replication_options
 from falcon_assets.planning.replication.targets import common_timeline
 from falcon_assets.planning.time.timeline import feed_timeline
 
@@ -42,21 +42,34 @@ def check_replication_options(definitions: Definitions) -> Iterator[Problem]:
         if any(entry.type == "target" for entry in feed.entity.clusters):
             for name, message in option_problems(feed.entity.properties):
                 yield feed.problem(("properties", name), message)
+            yield from _preserved(definitions, feed)
             yield from _object_stores(definitions, feed)
 
 
-def _object_stores(definitions: Definitions, feed: Declared[Feed]) -> Iterator[Problem]:
+def _preserved(definitions: Definitions, feed: Declared[Feed]) -> Iterator[Problem]:
+    """Attributes of files that no store of the feed has, or that mean something else on the other one."""
     try:
         preserved = replication_options(feed.entity.properties).preserved
     except ExpressionError:
-        preserved = ()
+        return
+    kinds = {
+        entry.name: kind_of_files(feed.entity, cluster, readonly=entry.type == "source")
+        for _, entry, cluster in definitions.feed_clusters(feed)
+        if entry.type is not None and feed.entity.table_on(entry.name) is None
+    }
+    if len({*kinds.values()}) == 1 and None not in kinds.values():
+        return
+    shown = ", ".join(f"{name!r} is {kind or 'another store'}" for name, kind in kinds.items())
+    for name in preserved if kinds else ():
+        yield feed.problem(("properties", name), f"{PRESERVED_BETWEEN}, and {shown}: remove {name}")
+
+
+def _object_stores(definitions: Definitions, feed: Declared[Feed]) -> Iterator[Problem]:
     for index, entry, cluster in definitions.feed_clusters(feed):
         is_table = feed.entity.table_on(entry.name) is not None
         if entry.type is None or is_table or lies_mounted(feed.entity, cluster, readonly=entry.type == "source"):
             continue
         where = f"{entry.type} {entry.name!r} is no file:// store"
-        for name in preserved:
-            yield feed.problem(("properties", name), f"{where}, and has no such thing to preserve: remove {name}")
         is_switched = entry.type == "target" and not lies_in_folders(feed.entity, cluster)
         if is_switched and feed.entity.availability_flag is None:
             rule = "and is published to by setting the flag: declare availability_flag"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from falcon_assets.catalog.checks.names.references import feed_references
-from falcon_assets.catalog.checks.storage.templates import lies_in_folders, lies_mounted, lies_on_object_store
+from falcon_assets.catalog.checks.storage.templates import kind_of_files, lies_in_folders, lies_on_object_store
 from falcon_assets.catalog.declared import Declared, Definitions
 from falcon_assets.catalog.yaml_files.documents import KeyPath
 from falcon_assets.catalog.yaml_files.secrets import SECRET_KEY
@@ -13,7 +13,7 @@ from falcon_assets.errors import Problem
 from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.feed import Feed
 from falcon_assets.model.process import Process
-from falcon_assets.model.registry import is_rest, registry_problem
+from falcon_assets.model.registry import is_hive, is_rest, registry_problem
 from falcon_assets.model.table_uri import TableUri
 
 TABLE_FORMATS = ("parquet", "orc")
@@ -45,7 +45,7 @@ def check_files_or_table(definitions: Definitions) -> Iterator[Problem]:
         for path, name in feed_references(process.entity):
             stored = definitions.feeds.get(name)
             if stored is not None and path[0] == "outputs":
-                yield from _format_of_table(process, path, stored.entity)
+                yield from _written_table(definitions, process, path, stored.entity)
                 yield from _not_mounted(definitions, process, path, stored.entity)
 
 
@@ -66,17 +66,30 @@ def _replicated(feed: Declared[Feed], index: int, cluster: Cluster, where: str) 
     if is_target and feed.entity.format not in TABLE_FORMATS:
         rule = f"tables are written in {' and '.join(TABLE_FORMATS)}, not in {feed.entity.format}"
         yield feed.problem(("clusters", index, "type"), f"{where}, and {rule}")
-    is_on_objects = lies_on_object_store(feed.entity, cluster)
-    if not (is_on_objects or lies_mounted(feed.entity, cluster, readonly=not is_target)):
-        rule = "tables are replicated where their cluster is a file:// or an object store"
+    if is_target and (rule := _why_not_made(feed.entity, cluster)):
         yield feed.problem(("clusters", index, "type"), f"{where}, and {rule}")
+        return
+    is_hadoop_or_mounted = kind_of_files(feed.entity, cluster, readonly=not is_target) is not None
+    if not (is_hadoop_or_mounted or lies_on_object_store(feed.entity, cluster)):
+        rule = "tables are replicated where their cluster is a file://, on HDFS or an object store"
+        yield feed.problem(("clusters", index, "type"), f"{where}, and {rule}")
+
+
+def _why_not_made(feed: Feed, cluster: Cluster) -> str | None:
+    """Why nothing can be written into tables of the cluster, which are made below its endpoint; None: it can."""
+    if not (lies_in_folders(feed, cluster) or lies_on_object_store(feed, cluster)):
+        return "tables are written where their cluster is a file://, on HDFS or an object store"
+    registry = cluster.interfaces.registry
+    if registry and not is_hive(registry.endpoint) and kind_of_files(feed, cluster, readonly=False) == "HDFS":
+        return "Iceberg tables are not written on HDFS, which PyIceberg does not reach: Hive tables are"
+    return None
 
 
 def _archived(feed: Declared[Feed], index: int, cluster: Cluster, where: str) -> Iterator[Problem]:
     """What is archived is copied from where the other files of the cluster lie."""
     action = ("clusters", index, "retention", "action")
-    if not (lies_mounted(feed.entity, cluster) or lies_on_object_store(feed.entity, cluster)):
-        rule = "tables are archived where their cluster is a file:// or an object store"
+    if not (lies_in_folders(feed.entity, cluster) or lies_on_object_store(feed.entity, cluster)):
+        rule = "tables are archived where their cluster is a file://, on HDFS or an object store"
         yield feed.problem(action, f"{where}, and {rule}")
 
 
@@ -124,12 +137,17 @@ def _registries(definitions: Definitions) -> Iterator[Problem]:
             yield cluster.problem(("interfaces", "registry", SECRET_KEY), rule, at_key=True)
 
 
-def _format_of_table(process: Declared[Process], path: KeyPath, feed: Feed) -> Iterator[Problem]:
+def _written_table(
+    definitions: Definitions, process: Declared[Process], path: KeyPath, feed: Feed
+) -> Iterator[Problem]:
     for entry in process.entity.clusters:
         table = feed.table_on(entry.name)
         if table is None or feed.on(entry.name) is None:
             continue
         where = f"feed {feed.name!r} is a table on cluster {entry.name!r}"
+        cluster = definitions.clusters.get(entry.name)
+        if cluster and (rule := _why_not_made(feed, cluster.entity)):
+            yield process.problem(path, f"{where}, and {rule}")
         if feed.format not in TABLE_FORMATS:
             rule = f"processes write tables in {' and '.join(TABLE_FORMATS)}, not in {feed.format}"
             yield process.problem(path, f"{where}, and {rule}")

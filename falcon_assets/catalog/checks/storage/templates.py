@@ -109,6 +109,18 @@ def lies_in_folders(feed: Feed, cluster: Cluster) -> bool:
     return lies_mounted(feed, cluster) or is_hdfs(_place_of(feed, cluster, readonly=False))
 
 
+def kind_of_files(feed: Feed, cluster: Cluster, *, readonly: bool) -> str | None:
+    """``file://`` or ``HDFS``, where the files of ``feed`` on ``cluster`` have owners and permissions; None: elsewhere.
+
+    Args:
+        feed: The feed.
+        cluster: The cluster.
+        readonly: Whether they are only to be read.
+    """
+    place = _place_of(feed, cluster, readonly=readonly)
+    return "file://" if is_mounted(place) else "HDFS" if is_hdfs(place) else None
+
+
 def lies_on_object_store(feed: Feed, cluster: Cluster) -> bool:
     """Whether the data of ``feed`` lies on an object store on ``cluster``."""
     return is_object_store(_place_of(feed, cluster, readonly=False))

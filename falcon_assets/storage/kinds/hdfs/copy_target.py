@@ -21,6 +21,10 @@ from falcon_assets.storage.kinds.hdfs.publication import HdfsPublication
 from falcon_assets.storage.kinds.objects.record_log import BatchedLog
 
 _OUTPUT = "copy"
+_GIVING = (
+    "HDFS lets only its superuser give a file to another owner, and an owner to groups that he is in: copy as that "
+    "user, or take preserveUser and preserveGroup out"
+)
 
 
 class HdfsFileCopy(FileCopy):
@@ -38,7 +42,26 @@ class HdfsFileCopy(FileCopy):
         copied = self.verified(proof, target, size)
         if copied is None:
             raise StorageError(COPY_DIFFERS)
+        if self.attributes:  # when it was read back: it may be nothing for us to read any more
+            self._keep_attributes(self.source.fs.info(source), target)
+            copied = copied._replace(version=self.target.version(target))
         return copied
+
+    def _keep_attributes(self, kept: Mapping[str, Any], target: str) -> None:
+        """Gives a file what is to be kept of one of HDFS, as ``kept`` tells it."""
+        fs, asked = self.target.fs, self.attributes
+        if asked.permission:
+            fs.chmod(target, kept["mode"])
+        if asked.times:
+            fs.utime(target, kept["modificationTime"])
+        if asked.user or asked.group:  # last: what is given away cannot be changed any more
+            owner, group = (kept["owner"] if asked.user else None), (kept["group"] if asked.group else None)
+            try:
+                fs.chown(target, owner, group)
+            except PermissionError:
+                raise StorageError(
+                    f"cannot give it to {' and '.join(filter(None, (owner, group)))}: {_GIVING}"
+                ) from None
 
 
 class HdfsCopyTarget(CopyTarget):

@@ -24,7 +24,7 @@ from contextlib import suppress
 
 from falcon_assets.errors import StorageError
 from falcon_assets.storage.cluster_store import ClusterStore
-from falcon_assets.storage.instances.data_files import is_side_file
+from falcon_assets.storage.files.hdfs_trees import apply_permission_on_hdfs, remove_side_files_on_hdfs
 from falcon_assets.storage.instances.data_version import DataVersion, fingerprint
 from falcon_assets.storage.kinds.hdfs.kept_versions import HdfsVersions
 from falcon_assets.storage.kinds.hdfs.set_aside import replaced
@@ -200,32 +200,13 @@ class HdfsSwap:
         flag, kind = self.target.flag, str(self._fs.info(ready)["type"])
         self._check_place(kind)
         if kind == "directory":
-            self._remove_side_files(ready)
+            remove_side_files_on_hdfs(self._fs, ready, flag)
             if flag is not None:
                 self._fs.pipe_file(f"{ready}/{flag}", b"")
         elif flag is not None:
             raise self._error(f"the output is a single file, which cannot hold the availability flag {flag}")
-        self._apply_permission(ready, kind)
+        apply_permission_on_hdfs(self._fs, ready, self.target.permission)
         return fingerprint(self._store, ready[len(self._store.path("").rstrip("/")) :], flag)
-
-    def _remove_side_files(self, ready: str) -> None:
-        folders = [ready]
-        while folders:
-            for entry in self._fs.ls(folders.pop(), detail=True):
-                path, name = entry["name"], entry["name"].rpartition("/")[2]
-                if is_side_file(name) and path != f"{ready}/{self.target.flag}":
-                    self._fs.rm(path, recursive=True)
-                elif entry["type"] == "directory":
-                    folders.append(path)
-
-    def _apply_permission(self, ready: str, kind: str) -> None:
-        """As for local files: see :func:`falcon_assets.storage.files.permissions.apply_permission`."""
-        if self.target.permission in (None, "*"):
-            return
-        mode = int(str(self.target.permission), 8)
-        found = self._fs.find(ready, withdirs=True, detail=True) if kind == "directory" else {}
-        for path, entry in {ready: {"type": kind}, **found}.items():
-            self._fs.chmod(path, mode | 0o700 if entry["type"] == "directory" else mode & 0o666 | 0o600)
 
     def _check_place(self, kind: str) -> None:
         try:

@@ -9,7 +9,6 @@ from falcon_assets.errors import StorageError
 from falcon_assets.planning.replication.copy_plan import ListedFile
 from falcon_assets.storage.copying.listed_files import SourceFiles, list_folder
 from falcon_assets.storage.errors import explained
-from falcon_assets.storage.files.ability import Ability
 from falcon_assets.storage.kinds.tables.table_folder import TableFolder
 from falcon_assets.storage.tables.catalog import Partition
 from falcon_assets.storage.tables.table_store import TableStore
@@ -44,10 +43,9 @@ def _files_of(
     store: TableStore, folder: TableFolder | None, partition: Partition, left_out: Callable[[str], bool]
 ) -> SourceFiles:
     """Those of a partition, which is a folder, or some files of one."""
-    is_mounted = Ability.RENAME not in store.files.cannot
     places = []
     for url in partition.places:
-        place = folder.path(url) if folder and (folder.store is None) == is_mounted else None
+        place = folder.path(url) if folder and folder.is_on(store) else None
         if place is None:
             where = f"cluster {store.cluster.name!r}: the partition lies at {url}"
             raise StorageError(f"{where}, and tables are copied from where the other files of the cluster lie")

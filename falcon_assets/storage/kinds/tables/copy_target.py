@@ -13,6 +13,7 @@ from falcon_assets.planning.replication.copy_plan import ListedFile
 from falcon_assets.storage.copying.copy_target import CopiedPart, CopyRules, CopyTarget
 from falcon_assets.storage.copying.listed_files import list_folder
 from falcon_assets.storage.instances.data_version import DataVersion
+from falcon_assets.storage.kinds.hdfs.copy_target import HdfsCopyTarget
 from falcon_assets.storage.kinds.objects.copy_target import ObjectCopyTarget
 from falcon_assets.storage.kinds.renaming.copy_target import RenamingCopyTarget
 from falcon_assets.storage.kinds.tables.instance_version import version_of
@@ -89,6 +90,30 @@ class ObjectTableCopyTarget(_IntoTable, ObjectCopyTarget):
             self._tables, key, {_OUTPUT: self.output}, there=self.written, is_copy=True
         ) as publication:
             return publication.commit(_OUTPUT)
+
+
+class HdfsTableCopyTarget(_IntoTable, HdfsCopyTarget):
+    """Into a table on HDFS: what is staged is given its name there."""
+
+    def published_files(self) -> dict[str, ListedFile]:
+        return {}  # they have another folder each time
+
+    def publish(
+        self, key: str, parts: Sequence[CopiedPart], published: Mapping[str, ListedFile], flag: bytes
+    ) -> DataVersion | None:
+        part = self._require_one(key, parts)
+        for name in self.staged_files().keys() - part.copied.keys():
+            self.fs.rm(f"{self.written}/{name}")  # not verified
+        with TablePublication(self._tables, key, {_OUTPUT: self.output}, is_copy=True) as publication:
+            staging = publication.staging(_OUTPUT)
+            self.fs.mv(self.written, staging)
+            try:
+                return publication.commit(_OUTPUT)
+            except UnreachableError:
+                raise  # it may be the partition
+            except StorageError:
+                self.fs.mv(staging, self.written)  # what was copied is not to be copied again
+                raise
 
 
 class TableCopyTarget(_IntoTable, RenamingCopyTarget):

@@ -1,4 +1,4 @@
-"""The folder of a table, where its partitions are written: on a file system of this machine, or on an object store."""
+"""The folder of a table, where its partitions are written: on this machine or on an object store; or on HDFS."""
 
 from __future__ import annotations
 
@@ -9,13 +9,14 @@ from abc import ABC, abstractmethod
 from contextlib import suppress
 from pathlib import Path
 
+from fsspec.implementations.local import LocalFileSystem
+
 from falcon_assets.durable import make_folders, sync, sync_tree
-from falcon_assets.errors import StorageError
-from falcon_assets.model.store_url import canonical_url, is_object_store
+from falcon_assets.model.store_url import canonical_url
 from falcon_assets.storage.cluster_store import ClusterStore
+from falcon_assets.storage.files.ability import Ability
 from falcon_assets.storage.files.entry import modified_at
 from falcon_assets.storage.files.permissions import apply_permission
-from falcon_assets.storage.tables.table_store import TableStore
 
 
 class TableFolder(ABC):
@@ -23,11 +24,15 @@ class TableFolder(ABC):
 
     Attributes:
         root: The path of the folder.
-        store: The object store that it is on; None: it is on a file system, which any Spark shares.
+        store: The object store that it is on; None: it is on a file system, which any Spark gets at.
     """
 
     root: str
     store: ClusterStore | None = None
+
+    @abstractmethod
+    def is_on(self, store: ClusterStore) -> bool:
+        """Whether its files are on such a store as that of its cluster, so that one copies from the other."""
 
     @abstractmethod
     def path(self, place: str) -> str | None:
@@ -91,6 +96,9 @@ class MountedFolder(TableFolder):
     def __init__(self, location: str) -> None:
         self.root = str(self.path(location))
 
+    def is_on(self, store: ClusterStore) -> bool:
+        return isinstance(store.fs, LocalFileSystem)
+
     def path(self, place: str) -> str | None:
         return mounted_path(place)
 
@@ -153,6 +161,9 @@ class ObjectFolder(TableFolder):
         self._fs, self._scheme = store.fs, canonical_url(location).partition("://")[0]
         self.root = str(self._fs._strip_protocol(self._location))
 
+    def is_on(self, store: ClusterStore) -> bool:
+        return Ability.RENAME in store.files.cannot
+
     def path(self, place: str) -> str | None:
         if canonical_url(place).partition("://")[0] != self._scheme:
             return None
@@ -197,24 +208,3 @@ class ObjectFolder(TableFolder):
 
     def settle(self, path: str, permission: str | None) -> None:
         pass
-
-
-def table_folder(tables: TableStore, name: str, location: str) -> TableFolder:
-    """The folder of a table, on the store of its URL.
-
-    Args:
-        tables: The tables of the cluster, whose ``storage_options`` open object stores.
-        name: The table's, for messages.
-        location: URL of its folder.
-
-    Raises:
-        StorageError: it lies on neither kind of store, or the store cannot be opened.
-    """
-    if location.startswith("file:"):
-        return MountedFolder(location)
-    if is_object_store(location):
-        return ObjectFolder(tables.without_tables.at(canonical_url(location)), location)
-    raise StorageError(
-        f"table {name} lies at {location}, and partitions are written, kept and evicted on file:// and on object "
-        "stores only"
-    )

@@ -10,7 +10,7 @@ from typing import NoReturn
 
 from falcon_assets.errors import StorageError
 from falcon_assets.model.feed import Feed
-from falcon_assets.model.store_url import is_object_store
+from falcon_assets.model.store_url import is_hdfs, is_object_store
 from falcon_assets.model.table_uri import TableUri
 from falcon_assets.planning.instances.instance_paths import InstancePaths
 from falcon_assets.planning.landing.old_folders import FolderPass
@@ -22,6 +22,7 @@ from falcon_assets.storage.copying.copy_target import REPLICATING, CopyRules, Co
 from falcon_assets.storage.copying.listed_files import SourceFiles
 from falcon_assets.storage.errors import driver_explained
 from falcon_assets.storage.files.ability import Ability
+from falcon_assets.storage.files.web_hdfs import WebHdfsFileSystem
 from falcon_assets.storage.instances.data_version import DataVersion
 from falcon_assets.storage.instances.instance_files import Listing
 from falcon_assets.storage.instances.old_folders import Visit
@@ -30,18 +31,19 @@ from falcon_assets.storage.kinds.reading import ReadableInstance, ReadablePartit
 from falcon_assets.storage.kinds.removing import Removal
 from falcon_assets.storage.kinds.storage_kind import READERS_SECONDS, StorageKind
 from falcon_assets.storage.kinds.tables.copied_files import files_of_partitions
-from falcon_assets.storage.kinds.tables.copy_target import ObjectTableCopyTarget, TableCopyTarget
+from falcon_assets.storage.kinds.tables.copy_target import HdfsTableCopyTarget, ObjectTableCopyTarget, TableCopyTarget
 from falcon_assets.storage.kinds.tables.instance_version import version_of
 from falcon_assets.storage.kinds.tables.kept_versions import KeptPartitions
 from falcon_assets.storage.kinds.tables.look import TableLook
 from falcon_assets.storage.kinds.tables.old_versions import remove_old
+from falcon_assets.storage.kinds.tables.open_folder import table_folder
 from falcon_assets.storage.kinds.tables.partition_folders import folder_of
 from falcon_assets.storage.kinds.tables.partition_places import MOST_ELSEWHERE, instance_there, is_below
 from falcon_assets.storage.kinds.tables.publication import TablePublication
 from falcon_assets.storage.kinds.tables.reachable import within_reach
 from falcon_assets.storage.kinds.tables.removal import TableRemoval
 from falcon_assets.storage.kinds.tables.restoring import restored
-from falcon_assets.storage.kinds.tables.table_folder import TableFolder, table_folder
+from falcon_assets.storage.kinds.tables.table_folder import TableFolder
 from falcon_assets.storage.kinds.tables.version_folders import VersionFolders
 from falcon_assets.storage.local_staging import LocalStaging
 from falcon_assets.storage.output_target import OutputTarget
@@ -205,7 +207,8 @@ class TableStorage(StorageKind):
         is_on_objects = self.object_store is not None
         if is_on_objects != (Ability.RENAME in self.store.files.cannot):
             self._refuse(output.path, "be copied to another kind of store than that of its cluster")
-        kind = ObjectTableCopyTarget if is_on_objects else TableCopyTarget
+        on_files = HdfsTableCopyTarget if isinstance(self.store.fs, WebHdfsFileSystem) else TableCopyTarget
+        kind = ObjectTableCopyTarget if is_on_objects else on_files
         return kind(self._tables, output, source, rules, lambda: self._copied(output.path))
 
     def _copied(self, path: str) -> dict[str, Partition]:
@@ -275,7 +278,8 @@ class TableStorage(StorageKind):
 
     def _folder_of(self, layout: TableLayout) -> TableFolder | None:
         """None: it lies where only a Spark that is told by others finds it."""
-        is_known = layout.location.startswith("file:") or is_object_store(layout.location)
+        place = layout.location
+        is_known = place.startswith("file:") or is_hdfs(place) or is_object_store(place)
         return table_folder(self._tables, layout.name, layout.location) if is_known else None
 
     def _refuse(self, what: str, how: str) -> NoReturn:

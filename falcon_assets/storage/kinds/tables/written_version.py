@@ -10,6 +10,7 @@ from typing import IO
 
 from falcon_assets.storage.instances.data_files import remove_side_files
 from falcon_assets.storage.kinds.objects.written import LocalWritten, StoreWritten, Written
+from falcon_assets.storage.kinds.tables.hdfs_folder import HdfsFolder, HdfsWritten
 from falcon_assets.storage.kinds.tables.table_folder import TableFolder
 from falcon_assets.storage.local_staging import LocalStaging
 
@@ -62,6 +63,8 @@ def written_version(
     Raises:
         OSError: as the file system says.
     """
+    if isinstance(folder, HdfsFolder):
+        return HdfsWritten(folder, place)
     if folder.store is None:
         return MountedWritten(place)
     if staging is None:

@@ -1,0 +1,35 @@
+"""Opens the folder of a table, wherever it lies."""
+
+from __future__ import annotations
+
+from falcon_assets.errors import StorageError
+from falcon_assets.model.store_url import canonical_url, is_hdfs, is_object_store
+from falcon_assets.storage.files.web_hdfs import WebHdfsFileSystem
+from falcon_assets.storage.kinds.tables.hdfs_folder import HdfsFolder
+from falcon_assets.storage.kinds.tables.table_folder import MountedFolder, ObjectFolder, TableFolder
+from falcon_assets.storage.tables.table_store import TableStore
+
+
+def table_folder(tables: TableStore, name: str, location: str) -> TableFolder:
+    """The folder of a table, on the store of its URL.
+
+    Args:
+        tables: The tables of the cluster, whose ``storage_options`` open its store.
+        name: The table's, for messages.
+        location: URL of its folder.
+
+    Raises:
+        StorageError: it lies on no such store, or the store cannot be opened.
+    """
+    if location.startswith("file:"):
+        return MountedFolder(location)
+    if is_hdfs(location):
+        fs = tables.without_tables.at(location).fs
+        assert isinstance(fs, WebHdfsFileSystem)
+        return HdfsFolder(fs, location)
+    if is_object_store(location):
+        return ObjectFolder(tables.without_tables.at(canonical_url(location)), location)
+    raise StorageError(
+        f"table {name} lies at {location}, and partitions are written, kept and evicted on file://, on HDFS and on "
+        "object stores only"
+    )
