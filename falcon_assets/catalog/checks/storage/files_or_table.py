@@ -66,8 +66,8 @@ def _replicated(feed: Declared[Feed], index: int, cluster: Cluster, where: str) 
     if is_target and feed.entity.format not in TABLE_FORMATS:
         rule = f"tables are written in {' and '.join(TABLE_FORMATS)}, not in {feed.entity.format}"
         yield feed.problem(("clusters", index, "type"), f"{where}, and {rule}")
-    if is_target and (rule := _why_not_made(feed.entity, cluster)):
-        yield feed.problem(("clusters", index, "type"), f"{where}, and {rule}")
+    if is_target and (why := _why_not_made(feed.entity, cluster)):
+        yield feed.problem(("clusters", index, "type"), f"{where}, and {why}")
         return
     is_hadoop_or_mounted = kind_of_files(feed.entity, cluster, readonly=not is_target) is not None
     if not (is_hadoop_or_mounted or lies_on_object_store(feed.entity, cluster)):
@@ -146,8 +146,8 @@ def _written_table(
             continue
         where = f"feed {feed.name!r} is a table on cluster {entry.name!r}"
         cluster = definitions.clusters.get(entry.name)
-        if cluster and (rule := _why_not_made(feed, cluster.entity)):
-            yield process.problem(path, f"{where}, and {rule}")
+        if cluster and (why := _why_not_made(feed, cluster.entity)):
+            yield process.problem(path, f"{where}, and {why}")
         if feed.format not in TABLE_FORMATS:
             rule = f"processes write tables in {' and '.join(TABLE_FORMATS)}, not in {feed.format}"
             yield process.problem(path, f"{where}, and {rule}")
