@@ -24,10 +24,10 @@ from contextlib import suppress
 
 from falcon_assets.errors import StorageError
 from falcon_assets.storage.cluster_store import ClusterStore
-from falcon_assets.storage.files.hdfs_trees import apply_permission_on_hdfs, remove_side_files_on_hdfs
 from falcon_assets.storage.instances.data_version import DataVersion, fingerprint
 from falcon_assets.storage.kinds.hdfs.kept_versions import HdfsVersions
 from falcon_assets.storage.kinds.hdfs.set_aside import replaced
+from falcon_assets.storage.kinds.hdfs.whole_folders import apply_permission_on_hdfs, remove_side_files_on_hdfs
 from falcon_assets.storage.output_target import OutputTarget
 from falcon_assets.storage.staging import place_key
 

@@ -12,8 +12,8 @@ from fsspec.spec import AbstractBufferedFile
 
 from falcon_assets.model.store_url import canonical_url
 from falcon_assets.storage.cluster_store import ClusterStore
-from falcon_assets.storage.files.hdfs_trees import apply_permission_on_hdfs, remove_side_files_on_hdfs
 from falcon_assets.storage.files.web_hdfs import WebHdfsFileSystem
+from falcon_assets.storage.kinds.hdfs.whole_folders import apply_permission_on_hdfs, remove_side_files_on_hdfs
 from falcon_assets.storage.kinds.objects.written import Written
 from falcon_assets.storage.kinds.tables.table_folder import TableFolder
 
