@@ -23,6 +23,11 @@ _REASONS = {
     errno.EROFS: "the file system is mounted read-only",
     errno.ENOLCK: "the file system offers no locks: mount it with locking",
 }
+_NOT_PERMITTED = (
+    "the store refuses it to these credentials: check them in storage_options (are they known there, has a token "
+    "expired, is the clock right?), and what they may do"
+)
+"""Drivers of object stores say no more than that, by an error without a number."""
 _NOT_A_FOLDER = (errno.ENOTDIR, errno.EEXIST)
 _ABOUT_PATHS = {
     *(errno.EACCES, errno.EPERM, errno.ELOOP, errno.ENOTDIR, errno.EISDIR, errno.ENOENT),
@@ -73,11 +78,15 @@ def driver_explained(cluster: str, doing: str) -> Iterator[None]:
 
 def explanation(cluster: str, doing: str, error: OSError) -> StorageError:
     """The sentence that :func:`explained` raises, for a loop that does many thousands of things."""
-    reason = _REASONS.get(error.errno or 0) or error.strerror or type(error).__name__
+    reason = _REASONS.get(error.errno or 0) or error.strerror or _unnumbered(error)
     if error.errno in _NOT_A_FOLDER:
         reason = "something that is not a folder is where a folder is needed: move it away"
     where = f" ({error.filename})" if error.filename else ""
     return StorageError(f"cluster {cluster!r}: cannot {doing}: {reason}{where}")
+
+
+def _unnumbered(error: OSError) -> str:
+    return _NOT_PERMITTED if isinstance(error, PermissionError) else type(error).__name__
 
 
 def is_about_path(error: StorageError) -> bool:

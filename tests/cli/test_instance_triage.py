@@ -13,7 +13,9 @@ from typing import Any
 
 import pytest
 
+from falcon_assets.errors import StorageError
 from falcon_assets.operations.installation import open_installation
+from falcon_assets.orchestration.coordination import triage_answers
 from falcon_assets.settings import Settings
 from tests.operations.ledger_rows import feed_row, hour, process_row, write
 from tests.operations.test_triage import ENTITIES
@@ -83,6 +85,21 @@ def test_each_fix_is_a_command(environ: dict[str, str]) -> None:
     assert falcon_here(environ, *shlex.split(landed)[1:]).returncode == 0
     for noun, verb in (("instance", "resume"), ("entity", "schedule"), ("entity", "resume")):
         assert falcon_here(environ, noun, verb, "--help").returncode == 0
+
+
+def test_a_store_that_refuses_makes_it_an_error(environ: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> bool:
+        raise StorageError("cluster 'primary': cannot look at /raw: permission denied")
+
+    monkeypatch.setattr(triage_answers, "is_there", refuse)
+    for options in ((), ("--json",)):
+        done = falcon_here(environ, *ASKED, *options)
+        assert (done.returncode, done.stderr) == (
+            1,
+            "Error: not everything could be looked at: cluster 'primary': cannot look at /raw: permission denied\n",
+        )
+        assert "its store cannot be asked: cluster 'primary'" in " ".join(done.stdout.split())
+        assert "instance collect" not in done.stdout  # it would mend nothing
 
 
 def test_what_is_not_there_to_ask_about(environ: dict[str, str]) -> None:

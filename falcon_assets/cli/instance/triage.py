@@ -10,6 +10,7 @@ from rich.tree import Tree
 from falcon_assets.cli.console import console, shown
 from falcon_assets.cli.listing import print_json
 from falcon_assets.cli.parameters import one_instance
+from falcon_assets.errors import StorageError
 from falcon_assets.operations.installation import open_installation
 from falcon_assets.operations.instances.triage import triage as triaged
 from falcon_assets.planning.triage import words
@@ -28,16 +29,19 @@ def triage(name: str, instance: datetime, cluster: str | None, kind: str | None,
     """Show why the INSTANCE (YYYY-MM-DDTHH:MMZ) of the process or feed NAME is not there.
 
     Goes from what it lacks to what brings that, back to the causes, and shows with each what mends it. Equal causes
-    are shown once. An instance that is there says so. The exit code is 0 in either case.
+    are shown once. An instance that is there says so. The exit code is 0 in either case, and 1 where a store could not
+    be asked.
     """
     with open_installation() as installation:
         found = triaged(installation, name, instance, cluster, kind)
     if as_json:
         print_json(found.as_data())
-        return
-    tree = Tree(_said(found.cause))
-    _grow(tree, found.cause)
-    console().print(tree, soft_wrap=False)  # else what is wider than a terminal would be cut off
+    else:
+        tree = Tree(_said(found.cause))
+        _grow(tree, found.cause)
+        console().print(tree, soft_wrap=False)  # else what is wider than a terminal would be cut off
+    if found.cause.unasked:
+        raise StorageError(f"not everything could be looked at: {found.cause.unasked}")
 
 
 def _grow(tree: Tree, cause: Cause) -> None:

@@ -112,8 +112,9 @@ class NotArrived(Reason):
     def __str__(self) -> str:
         """A predicate."""
         when = f"{lasting(self.late)} late by {self.by}" if self.late is not None else f"not late by {self.by}"
-        unasked = f"; the store cannot be asked: {self.problem}" if self.problem else ""
-        return f"has not come to {self.path}: {when}{unasked}"
+        if self.problem:
+            return f"is not recorded at {self.path}, {when}, and its store cannot be asked: {self.problem}"
+        return f"has not come to {self.path}: {when}"
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from falcon_assets.planning.instances.instance_record import InstanceRecord, Ins
 from falcon_assets.planning.instances.reason import Reason
 from falcon_assets.planning.triage.fixes import rerun
 from falcon_assets.planning.triage.known import Data, Obstacle, Work
-from falcon_assets.planning.triage.reasons import DoneWithout, GoesOn
+from falcon_assets.planning.triage.reasons import DoneWithout, GoesOn, NotArrived
 from falcon_assets.planning.triage.walk import Finding, Search
 
 DEEPEST = 40
@@ -57,6 +57,12 @@ class Cause:
     between: int = 0
     more: int = 0
     is_told: bool = False
+
+    @property
+    def unasked(self) -> str:
+        """Why a store could not be asked, of itself or the first of its causes that says so; empty: all were."""
+        own = self.reason.problem if isinstance(self.reason, NotArrived) else ""
+        return own or next(filter(None, (one.unasked for one in self.causes)), "")
 
 
 Key: TypeAlias = Work | Data

@@ -269,7 +269,10 @@ class Search:
         if landing.is_there:
             return Finding(MISSING, Incomplete(landing.said, late, by), fix)
         problem = landing.said if landing.is_there is None else ""
-        return Finding(MISSING, NotArrived(landing.path, late, by, problem), fix, obstacles=obstacles)
+        # To collect what cannot be looked at mends nothing: the problem says what would.
+        return Finding(
+            MISSING, NotArrived(landing.path, late, by, problem), None if problem else fix, obstacles=obstacles
+        )
 
 
 def _is_replaced(record: InstanceRecord) -> bool:

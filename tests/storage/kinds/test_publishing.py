@@ -361,6 +361,14 @@ def test_a_full_disk_is_said_in_a_sentence() -> None:
     assert raised.value.__cause__.errno == errno.ENOSPC
 
 
+def test_credentials_that_a_store_refuses_are_said_in_a_sentence() -> None:
+    with pytest.raises(StorageError) as raised, explained("lake", "look at /x"):
+        raise PermissionError("The AWS Access Key Id you provided does not exist in our records.")  # as s3fs does
+    assert str(raised.value).startswith(
+        "cluster 'lake': cannot look at /x: the store refuses it to these credentials: "
+    )
+
+
 @pytest.mark.parametrize(
     "target", [pytest.param(TARGET, id="folder"), pytest.param(OutputTarget("/daily.csv", None), id="single file")]
 )
