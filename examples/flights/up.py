@@ -41,6 +41,13 @@ _AT_ONCE = timedelta(days=1)
 _BACK = timedelta(days=7)
 _POLL_SECONDS = 1.0
 _LAST_LINES = 20
+_BUSY = {
+    "DAGSTER_CODE_SERVER_MAX_WORKERS": "32",
+    "DAGSTER_GRPC_MAX_WORKERS": "32",
+    "DAGSTER_GRPC_PROXY_HEARTBEAT_TTL_SECONDS": "300",
+}
+"""A code server ends itself when it hears no heartbeat, and it hears none while each of its threads works on a tick: by
+default they are as many as the processors and four more, which are fewer than the threads that ask for ticks."""
 
 
 @click.command()
@@ -145,7 +152,7 @@ def _run(installation: Installation, store: EntityStore, port: int, log: Path) -
             # In a session of its own: Ctrl-C shall reach us, and we end it in order.
             dagster = subprocess.Popen(
                 command,
-                env=dict(settings.environ),
+                env=_BUSY | dict(settings.environ),
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,

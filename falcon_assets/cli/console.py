@@ -8,6 +8,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from falcon_assets.cli.long_tables import print_long
 from falcon_assets.texts import hidden, visible
 
 _WIDE = 10_000
@@ -44,6 +45,8 @@ def print_table(table: Table, on: Console | None = None, *, nothing: str = "noth
     target = on or console()
     if not table.row_count:
         target.print(nothing, markup=False)
+        return
+    if print_long(table, target):
         return
     least = target.measure(table, options=target.options.update(max_width=_WIDE)).minimum
     if least <= target.width:

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
+from rich.text import Text
 
 import falcon_assets
 from falcon_assets.cli import console as ours
 from falcon_assets.cli.console import print_table
 from falcon_assets.cli.listing import one_line
+from falcon_assets.cli.long_tables import LONG
 
 
 def shown(width: int) -> list[str]:
@@ -47,6 +50,26 @@ def test_a_table_where_there_is_room(width: int) -> None:
     assert "hourly-delays" in lines[3]
     assert "2013-01-01T00:00Z" in lines[3]
     assert max(map(len, lines)) <= width
+
+
+@pytest.mark.parametrize("terminal", [True, False])
+def test_a_long_table_looks_as_a_short_one(terminal: bool) -> None:
+    def printed(rows: int, show: Callable[[Table, Console], object]) -> list[str]:
+        table = Table("kind")
+        table.add_column("state", no_wrap=True)
+        table.add_column("bytes", justify="right")
+        for number in range(rows):
+            table.add_row("feed", "[green]RUNNING[/]" if number % 2 else escape("[Läufer:x]"), str(10**number)[:9])
+        console = Console(file=io.StringIO(), width=100, soft_wrap=True, force_terminal=terminal, highlight=False)
+        show(table, console)
+        assert isinstance(console.file, io.StringIO)
+        return console.file.getvalue().splitlines()
+
+    ours = printed(LONG, print_table)
+    by_rich = printed(LONG, lambda table, console: console.print(table))
+    if terminal:  # where one colour ends and the next begins is the same for people only
+        ours, by_rich = ([Text.from_ansi(line).plain for line in lines] for lines in (ours, by_rich))
+    assert [line.rstrip() for line in ours] == [line.rstrip() for line in by_rich]
 
 
 def test_a_reason_is_one_line_of_a_table() -> None:

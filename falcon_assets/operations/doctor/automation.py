@@ -15,12 +15,13 @@ from falcon_assets.operations.doctor.words import lasting, not_checked
 from falcon_assets.planning.instances.dagster_names import op_name
 
 if TYPE_CHECKING:
-    from falcon_assets.orchestration.dagster_internals.daemons import DaemonHealth
+    from falcon_assets.orchestration.dagster_internals.daemon import DaemonHealth
 
 SILENT = timedelta(seconds=120)
 """Each part of the daemon gives a sign of life every half minute."""
 LATE = timedelta(minutes=5)
 """Sensors tick every four seconds, or every half minute."""
+_UNREADABLE, _NEVER_RAN = not_checked("Dagster's history cannot be read"), ok("Dagster has not run here yet")
 _START = "start it: dagster-daemon run, or dagster dev"
 _PARTS = (("collector", "sla", "retention_at_once"), ("coordinator", "late_arrival"))
 """What the names of sensors end with: of clusters, and of pipelines; the first is there for each."""
@@ -29,8 +30,12 @@ _NAMED = 5
 
 def check_daemon(context: CheckContext) -> Iterator[Judgement]:
     """Whether Dagster's daemon lives."""
-    facts = dagster_or_judgement(context)
-    yield facts if isinstance(facts, Judgement) else judge_daemons(facts.daemons, context.now)
+    try:
+        facts = context.database()
+    except SettingsError:
+        yield _UNREADABLE
+        return
+    yield judge_daemons(facts.daemons, context.now) if facts and facts.has_dagster else _NEVER_RAN
 
 
 def check_sensors(context: CheckContext) -> Iterator[Judgement]:
@@ -50,8 +55,8 @@ def dagster_or_judgement(context: CheckContext) -> DagsterFacts | Judgement:
     try:
         facts = context.dagster()
     except SettingsError:
-        return not_checked("Dagster's history cannot be read")
-    return facts if facts is not None else ok("Dagster has not run here yet")
+        return _UNREADABLE
+    return facts if facts is not None else _NEVER_RAN
 
 
 def expected_sensors(store: EntityStore) -> dict[str, bool]:
@@ -67,17 +72,16 @@ def expected_sensors(store: EntityStore) -> dict[str, bool]:
 
 def is_alive(daemon: DaemonHealth, now: datetime) -> bool:
     """Whether a part of the daemon has given a sign of life lately."""
-    return daemon.seen is not None and now - daemon.seen < SILENT
+    return now - daemon.seen < SILENT
 
 
 def judge_daemons(daemons: Collection[DaemonHealth], now: datetime) -> Judgement:
     """Of the parts of the daemon, by their last signs of life."""
     dead = [one for one in daemons if not is_alive(one, now)]
-    if not any(one.seen for one in daemons):
+    if not daemons:
         return warning("Dagster's daemon has never run here: nothing runs by itself", _START)
     if dead:
-        seen = max((one.seen for one in dead if one.seen), default=None)
-        when = f"last seen {lasting(now - seen)} ago" if seen else "never seen"
+        when = f"last seen {lasting(now - max(one.seen for one in dead))} ago"
         return problem(f"Dagster's daemon is not alive, {when}: {', '.join(one.name for one in dead)}", _START)
     if broken := next((one for one in daemons if one.error), None):
         return warning(

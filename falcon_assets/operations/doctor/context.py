@@ -33,6 +33,13 @@ class CheckContext:
         self.dagster: Once[DagsterFacts | None] = Once(self._dagster)
         """None: Dagster has not made its tables yet. Raises a SettingsError where the database cannot be used."""
 
+    def dagster_schema(self) -> tuple[str | None, str]:
+        """Revision of Dagster's tables, and the one that the installed Dagster needs; raises as :attr:`database`."""
+        from falcon_assets.operations.doctor.dagster_probe import schema_of  # noqa: PLC0415 - takes seconds
+
+        database = self.database()
+        return schema_of(database.url) if database else (None, "")
+
     def entities_if_sound(self) -> EntityStore | None:
         """The entities; None where there are none or they have problems, which another check says."""
         try:

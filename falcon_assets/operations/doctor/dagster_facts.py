@@ -8,8 +8,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from falcon_assets.orchestration.dagster_internals.daemon import LastTick
-    from falcon_assets.orchestration.dagster_internals.daemons import DaemonHealth
+    from falcon_assets.orchestration.dagster_internals.daemon import DaemonHealth, LastTick
 
 MOST_RUNS = 50
 """So many runs at work are looked at: those that began first."""
@@ -56,7 +55,7 @@ class DagsterFacts:
     """How Dagster is.
 
     Attributes:
-        daemons: The parts of its daemon that are needed.
+        daemons: The parts of its daemon that have given signs of life.
         sensors: The sensors that ticked, or that somebody started or stopped.
         queued: How many runs are queued.
         oldest_queued: The one that has waited longest; None: none is queued.

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import dagster as dg
-from sqlalchemy import NullPool, create_engine
+from sqlalchemy import Engine, NullPool, create_engine
 from sqlalchemy.exc import ProgrammingError
 
 from falcon_assets.operations.doctor.dagster_facts import MOST_RUNS, DagsterFacts, RunFacts, SensorFacts
-from falcon_assets.orchestration.dagster_internals.daemon import last_tick, sensor_states
-from falcon_assets.orchestration.dagster_internals.daemons import required_daemons
+from falcon_assets.orchestration.dagster_internals.daemon import daemon_parts, last_tick, sensor_states
 from falcon_assets.orchestration.dagster_internals.run_queue import count_runs, last_event, most_runs
+from falcon_assets.orchestration.dagster_internals.schema import dagster_revision
 from falcon_assets.orchestration.platform.dagster_instance import open_instance
 from falcon_assets.orchestration.platform.open_ledger import Ledger
 from falcon_assets.orchestration.runs.dead_runs import DeadRuns
@@ -32,13 +32,14 @@ def dagster_facts(settings: Settings, url: str, workloads: Sequence[Workload]) -
     """
     taking = [dg.DagsterRunStatus.STARTING, dg.DagsterRunStatus.STARTED, dg.DagsterRunStatus.CANCELING]
     queued, working = dg.RunsFilter(statuses=[dg.DagsterRunStatus.QUEUED]), dg.RunsFilter(statuses=taking)
-    with open_instance(settings) as instance:
-        lost = _lost(instance, url, workloads)
+    engine = create_engine(url, poolclass=NullPool)
+    with open_instance(settings) as instance, engine.connect() as connection:
+        lost = _lost(instance, engine, workloads)
         first = instance.get_run_records(queued, limit=1, ascending=True)
         return DagsterFacts(
-            daemons=required_daemons(instance),
+            daemons=daemon_parts(connection),
             sensors=[
-                SensorFacts(one.name, one.is_stopped, last_tick(instance, one)) for one in sensor_states(instance)
+                SensorFacts(one.name, one.is_stopped, last_tick(connection, one)) for one in sensor_states(connection)
             ],
             queued=count_runs(instance, queued),
             oldest_queued=_run(instance, first[0], lost) if first else None,
@@ -50,10 +51,16 @@ def dagster_facts(settings: Settings, url: str, workloads: Sequence[Workload]) -
         )
 
 
-def _lost(instance: dg.DagsterInstance, url: str, workloads: Sequence[Workload]) -> set[str]:
+def schema_of(url: str) -> tuple[str | None, str]:
+    """The revision of Dagster's tables in a database, and the one that the installed Dagster needs."""
+    with create_engine(url, poolclass=NullPool).connect() as connection:
+        return dagster_revision(connection)
+
+
+def _lost(instance: dg.DagsterInstance, engine: Engine, workloads: Sequence[Workload]) -> set[str]:
     """The runs whose locks nobody has, as far as the ledger can tell."""
     try:
-        return set(DeadRuns(workloads).suspects(Ledger(create_engine(url, poolclass=NullPool), instance)))
+        return set(DeadRuns(workloads).suspects(Ledger(engine, instance)))
     except ProgrammingError:  # its tables are missing, or those of another version: another check says so
         return set()
 

@@ -53,7 +53,7 @@ def check_migrations(context: CheckContext) -> Iterator[Judgement]:
         return
     yield judge_ledger(facts.ledger, facts.ledger_head)
     if facts.has_dagster:
-        yield judge_dagster_schema(*facts.dagster)
+        yield judge_dagster_schema(*context.dagster_schema())
 
 
 def check_clock(context: CheckContext) -> Iterator[Judgement]:

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from falcon_assets.orchestration.dagster_internals.daemon import DaemonHealth
 
 
 @dataclass(frozen=True)
@@ -21,7 +26,7 @@ class DatabaseFacts:
         ledger: The revision of the ledger's tables; None: there are none.
         ledger_head: The one that this version of the package needs.
         has_dagster: Whether Dagster has its tables there.
-        dagster: Revision of Dagster's tables, and the one that the installed Dagster needs.
+        daemons: The parts of Dagster's daemon that have given signs of life.
         ahead: By how much its clock is ahead of this machine's, about.
         newest_event: When Dagster wrote down the newest event, in real time; None: there is none.
         other_clock: Why this process may not work there, which goes by another falcon clock; "": it may.
@@ -37,7 +42,7 @@ class DatabaseFacts:
     ledger: str | None
     ledger_head: str
     has_dagster: bool
-    dagster: tuple[str | None, str]
+    daemons: Sequence[DaemonHealth]
     ahead: timedelta
     newest_event: datetime | None
     other_clock: str

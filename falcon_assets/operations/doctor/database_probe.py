@@ -13,7 +13,7 @@ from falcon_assets.errors import SettingsError
 from falcon_assets.ledger.database.database_clock import require_clock
 from falcon_assets.ledger.database.upgrade import newest_revision, revision
 from falcon_assets.operations.doctor.database_facts import DatabaseFacts
-from falcon_assets.orchestration.dagster_internals.schema import dagster_revision
+from falcon_assets.orchestration.dagster_internals.daemon import daemon_parts
 from falcon_assets.orchestration.dagster_internals.tables import EVENT_LOG, has_tables
 from falcon_assets.orchestration.platform.postgres import database_url, has_embedded, in_utc, unreachable
 from falcon_assets.settings import Settings
@@ -59,7 +59,7 @@ def _facts(connection: Connection, engine: sqlalchemy.Engine, settings: Settings
         ledger=revision(connection),
         ledger_head=newest_revision(),
         has_dagster=has_dagster,
-        dagster=dagster_revision(connection) if has_dagster else (None, ""),
+        daemons=daemon_parts(connection) if has_dagster else (),
         ahead=its_time - mine,
         newest_event=_newest_event(connection) if has_dagster else None,
         other_clock=_other_clock(connection, settings),

@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
+from importlib import import_module
 from typing import Any, TypeAlias
 
 from falcon_assets.errors import FalconError, SettingsError
@@ -65,6 +66,13 @@ CHECKS: Mapping[str, Check] = {
     "openlineage": lineage.check_openlineage,
 }
 """Name -> check, in the order in which they are told: what others need comes first."""
+_NEEDED = (
+    *((name, "operations.doctor.database_probe") for name in ("database", "migrations", "clock", "space", "daemon")),
+    *((name, "operations.doctor.dagster_probe") for name in ("migrations", "instance", "sensors", "queue", "runs")),
+    ("receivers", "orchestration.notification.channel"),
+    ("spark", "spark.endpoints.reachable"),
+)
+"""What takes seconds to load, Dagster and Spark's client, is loaded before: those are no seconds of a check."""
 
 
 @dataclass(frozen=True)
@@ -101,12 +109,8 @@ def examine(now: datetime, names: Collection[str] = ()) -> tuple[CheckResult, ..
 
 def _examine(context: CheckContext, names: Collection[str]) -> Iterator[CheckResult]:
     wanted = {name: check for name, check in CHECKS.items() if name in names}
-    # Loading Dagster and Spark's client takes seconds, which are none of a check's.
-    import falcon_assets.operations.doctor.dagster_probe  # noqa: PLC0415
-    import falcon_assets.operations.doctor.database_probe  # noqa: PLC0415
-    import falcon_assets.orchestration.notification.channel  # noqa: PLC0415
-    import falcon_assets.spark.endpoints.reachable  # noqa: PLC0415, F401
-
+    for module in {needed for name, needed in _NEEDED if name in wanted}:
+        import_module(f"falcon_assets.{module}")
     asked = {name: partial(_judgements, check, context) for name, check in wanted.items()}
     slow = {name: asked.pop(name) for name in list(asked) if wanted[name] is connectors.check_connectors}
     answers = side_by_side(asked, ANSWER_SECONDS) | side_by_side(slow, SESSION_SECONDS)

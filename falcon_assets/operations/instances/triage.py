@@ -54,10 +54,8 @@ def triage(
     store, now = installation.all_entities, installation.settings.now()
     subject = find_subject(store, name, instance, cluster, kind)
     require_readable(installation, "triage", [subject.entity])
-    ledger = installation.ledger
-    ledger.catch_up()
-    with ledger.engine.begin() as connection:
-        search = Search(store, TriageAnswers(connection, store, installation.settings, ledger.instance, now), now)
+    with installation.tables_caught_up().begin() as connection:
+        search = Search(store, TriageAnswers(connection, store, installation.settings, now), now)
         of_feed = subject.workload is None
         work, data = Work(subject.name, subject.cluster, instance), Data(subject.name, subject.cluster, instance)
         search.run([] if of_feed else [work], [data] if of_feed else [])

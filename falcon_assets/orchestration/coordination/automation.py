@@ -9,14 +9,14 @@ from datetime import timedelta
 from functools import cached_property
 from textwrap import shorten
 
-import dagster as dg
+from sqlalchemy import Connection
 
 from falcon_assets.orchestration.dagster_internals.daemon import (
     SENSORS,
     SensorState,
+    daemon_parts,
     last_failure,
     sensor_states,
-    signs_of_life,
 )
 from falcon_assets.planning.instances.dagster_names import op_name
 from falcon_assets.planning.triage.known import Obstacle
@@ -33,10 +33,10 @@ class Automation:
     """What Dagster itself has written down about its daemon and its sensors; asked once, when it is needed.
 
     Attributes:
-        instance: Dagster's instance.
+        connection: The database, which has Dagster's tables.
     """
 
-    instance: dg.DagsterInstance
+    connection: Connection
 
     def daemon(self, part: str) -> tuple[Obstacle, ...]:
         """What is wrong with a part of the daemon; nothing: it runs."""
@@ -55,7 +55,7 @@ class Automation:
             return (Obstacle(name, "sensor", "STOPPED", SensorStopped(), f"dagster sensor start {name}"),)
         if silent := self.daemon(SENSORS):
             return silent
-        errors = [error for one in ours if (error := last_failure(self.instance, one)) is not None]
+        errors = [error for one in ours if (error := last_failure(self.connection, one)) is not None]
         if not errors:
             return ()
         said = shorten(errors[0], _LONGEST, placeholder=" ...")
@@ -64,8 +64,8 @@ class Automation:
 
     @cached_property
     def _signs(self) -> Mapping[str, float]:
-        return signs_of_life(self.instance)
+        return {one.name: one.seen.timestamp() for one in daemon_parts(self.connection)}
 
     @cached_property
     def _sensors(self) -> Sequence[SensorState]:
-        return sensor_states(self.instance)
+        return sensor_states(self.connection)

@@ -29,6 +29,6 @@ def timeout_causes(
         return {}
     now = settings.now()
     with ledger.engine.begin() as connection:
-        search = Search(store, TriageAnswers(connection, store, settings, ledger.instance, now, stores=0), now)
+        search = Search(store, TriageAnswers(connection, store, settings, now, stores=0), now)
         search.run(works, [])
     return {work.nominal: as_markdown(causes_of(search, work)) for work in works}

@@ -6,7 +6,6 @@ from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime
 from functools import cached_property, lru_cache
 
-import dagster as dg
 from sqlalchemy import Connection
 
 from falcon_assets.catalog.store import EntityStore
@@ -24,10 +23,10 @@ from falcon_assets.orchestration.coordination.automation import Automation
 from falcon_assets.orchestration.coordination.cluster_reruns import reruns_on
 from falcon_assets.orchestration.coordination.pipeline_lock import coordinator_lock
 from falcon_assets.orchestration.dagster_internals.daemon import RUNS
+from falcon_assets.orchestration.dagster_internals.tables import UNFINISHED, KnownRun, known_runs
 from falcon_assets.orchestration.mapping import run_tags
 from falcon_assets.orchestration.platform.data_roots import roots_of
 from falcon_assets.orchestration.runs.run_locks import run_lock
-from falcon_assets.orchestration.runs.unfinished_runs import UNFINISHED
 from falcon_assets.planning.instances.instance_paths import InstancePaths
 from falcon_assets.planning.instances.instance_record import InstanceRecord
 from falcon_assets.planning.instances.reason import Reason
@@ -64,23 +63,21 @@ class TriageAnswers:
         connection: Connection,
         store: EntityStore,
         settings: Settings,
-        instance: dg.DagsterInstance,
         now: datetime,
         stores: int = ASKED_STORES,
     ) -> None:
         """Asks nothing yet.
 
         Args:
-            connection: The ledger, up to date.
+            connection: The ledger, up to date, beside Dagster's tables.
             store: The entities.
             settings: Where stores are.
-            instance: Dagster's instance.
             now: On the falcon clock.
             stores: About how many instances stores are asked; 0: none, and a coordinator asks.
         """
         self._connection, self._store, self._settings, self._now = connection, store, settings, now
-        self._instance, self._automation = instance, Automation(instance)
-        self._runs: dict[str, dg.DagsterRun] = {}
+        self._automation = Automation(connection)
+        self._runs: dict[str, KnownRun] = {}
         self._stores_left, self._asks_stores = stores, stores > 0
         self._slots = lru_cache(maxsize=None)(self._find_slots)
         self._newer = lru_cache(maxsize=None)(self._find_newer)
@@ -131,16 +128,16 @@ class TriageAnswers:
             return record.state.value, RunUnderWay(run_id, "is not in Dagster any more"), self._launching(work)
         if run.status not in UNFINISHED:
             return record.state.value, RunUnderWay(run_id, "has just ended"), ()
-        if run.status is dg.DagsterRunStatus.STARTED:
+        if run.status == "STARTED":
             lock = run_lock(run_id, work.workload, work.cluster)
             if not record.queued_run and not locked(self._connection, [lock]):
                 said = "has lost its worker: its coordinator ends it"
                 return record.state.value, RunUnderWay(run_id, said), self._launching(work)
             since = f" since {format_instant(record.started)}" if record.started and not record.queued_run else ""
             return record.state.value, RunUnderWay(run_id, f"is at work{since}"), ()
-        waits = run.status in (dg.DagsterRunStatus.QUEUED, dg.DagsterRunStatus.NOT_STARTED)
+        waits = run.status in ("QUEUED", "NOT_STARTED")
         obstacles = self._automation.daemon(RUNS) if waits and run_tags.FOREGROUND not in run.tags else ()
-        return record.state.value, RunUnderWay(run_id, f"is {run.status.value}"), obstacles
+        return record.state.value, RunUnderWay(run_id, f"is {run.status}"), obstacles
 
     def not_started(self, work: Work) -> tuple[Reason, tuple[Obstacle, ...]]:
         """See :class:`Answers`."""
@@ -184,8 +181,7 @@ class TriageAnswers:
         wanted = {one.queued_run or one.run_id for one in records if one.in_flight}
         asked = sorted(one for one in wanted if one and one not in self._runs)
         if asked:
-            found = self._instance.get_run_records(dg.RunsFilter(run_ids=asked))
-            self._runs.update({one.dagster_run.run_id: one.dagster_run for one in found})
+            self._runs.update(known_runs(self._connection, asked))
 
     def _find_pending(self, cluster: str) -> Mapping[str, PendingReruns]:
         return reruns_on(self._connection, self._store, cluster, (), self._now).pending

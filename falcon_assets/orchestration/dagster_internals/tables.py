@@ -42,10 +42,12 @@ EVENT_LOG = TableClause(
 """Events, in the order of their ids. An id is given out before the event can be seen; the time is in UTC."""
 RUNS = TableClause("runs", column("run_id", Text), column("status", Text))
 """Runs; a run that is deleted is gone, and so are its events."""
+RUN_TAGS = TableClause("run_tags", column("run_id", Text), column("key", Text), column("value", Text))
 INSTIGATORS = TableClause(
     "instigators",
     column("selector_id", Text),
     column("instigator_type", Text),
+    column("status", Text),
     column("instigator_body", Text),
 )
 """Sensors and schedules that have ticked, or that somebody started or stopped."""
@@ -57,8 +59,14 @@ TICKS = TableClause(
     column("tick_body", Text),
 )
 """What they did; the time is when it began."""
-DAEMON = TableClause("daemon_heartbeats", column("daemon_type", Text), column("timestamp", DateTime))
-"""Parts of the daemon, and when each said last that it works; the time is in UTC."""
+DAEMON = TableClause(
+    "daemon_heartbeats",
+    column("daemon_type", Text),
+    column("daemon_id", Text),
+    column("timestamp", DateTime),
+    column("body", Text),
+)
+"""Parts of the daemon, and when each said last that it works; the time is in UTC. The id is that of the process."""
 RUN_IS_QUEUED = ("PIPELINE_ENQUEUED", "PIPELINE_STARTING", "PIPELINE_START")
 """Types of events: all three, for not every run says each of them, and a run that breaks off while starting is an
 attempt as well, because Dagster starts no second run with its key."""
@@ -88,6 +96,18 @@ class Tick(NamedTuple):
     began: float
     ended: float | None
     succeeded: bool
+
+
+class KnownRun(NamedTuple):
+    """A run, as far as it can be known without Dagster.
+
+    Attributes:
+        status: ``QUEUED``, ``STARTED`` ...
+        tags: All of its tags, the hidden ones too.
+    """
+
+    status: str
+    tags: dict[str, str]
 
 
 _WRITERS = text(
@@ -139,6 +159,19 @@ def has_tables(connection: Connection) -> bool:
 def has_unfinished_runs(connection: Connection) -> bool:
     """Whether there are any."""
     return bool(connection.execute(select(exists().where(RUNS.c.status.in_(UNFINISHED)))).scalar_one())
+
+
+def known_runs(connection: Connection, run_ids: Sequence[str]) -> dict[str, KnownRun]:
+    """Run id -> the run; those that are gone are left out."""
+    wanted = func.any(literal(list(run_ids), ARRAY(Text)))
+    found = {
+        run_id: KnownRun(status, {})
+        for run_id, status in connection.execute(select(RUNS.c.run_id, RUNS.c.status).where(RUNS.c.run_id == wanted))
+    }
+    for run_id, key, value in connection.execute(select(RUN_TAGS).where(RUN_TAGS.c.run_id == wanted)):
+        if run_id in found:
+            found[run_id].tags[key] = value
+    return found
 
 
 def last_ticks(connection: Connection) -> list[Tick]:

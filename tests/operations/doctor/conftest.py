@@ -31,7 +31,6 @@ from dagster._utils.error import SerializableErrorInfo
 from falcon_assets.ledger.database.upgrade import upgrade
 from falcon_assets.operations.doctor import examination, lineage, stores, webserver
 from falcon_assets.operations.doctor.examination import examine
-from falcon_assets.orchestration.dagster_internals.daemons import required_daemons
 from falcon_assets.settings import Settings
 from tests.builders import VALIDITY, cluster_yaml, make_feed
 from tests.cli.test_entity_command import ENTITIES
@@ -83,7 +82,7 @@ class Installed:
     def beat(self, ago: float = 0, *parts: str) -> None:
         """Parts of the daemon gave a sign of life so many seconds ago; none: all."""
         self.instance.wipe_daemon_heartbeats()
-        for part in parts or [one.name for one in required_daemons(self.instance)]:
+        for part in parts or self.instance.get_required_daemon_types():
             self.instance.add_daemon_heartbeat(DaemonHeartbeat(self.now.timestamp() - ago, part, "one", []))
 
     def sensor(self, name: str, *, stopped: bool = False, ago: float = 1, error: str | None = None) -> None:

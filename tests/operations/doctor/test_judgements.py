@@ -20,12 +20,12 @@ from falcon_assets.operations.doctor.runs import judge_queue, judge_run
 from falcon_assets.operations.doctor.space import judge_openness, judge_space
 from falcon_assets.operations.doctor.webserver import judge_jobs
 from falcon_assets.operations.doctor.words import lasting
-from falcon_assets.orchestration.dagster_internals.daemons import DaemonHealth
+from falcon_assets.orchestration.dagster_internals.daemon import DaemonHealth
 from falcon_assets.planning.time.clock import Clock
 from falcon_assets.settings import load_settings
 
 NOW = datetime(2026, 1, 2, 3, 4, tzinfo=timezone.utc)
-SOUND = DatabaseFacts("", 150004, False, False, False, "", "1", "1", True, ("a", "a"), timedelta(), None, "", None)
+SOUND = DatabaseFacts("", 150004, False, False, False, "", "1", "1", True, (), timedelta(), None, "", None)
 ALIVE = DaemonHealth("SENSOR", NOW)
 RUN = RunFacts("ab", "job", "STARTED", NOW - timedelta(hours=9), NOW - timedelta(hours=2))
 FACTS = DagsterFacts([DaemonHealth("QUEUED_RUN_COORDINATOR", NOW)], [], 0, None, 0, 2, [])

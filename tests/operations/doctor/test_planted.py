@@ -207,7 +207,11 @@ def dead_daemon(it: Installed) -> None:
 
 
 def dead_part(it: Installed) -> None:
-    it.beat(1, "SENSOR", "SCHEDULER", "BACKFILL", "MONITORING", "ASSET")
+    it.beat(1)
+    it.execute(
+        "UPDATE daemon_heartbeats SET timestamp = timestamp - interval '2 hours' "
+        "WHERE daemon_type = 'QUEUED_RUN_COORDINATOR'"
+    )
 
 
 def no_daemon(it: Installed) -> None:

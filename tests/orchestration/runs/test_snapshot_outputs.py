@@ -111,7 +111,7 @@ def cause_of(world: ReplicationWorld, process: str, number: int) -> Cause:
     work = Work(process, "east", hour(number))
     now = hour(7)
     with world.ledger.engine.connect() as connection:
-        search = Search(world.store, TriageAnswers(connection, world.store, world.settings, world.instance, now), now)
+        search = Search(world.store, TriageAnswers(connection, world.store, world.settings, now), now)
         search.run([work], [])
         return causes_of(search, work)
 
