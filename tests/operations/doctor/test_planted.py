@@ -325,7 +325,7 @@ PLANTED: list[tuple[Callable[[Installed], None], str, Said]] = [
     (unreachable_s3, "stores", ("stores", "problem", "cluster 'lake': .*", "check its endpoint, .*")),
     (dead_daemon, "daemon", ("daemon", "problem", "Dagster's daemon is not alive, last seen 3 hours ago: .*SENSOR.*",
         "start it: dagster-daemon run, or dagster dev")),
-    (dead_part, "daemon", ("daemon", "problem", "Dagster's daemon is not alive, never seen: .*QUEUED_RUN_COORDINATOR.*",
+    (dead_part, "daemon", ("daemon", "problem", "Dagster's daemon is not alive, last seen 2 hours ago: QUEUED_RUN_COORDINATOR",
         "start it: dagster-daemon run, or dagster dev")),
     (no_daemon, "daemon", ("daemon", "warning", "Dagster's daemon has never run here: nothing runs by itself",
         "start it: dagster-daemon run, or dagster dev")),
