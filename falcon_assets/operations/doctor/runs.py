@@ -48,7 +48,7 @@ def judge_queue(facts: DagsterFacts, now: datetime) -> Judgement:
     if oldest is None or now - oldest.created < LONG_QUEUED:
         return ok(f"{count_of(facts.queued, 'run is', 'runs are')} queued, {taken}")
     waiting = f"{count_of(facts.queued, 'run is', 'runs are')} queued, the first for {lasting(now - oldest.created)}"
-    if not all(is_alive(one, now) for one in facts.daemons if one.name == _LAUNCHER):
+    if not any(is_alive(one, now) for one in facts.daemons if one.name == _LAUNCHER):
         return problem(
             f"{waiting}, because the part of Dagster's daemon that starts them is not alive",
             "start it: dagster-daemon run, or dagster dev",
