@@ -19,7 +19,7 @@ from tests.operations.conftest import OpenAt
 from tests.operations.entities import RETAINED
 from tests.operations.ledger_rows import empty, hour, process_row, write
 
-FAILED = InstanceRequest(InstanceQuery("reader", start=hour(1)), reason="why")
+FAILED = InstanceRequest(InstanceQuery("reader", start=hour(1)), reason="why token=hush")
 TOLD = {"factor": "${cluster.name}", "api_token": "{env: HUSH}"}
 
 
@@ -36,7 +36,7 @@ def test_they_are_kept_for_the_run_and_shown_without_secrets(
             kept = with_properties(connection, "reader", "primary")
             said = connection.execute(select(AUDIT.c.reason)).scalars().one()
         assert kept[hour(1)].properties == (("api_token", "{env: HUSH}"), ("factor", "${cluster.name}"))
-        assert said == kept[hour(1)].reason == "why (with api_token={env: HUSH}, factor=${cluster.name})"
+        assert said == kept[hour(1)].reason == "why token=***** (with api_token={env: HUSH}, factor=${cluster.name})"
         told = instance_details(opened, "reader", hour(1)).params()
         assert (told["params"]["factor"], told["params"]["api_token"]) == ("primary", "*****")
         # Asked for without them, it runs without them.

@@ -204,7 +204,7 @@ def test_a_dry_run_says_what_would_change_and_writes_nothing(full: Installation,
     result = update(full, request(given, written(tmp_path / "other", b=secret), dry_run=True))
     lines = [line for line in result.diff.splitlines() if line[:1] in "+-" and line[:3] not in ("+++", "---")]
     assert lines == [
-        "+storage_options: {key: ******}",
+        "+storage_options: {key: *****}",
         "-    retention: {limit: days(90)}",
         "+    retention: {limit: days(80)}",
     ]

@@ -71,6 +71,8 @@ class WorkflowTask:
         # What its stores have from the environment reaches workflows by settings only, which are named so.
         keep_secret(secret_properties({**self.cluster.properties, **self.properties, **self.settings}))
         keep_secret(secrets_of(self.cluster, {}))
+        for feed in [*(one.feed for one in self.inputs), *(one.feed for one in self.outputs)]:
+            keep_secret(secret_properties({**feed.properties, **feed.options}))
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Values of storage options and of secret properties are never shown, names of environment variables are."""
+"""Values of storage options, and of secret properties and options, are never shown; names of variables are."""
 
 from __future__ import annotations
 
@@ -9,12 +9,15 @@ from falcon_assets.model.secret_values import is_secret
 from falcon_assets.texts import STARS
 from falcon_assets.texts import hidden as without_secrets
 
+_NAMED = ("properties", "options")
+"""Where a name says whether its value is secret."""
+
 
 def hidden(value: Any) -> Any:
     """The plain values of a definition, without those of its storage options and secret properties."""
     if isinstance(value, dict):
         return {
-            key: _stars(item) if key == SECRET_KEY else _properties(item) if key == "properties" else hidden(item)
+            key: _stars(item) if key == SECRET_KEY else _properties(item) if key in _NAMED else hidden(item)
             for key, item in value.items()
         }
     if isinstance(value, str):

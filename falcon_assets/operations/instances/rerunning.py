@@ -22,6 +22,7 @@ from falcon_assets.planning.instances.asked_properties import AskedProperties, r
 from falcon_assets.planning.instances.instance_record import RERUN, InstanceState, RerunRequest
 from falcon_assets.planning.rules.instance_commands import FAILED_STATES, InstanceCommand, runs_again
 from falcon_assets.planning.rules.unlaunched import OffTimeline, RerunRequested
+from falcon_assets.texts import hidden
 
 
 @dataclass(frozen=True)
@@ -159,7 +160,8 @@ def _recorded(options: RerunOptions, request: InstanceRequest) -> InstanceReques
 
 
 def _why(options: RerunOptions, reason: str) -> str:
-    """The reason as it is recorded: with the properties, which decide as much of what comes out."""
+    """The reason as it is recorded: without secrets, with the properties, which decide as much of what comes out."""
+    reason = hidden(reason)
     told = f"with {said_properties(options.asked)}" if options.properties else ""
     return f"{reason} ({told})" if reason and told else reason or told
 
