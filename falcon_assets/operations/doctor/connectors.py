@@ -39,15 +39,14 @@ def check_connectors(context: CheckContext) -> Iterator[Judgement]:
 def _used(entities: EntityStore, context: CheckContext) -> dict[str, tuple[Cluster, dict[str, ClusterStore]]]:
     """By the name of the cluster: the object stores that its processes read and write, each once."""
     found: dict[str, tuple[Cluster, dict[str, ClusterStore]]] = {}
-    for workload in entities.process_workloads:
-        cluster = entities.clusters[workload.cluster]
-        store_of = StoresOf(cluster, context.settings.home, context.environ)
-        for feed in workload.feeds.values():
-            try:
-                if store := kind_of(store_of(feed)).object_store:
-                    found.setdefault(cluster.name, (cluster, {}))[1][store.endpoint] = store
-            except FalconError:
-                continue  # another check says it
+    used = {(one.cluster, feed.name): feed for one in entities.process_workloads for feed in one.feeds.values()}
+    stores = {name: StoresOf(entities.clusters[name], context.settings.home, context.environ) for name, _ in used}
+    for (name, _), feed in used.items():
+        try:
+            if store := kind_of(stores[name](feed)).object_store:
+                found.setdefault(name, (entities.clusters[name], {}))[1][store.endpoint] = store
+        except FalconError:
+            continue  # another check says it
     return found
 
 
