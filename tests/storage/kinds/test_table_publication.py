@@ -332,13 +332,13 @@ def test_a_table_that_lies_elsewhere_has_no_versions(tables: Tables, monkeypatch
     catalog, uri = tables.catalog, TableUri.parse(path_of(tables))
     layout = catalog.layout("default", tables.name)
     assert layout is not None
-    monkeypatch.setattr(catalog, "layout", lambda *_: replace(layout, location="hdfs://lake/counts"))
+    monkeypatch.setattr(catalog, "layout", lambda *_: replace(layout, location="sftp://lake/counts"))
     store = TableStore(tables.cluster, tables.home, tables.environ, table=uri)
     store.__dict__["catalog"] = catalog
     assert TableStorage(store).kept_versions("counts") == []
     with (
         pytest.raises(
-            StorageError, match=r"lies at hdfs://lake/counts, and partitions are written, kept and evicted on"
+            StorageError, match=r"lies at sftp://lake/counts, and partitions are written, kept and evicted on"
         ),
         TablePublication(store, "daily", {"out": OutputTarget(str(uri), None, format="parquet")}),
     ):
