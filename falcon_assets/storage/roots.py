@@ -169,7 +169,7 @@ class RootGuard:
                     "make an empty one there first"
                 )
             before = self._book.known(root.cluster, root.place)
-            after = self._book.learn(root.cluster, root.place, lambda known: _first(root, None, claims=True))
+            after = self._book.learn(root.cluster, root.place, lambda known: _adopted(root))
         self._seen.pop((root.cluster, root.place), None)
         return before != after
 
@@ -247,6 +247,13 @@ def _first(root: Root, known: KnownRoot | None, *, claims: bool) -> KnownRoot | 
         if root.files.is_empty(root.path):
             return known
     return KnownRoot(None) if claims or root.files.marks_at_sight else known
+
+
+def _adopted(root: Root) -> KnownRoot | None:
+    found = _first(root, None, claims=True)
+    if found is None or found.mark is None:
+        root.files.is_empty(root.path)  # who is refused even that has seen nothing that could be adopted
+    return found
 
 
 @contextmanager

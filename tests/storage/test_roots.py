@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import s3fs
 
-from falcon_assets.errors import RootAwayError, UnreachableError
+from falcon_assets.errors import RootAwayError, StorageError, UnreachableError
 from falcon_assets.orchestration.platform.data_roots import LedgerBook
 from falcon_assets.settings import Settings
 from falcon_assets.storage.cluster_store import ClusterStore
@@ -112,6 +112,22 @@ def test_nothing_is_adopted_where_nothing_is(tmp_path: Path, book: LedgerBook) -
         RootGuard(book).adopt(store.identity)
     root.mkdir()
     assert RootGuard(book).adopt(store.identity)
+
+
+def test_who_is_refused_everything_adopts_nothing(
+    tmp_path: Path, book: LedgerBook, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = store_at(tmp_path, book).identity
+
+    def refuse(*_: object) -> None:
+        raise PermissionError("InvalidAccessKeyId")
+
+    monkeypatch.setattr(root.files.fs, "cat_file", refuse)
+    for one in ("put_new", "is_empty"):
+        monkeypatch.setattr(type(root.files), one, refuse)
+    with pytest.raises(StorageError, match=r"cannot adopt the root .*refuses it to these credentials"):
+        RootGuard(book).adopt(root)
+    assert book.known(root.cluster, root.place) is None
 
 
 def test_what_is_only_read_is_not_marked_and_is_away_when_it_is_empty(tmp_path: Path, book: LedgerBook) -> None:
