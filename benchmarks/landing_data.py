@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 SCHEMA = "carrier string, dep_delay double"
@@ -15,7 +15,7 @@ _ROWS = [{"carrier": carrier, "dep_delay": float(minutes)} for carrier in ("AA",
 
 def recent_hours(count: int) -> list[datetime]:
     """The hours that land, oldest first: the last ones that are over, as in real life."""
-    now = datetime.now(timezone.utc).replace(minute=0, second=0, microsecond=0)
+    now = datetime.now(UTC).replace(minute=0, second=0, microsecond=0)
     return [now - timedelta(hours=back) for back in range(count + 1, 1, -1)]
 
 

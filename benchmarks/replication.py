@@ -8,7 +8,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Callable
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from itertools import count
 from multiprocessing.pool import Pool
 from pathlib import Path
@@ -36,7 +36,7 @@ BAR = 1 / 0.8
 ROUNDS = 5
 WARM_UP = 5
 SIZES = {"1 GiB in 16 files": (16, 64 << 20), "20,000 files of 4 KiB": (20_000, 4 << 10)}
-INSTANCE = datetime(2013, 1, 1, tzinfo=timezone.utc)
+INSTANCE = datetime(2013, 1, 1, tzinfo=UTC)
 
 
 def measure() -> list[Line]:

@@ -1,6 +1,6 @@
 """The component of a ``dg`` project: ``dg scaffold defs falcon_assets.FalconEntities my_pipelines``."""
 
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from typing import Any
 
 import dagster as dg
@@ -46,7 +46,7 @@ class FirstEntities(dg.Scaffolder):
         (request.target_path / name).write_text(text)
         folder = request.target_path / _FOLDER
         folder.mkdir()
-        today = datetime.now(timezone.utc).replace(hour=0, minute=0)
+        today = datetime.now(UTC).replace(hour=0, minute=0)
         for name, text in first_entities(request.target_path.name, today).items():
             (folder / name).write_text(text)
 

@@ -7,7 +7,7 @@ import os
 import pwd
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal, TypeAlias, get_args
 from urllib.parse import urlsplit
@@ -87,7 +87,7 @@ class Settings:
 
     def now(self) -> datetime:
         """The present on the configured clock, aware and in UTC."""
-        return self.clock.at(datetime.now(timezone.utc))
+        return self.clock.at(datetime.now(UTC))
 
 
 def load_settings(environ: Mapping[str, str] | None = None) -> Settings:
@@ -195,7 +195,7 @@ def _clock(text: str | None, home: Path, database: str) -> Clock:
     if not told:
         return home_clock(home, database) or Clock()
     try:
-        clock = Clock.parse(told, datetime.now(timezone.utc))
+        clock = Clock.parse(told, datetime.now(UTC))
     except ExpressionError as error:
         raise SettingsError(f"FALCON_CLOCK: {error}") from error
     return replace(clock, started=shared_start(home, told, database)) if clock.runs else clock

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -76,7 +76,7 @@ def shared_start(home: Path, text: str, database: str = "") -> datetime:
                 noted = _noted(file)
                 started = _start(noted, text)
                 if started is None:
-                    started = datetime.now(timezone.utc)
+                    started = datetime.now(UTC)
                     if not (noted.get("database") == database and "started" in noted):
                         _write(file, {"clock": text, "started": started.isoformat()})
     except LockedError as error:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -24,7 +24,7 @@ from falcon_assets.first_entities import first_entities
     ],
 )
 def test_they_have_no_problems_and_no_warnings(tmp_path: Path, folder: str, name: str) -> None:
-    for file, text in first_entities(folder, datetime(2024, 5, 1, tzinfo=timezone.utc)).items():
+    for file, text in first_entities(folder, datetime(2024, 5, 1, tzinfo=UTC)).items():
         (tmp_path / file).write_text(text)
     store = load_entities(tmp_path, strict=True)
     assert list(store.clusters) == [name]

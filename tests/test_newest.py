@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-
 import tomllib
+
 from packaging.markers import default_environment
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name

@@ -6,7 +6,7 @@ import os
 import re
 import subprocess
 import sys
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from pathlib import Path
 
 import dagster as dg
@@ -18,7 +18,7 @@ from falcon_assets.first_entities import first_entities
 from tests.docs.pages import run_blocks, section
 from tests.processes import BIN, environ_with
 
-START = datetime(2024, 5, 1, tzinfo=timezone.utc)
+START = datetime(2024, 5, 1, tzinfo=UTC)
 
 
 @pytest.fixture

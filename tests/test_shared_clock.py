@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -78,9 +78,9 @@ def test_a_start_that_is_noted_counts(tmp_path: Path) -> None:
     ids=["empty", "nul", "no-utf8", "list", "null", "no-start", "number", "no-time", "no-zone", "deep"],
 )  # fmt: skip
 def test_a_damaged_file_is_replaced(tmp_path: Path, content: str | bytes) -> None:
-    before = datetime.now(timezone.utc)
+    before = datetime.now(UTC)
     (tmp_path / "clock.json").write_bytes(content if isinstance(content, bytes) else content.encode())
-    assert before <= started(tmp_path) <= datetime.now(timezone.utc)
+    assert before <= started(tmp_path) <= datetime.now(UTC)
     assert json.loads((tmp_path / "clock.json").read_text())["started"] == started(tmp_path).isoformat()
 
 
@@ -112,7 +112,7 @@ def test_who_is_told_no_clock_goes_by_the_one_of_the_database(tmp_path: Path, cl
 
 def test_databases_are_told_apart_without_their_secrets(tmp_path: Path) -> None:
     url = "postgresql://u:hush@h:5432/d"
-    keep(tmp_path, Clock(datetime(2013, 1, 3, tzinfo=timezone.utc)), url)
+    keep(tmp_path, Clock(datetime(2013, 1, 3, tzinfo=UTC)), url)
     assert "hush" not in (tmp_path / "clock.json").read_text()
     assert untold(tmp_path, "postgresql+psycopg2://v:other@h:5432/d?connect_timeout=5") == "2013-01-03T00:00:00Z"
 

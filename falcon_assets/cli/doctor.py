@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 
 import click
 
@@ -34,7 +34,7 @@ def doctor(names: tuple[str, ...], as_json: bool) -> None:
     takes a few seconds, also where nothing answers, and changes nothing: a small file is written to each store that
     has to be writable, and removed. The exit code is 1 where there is a problem; warnings are not counted.
     """
-    found = examine(datetime.now(timezone.utc), names)
+    found = examine(datetime.now(UTC), names)
     if as_json:
         print_json(Page(found, len(found), None).as_data(CheckResult.as_data))
     else:

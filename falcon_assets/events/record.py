@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from functools import cache
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self, TypeAlias
 
 from pydantic import AfterValidator, BeforeValidator, Field, PlainSerializer, TypeAdapter
-from typing_extensions import Self
 
 from falcon_assets.texts import recorded
 
@@ -71,7 +70,7 @@ def _time(value: Any) -> Any:
     if moment.tzinfo is None:
         raise ValueError("without a zone")
     try:
-        return moment.astimezone(timezone.utc)
+        return moment.astimezone(UTC)
     except OverflowError as error:
         raise ValueError("not of the calendar") from error
 

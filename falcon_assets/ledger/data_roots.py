@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 
 from sqlalchemy import Connection, select
 
@@ -37,7 +37,7 @@ def learn_root(connection: Connection, cluster: str, place: str, look: Look) -> 
     found = look(before)
     if found is not None and found != before:
         row = {"cluster": cluster, "place": place, "mark": found.mark, "held": found.held}
-        upsert(connection, DATA_ROOTS, [{**row, "since": datetime.now(timezone.utc)}])
+        upsert(connection, DATA_ROOTS, [{**row, "since": datetime.now(UTC)}])
     return found
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from typing import Annotated, Any
 
 from pydantic import BeforeValidator, PlainSerializer, WithJsonSchema
@@ -22,7 +22,7 @@ def parse_instant(text: str) -> datetime:
     if found := _PATTERN.fullmatch(text):
         year, month, day, hour, minute = map(int, found.groups())
         try:
-            return datetime(year, month, day, hour, minute, tzinfo=timezone.utc)
+            return datetime(year, month, day, hour, minute, tzinfo=UTC)
         except ValueError:
             pass
     raise ExpressionError(f"{text!r} is not an instant: write YYYY-MM-DDTHH:MMZ (UTC), for example 2013-01-01T00:00Z")
@@ -31,12 +31,12 @@ def parse_instant(text: str) -> datetime:
 def format_instant(moment: datetime) -> str:
     """``moment`` (aware) as ``YYYY-MM-DDTHH:MMZ``; seconds are cut off."""
     # Not strftime: its %Y does not pad years below 1000.
-    return moment.astimezone(timezone.utc).replace(tzinfo=None).isoformat(timespec="minutes") + "Z"
+    return moment.astimezone(UTC).replace(tzinfo=None).isoformat(timespec="minutes") + "Z"
 
 
 def _validate(value: Any) -> datetime:
     if isinstance(value, datetime) and value.tzinfo is not None:
-        return value.astimezone(timezone.utc)
+        return value.astimezone(UTC)
     return parse_instant(value if isinstance(value, str) else str(value))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from calendar import monthrange
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 from functools import cache
 from zoneinfo import ZoneInfo, available_timezones
 
@@ -34,7 +34,7 @@ def from_wall(wall: datetime, timezone_name: str) -> datetime:
     Raises:
         OverflowError: before year 1 or after year 9999.
     """
-    return wall.replace(tzinfo=zone(timezone_name), fold=0).astimezone(timezone.utc)
+    return wall.replace(tzinfo=zone(timezone_name), fold=0).astimezone(UTC)
 
 
 def moments_of_wall(wall: datetime, timezone_name: str) -> tuple[datetime, datetime]:
@@ -46,7 +46,7 @@ def moments_of_wall(wall: datetime, timezone_name: str) -> tuple[datetime, datet
     Raises:
         OverflowError: before year 1 or after year 9999.
     """
-    first, last = (wall.replace(tzinfo=zone(timezone_name), fold=fold).astimezone(timezone.utc) for fold in (0, 1))
+    first, last = (wall.replace(tzinfo=zone(timezone_name), fold=fold).astimezone(UTC) for fold in (0, 1))
     return min(first, last), max(first, last)
 
 

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from typing import Protocol
 
 from sqlalchemy import Connection
@@ -84,7 +84,7 @@ class Audit:
         settings, instances = self.installation.settings, self.instances
         entry = AuditEntry(
             at=settings.now(),
-            recorded=datetime.now(timezone.utc),
+            recorded=datetime.now(UTC),
             principal=self.principal.name,
             os_user=settings.user,
             way=present_way(),

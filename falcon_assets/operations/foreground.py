@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 
 import dagster as dg
 import sqlalchemy
@@ -119,7 +119,7 @@ class Foreground:
         with self._alone(sorted({workload.pipelines[0] for workload in workloads})):
             DefinitionRecording(self.store.root, self.settings).record(self.ledger)
             # The daemon tells it; where it has never run, nothing would be kept for it.
-            NotificationRecording(self.store, self.settings).begin(self.ledger, datetime.now(timezone.utc))
+            NotificationRecording(self.store, self.settings).begin(self.ledger, datetime.now(UTC))
             for key, nominals in self._failed_in(DeadRuns(workloads, foreground=True).end_all(self.ledger)).items():
                 touched[key].update(nominals)
             free_instances_of_deleted_runs(self.ledger, self.settings.now(), workloads)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 
 from falcon_assets.model.feed import Feed
 
@@ -30,7 +30,7 @@ class KeptAs:
         """That of the given name; None: it is the name of none."""
         feed, _, instance = name.rpartition("/")
         try:
-            return cls(feed, datetime.strptime(instance, _INSTANCE).replace(tzinfo=timezone.utc))
+            return cls(feed, datetime.strptime(instance, _INSTANCE).replace(tzinfo=UTC))
         except ValueError:
             return None
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -27,7 +27,7 @@ _TIMES = st.one_of(
 
 @st.composite
 def timelines(draw: st.DrawFn) -> Timeline:
-    start = datetime(2013, 3, 20, tzinfo=timezone.utc) + timedelta(hours=draw(st.integers(0, 24 * 30)))
+    start = datetime(2013, 3, 20, tzinfo=UTC) + timedelta(hours=draw(st.integers(0, 24 * 30)))
     end = start + timedelta(hours=draw(st.integers(1, 24 * 10)))
     return Timeline(start, end, Frequency.parse(draw(_FREQUENCIES)), draw(_ZONES))
 

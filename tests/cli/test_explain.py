@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -147,7 +147,7 @@ def test_what_is_no_instant_is_said(call: Callable[..., Result]) -> None:
 def test_the_version_of_the_definition_is_said(call: Callable[..., Result], settings: Settings) -> None:
     open_engine = ledger_engine(settings)
     said = {"text": "", "text_hash": "", "workflow_hash": None, "operation": "load", "actor": "", "reason": ""}
-    since = datetime(2013, 1, 3, tzinfo=timezone.utc)
+    since = datetime(2013, 1, 3, tzinfo=UTC)
     with open_engine.begin() as connection:
         rows = [
             {"kind": "process", "name": "roll-up", "version": n, "since": since.replace(day=n), **said} for n in (3, 5)

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import re
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 
 import dagster as dg
 import pytest
@@ -16,7 +16,7 @@ from falcon_assets.orchestration.platform.open_ledger import Ledger, open_ledger
 from falcon_assets.planning.instances.instance_record import InstanceState
 from falcon_assets.settings import Settings
 
-START = datetime(2013, 1, 1, tzinfo=timezone.utc)
+START = datetime(2013, 1, 1, tzinfo=UTC)
 KEPT = {"kind": "process", "name": "hourly", "status": "SUSPENDED", "since": START, "commanded": True}
 KEPT["scheduled_since"] = START
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 
 from rich.console import Console
 
@@ -42,7 +42,7 @@ def test_a_log_has_a_line_when_something_begins() -> None:
 
 def test_a_reason_is_shown_as_it_is() -> None:
     console = Console(file=io.StringIO(), width=40)  # and in one line
-    at = datetime(2013, 1, 1, tzinfo=timezone.utc)
+    at = datetime(2013, 1, 1, tzinfo=UTC)
     reason = "Spark does not read g[ab]/x[/y].json"  # neither brackets nor slashes are markup
     trouble = Trouble("hourly", "primary", at, InstanceState.FAILED, reason)
     tell(console, ForegroundResult(Outlook((), {}, {}), 0, (trouble,), {}))

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 import shlex
+import tomllib
 from importlib.util import find_spec
 from pathlib import Path
 
 import click
 import pytest
-import tomllib
 
 from falcon_assets.catalog.yaml_files.yaml_nodes import compose_documents
 from falcon_assets.catalog.yaml_files.yaml_values import PlainValues

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import timedelta, timezone
+from datetime import UTC, timedelta
 
 from hypothesis import strategies as st
 
@@ -29,7 +29,7 @@ NAME = st.just("primary") | TEXT.filter(bool)
 VERSION = st.text("0123456789abcdef", min_size=1)  # Dagster's tag takes no other characters
 SIZE = st.integers(0, 2**63 - 1)
 COUNT = st.integers(0, 2**40)
-TIME = st.datetimes(timezones=st.just(timezone.utc)).map(
+TIME = st.datetimes(timezones=st.just(UTC)).map(
     lambda moment: moment - timedelta(microseconds=moment.microsecond % 1000)
 )
 INSTANT = TIME.map(lambda moment: moment.replace(second=0, microsecond=0))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 
 import dagster as dg
 from hypothesis import given
@@ -18,7 +18,7 @@ from falcon_assets.planning.instances.instance_record import InstanceState
 from tests.events.strategies import AVAILABLE, FACTS, FOR_PEOPLE
 from tests.records import read_record
 
-T = datetime(2013, 1, 1, tzinfo=timezone.utc)
+T = datetime(2013, 1, 1, tzinfo=UTC)
 KEY = dg.AssetKey(["primary", "raw"])
 
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 
 import pandas as pd
 import pytest
 
 from examples.flights.late_flights import CORRECTED, FIRST_FILE, LATE, SECOND_FILE, deliveries
 
-DAY = datetime(2013, 1, 3, tzinfo=timezone.utc)
+DAY = datetime(2013, 1, 3, tzinfo=UTC)
 
 
 def flights(*carriers: str) -> pd.DataFrame:

@@ -6,7 +6,7 @@ import signal
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -76,8 +76,8 @@ def test_hours_land_as_the_clock_reaches_them(tmp_path: Path) -> None:
     assert lines[0].startswith("The clock shows 2013-01-02T")
     assert lines[-1] == "Stopped."
     shown = load_settings(environment(tmp_path, clock)).now()
-    there = [datetime.strptime(hour, "%Y/%m/%d/%H").replace(tzinfo=timezone.utc) for hour in landed(tmp_path, FLIGHTS)]
-    assert there[0] >= datetime(2013, 1, 1, 5, tzinfo=timezone.utc)  # a day back from the start, at the earliest
+    there = [datetime.strptime(hour, "%Y/%m/%d/%H").replace(tzinfo=UTC) for hour in landed(tmp_path, FLIGHTS)]
+    assert there[0] >= datetime(2013, 1, 1, 5, tzinfo=UTC)  # a day back from the start, at the earliest
     assert there == [there[0] + timedelta(hours=count) for count in range(len(there))]
     assert there[-1] <= shown
     assert not (tmp_path / "postgres").exists()  # Dagster was told nothing

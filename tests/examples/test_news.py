@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -11,7 +11,7 @@ from falcon_assets.ledger.instances.recent_changes import Ended
 from falcon_assets.planning.instances.instance_record import InstanceState
 
 S = InstanceState
-HOUR = datetime(2013, 1, 2, tzinfo=timezone.utc)
+HOUR = datetime(2013, 1, 2, tzinfo=UTC)
 
 
 def ended(hour: int, state: InstanceState, reason: str = "", attempt: int = 1, process: str = "sums") -> Ended:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 from itertools import cycle
 from typing import Any
 
@@ -20,7 +20,7 @@ from tests.waiting import wait_until
 
 Content = dict[str, list[tuple[Any, ...]]]
 Chunk = tuple[Sequence[Logged], int | None]
-START = datetime(2013, 1, 1, tzinfo=timezone.utc)
+START = datetime(2013, 1, 1, tzinfo=UTC)
 HOUR = timedelta(hours=1)
 
 

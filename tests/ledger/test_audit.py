@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from sqlalchemy import Engine, delete
@@ -12,7 +12,7 @@ from falcon_assets.ledger.database.upgrade import upgrade
 from falcon_assets.ledger.tables import AUDIT
 from tests.ledger.histories import ledger_engine
 
-AT = datetime(2013, 1, 3, 6, tzinfo=timezone.utc)
+AT = datetime(2013, 1, 3, 6, tzinfo=UTC)
 PLAIN = AuditEntry(
     AT, AT, "ann", "dagster", "job", "suspend", [("feed", "raw")], None, None, None, "", "done", ""
 )  # fmt: skip

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from sqlalchemy import Engine, select, text
@@ -13,11 +13,11 @@ from falcon_assets.ledger.tables import CLOCK
 from falcon_assets.orchestration.dagster_internals.tables import EVENT_LOG
 from falcon_assets.planning.time.clock import Clock
 
-STARTED = datetime(2026, 1, 1, 12, tzinfo=timezone.utc)
-AT = datetime(2026, 5, 5, 10, tzinfo=timezone.utc)
+STARTED = datetime(2026, 1, 1, 12, tzinfo=UTC)
+AT = datetime(2026, 5, 5, 10, tzinfo=UTC)
 REAL = Clock()
-STANDS = Clock(datetime(2013, 1, 3, 6, tzinfo=timezone.utc))
-STANDS_LATER = Clock(datetime(2013, 1, 3, 7, tzinfo=timezone.utc))
+STANDS = Clock(datetime(2013, 1, 3, 6, tzinfo=UTC))
+STANDS_LATER = Clock(datetime(2013, 1, 3, 7, tzinfo=UTC))
 RUNS = Clock(STANDS.origin, STARTED, 60)
 RUNS_ANEW = Clock(STANDS.origin, STARTED + timedelta(hours=1), 60)
 
@@ -96,7 +96,7 @@ def test_what_is_said(engine: Engine) -> None:
 
 @pytest.mark.parametrize(
     ("seen", "refused", "accepted"),
-    [(AT, STANDS, REAL), (datetime(2013, 1, 2, tzinfo=timezone.utc), REAL, RUNS)],
+    [(AT, STANDS, REAL), (datetime(2013, 1, 2, tzinfo=UTC), REAL, RUNS)],
     ids=["real", "simulated"],
 )
 def test_a_history_of_an_earlier_version_tells_its_clock(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from typing import Any
 
 import dagster as dg
@@ -18,7 +18,7 @@ from tests.events.strategies import FACTS
 from tests.ledger.histories import content, empty, history_of
 from tests.properties import examples
 
-T = datetime(2013, 1, 1, tzinfo=timezone.utc)
+T = datetime(2013, 1, 1, tzinfo=UTC)
 STRANGE = st.recursive(
     st.one_of(
         st.none(),

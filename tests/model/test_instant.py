@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 from hypothesis import given
@@ -10,7 +10,7 @@ from pydantic import TypeAdapter
 from falcon_assets.errors import ExpressionError
 from falcon_assets.model.instant import Instant, format_instant, parse_instant
 
-minutes = st.datetimes().map(lambda naive: naive.replace(second=0, microsecond=0, tzinfo=timezone.utc))
+minutes = st.datetimes().map(lambda naive: naive.replace(second=0, microsecond=0, tzinfo=UTC))
 
 
 @given(minutes)
@@ -21,10 +21,10 @@ def test_what_is_printed_is_read_back(moment):
 @pytest.mark.parametrize(
     ("moment", "text"),
     [
-        (datetime(2013, 1, 3, 6, tzinfo=timezone.utc), "2013-01-03T06:00Z"),
-        (datetime(2013, 1, 3, 6, 5, 59, tzinfo=timezone.utc), "2013-01-03T06:05Z"),
+        (datetime(2013, 1, 3, 6, tzinfo=UTC), "2013-01-03T06:00Z"),
+        (datetime(2013, 1, 3, 6, 5, 59, tzinfo=UTC), "2013-01-03T06:05Z"),
         (datetime(2013, 1, 3, 6, tzinfo=timezone(timedelta(hours=2))), "2013-01-03T04:00Z"),
-        (datetime(7, 1, 3, 6, tzinfo=timezone.utc), "0007-01-03T06:00Z"),
+        (datetime(7, 1, 3, 6, tzinfo=UTC), "0007-01-03T06:00Z"),
     ],
 )
 def test_printing(moment, text):
@@ -46,7 +46,7 @@ def test_anything_else_is_refused(text):
 
 def test_as_a_field():
     adapter = TypeAdapter(Instant)
-    moment = datetime(2013, 1, 3, 6, tzinfo=timezone.utc)
+    moment = datetime(2013, 1, 3, 6, tzinfo=UTC)
     assert adapter.validate_python("2013-01-03T06:00Z") == moment
     assert adapter.validate_python(moment.astimezone(timezone(timedelta(hours=5)))).utcoffset() == timedelta()
     assert adapter.dump_python(moment) == "2013-01-03T06:00Z"

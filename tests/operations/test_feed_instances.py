@@ -5,7 +5,7 @@ from __future__ import annotations
 from calendar import monthrange
 from collections.abc import Callable
 from dataclasses import replace
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -184,9 +184,9 @@ def steps(start: datetime, end: datetime, frequency: str, zone: str) -> list[dat
         if unit == "months":
             years, month = divmod(wall.month - 1 + k * int(number), 12)
             day = min(wall.day, monthrange(wall.year + years, month + 1)[1])
-            at = wall.replace(year=wall.year + years, month=month + 1, day=day).astimezone(timezone.utc)
+            at = wall.replace(year=wall.year + years, month=month + 1, day=day).astimezone(UTC)
         elif unit == "days":
-            at = (wall + k * timedelta(days=int(number))).astimezone(timezone.utc)
+            at = (wall + k * timedelta(days=int(number))).astimezone(UTC)
         else:
             at = start + k * timedelta(**{unit: int(number)})
         if at >= end:

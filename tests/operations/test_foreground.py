@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from pathlib import Path
 
 import dagster as dg
@@ -131,7 +131,7 @@ def test_it_records_breaches_of_slas_and_tells_dagster(
     (told,) = instance.event_log_storage.get_latest_asset_check_execution_by_key([key]).values()
     assert told.status.value == "FAILED"
     # The first tick of a daemon that has never run tells people of them.
-    assert NotificationRecording(store, settings).record(ledger, datetime.now(timezone.utc)) == 4
+    assert NotificationRecording(store, settings).record(ledger, datetime.now(UTC)) == 4
 
 
 def test_what_failed_with_a_run_that_was_killed_again_and_again_is_no_success(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Iterator
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -236,7 +236,7 @@ def test_an_instance_that_is_not_in_the_validity_any_more_is_replayed_and_not_pu
 
 
 def test_what_was_restored_is_made_with_what_was_declared_when_it_was_made(world: Installation) -> None:
-    restored = {"seen_at": datetime.now(timezone.utc) + timedelta(days=1), "restored_by": "ann"}
+    restored = {"seen_at": datetime.now(UTC) + timedelta(days=1), "restored_by": "ann"}
     of_named = DATA_VERSIONS.c.feed == "named"
     world.ledger.catch_up()
     with world.ledger.engine.begin() as connection:

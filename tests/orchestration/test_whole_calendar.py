@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from zoneinfo import available_timezones
 
@@ -36,7 +36,6 @@ from tests.catalog.definition_files import write
 from tests.properties import examples
 from tests.zones import ZONES
 
-UTC = timezone.utc
 FOREVER = "9999-12-31T23:59Z"
 CLUSTER = 'kind: cluster\nname: lab\ninterfaces: {write: {endpoint: data}, execute: {endpoint: "local[1]"}}\n'
 PATH = "${YEAR}-${MONTH}-${DAY}-${HOUR}-${MINUTE}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 from random import Random
 
 from tests.simulation.world import (
@@ -24,7 +24,7 @@ PRIMARY, BACKUP = "primary", "backup"
 
 
 def march(day: int, hour: int = 0) -> datetime:
-    return datetime(2013, 3, day, hour, tzinfo=timezone.utc)
+    return datetime(2013, 3, day, hour, tzinfo=UTC)
 
 
 def hours(number: float) -> timedelta:

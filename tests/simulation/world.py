@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 from functools import cache
 from zoneinfo import ZoneInfo
 
@@ -107,7 +107,7 @@ def timeline(start: datetime, end: datetime, every: Step, zone: str) -> tuple[da
         times.append(moment)
         if unit == "days":  # on the calendar of the zone: the same wall time some days later
             local = start.astimezone(ZoneInfo(zone)) + timedelta(days=number * len(times))
-            moment = local.astimezone(timezone.utc)
+            moment = local.astimezone(UTC)
         else:
             moment = start + len(times) * timedelta(**{unit: number})
     return tuple(times)
@@ -127,5 +127,5 @@ def resolve(expression: str, nominal: datetime, zone: str) -> datetime:
     moment = nominal
     if match[1] != "now":
         midnight = nominal.astimezone(ZoneInfo(zone)).replace(hour=0, minute=0)
-        moment = (midnight - timedelta(days=match[1] == "yesterday")).astimezone(timezone.utc)
+        moment = (midnight - timedelta(days=match[1] == "yesterday")).astimezone(UTC)
     return moment + timedelta(hours=int(match[2]), minutes=int(match[3]))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +28,7 @@ CONFS = {
 }
 SECRET_KEY, SECRET = "spark.hadoop.fs.s3a.secret.key", "hush: hush=ü\\"
 """A setting of the local cluster that must be seen nowhere."""
-NOMINAL = datetime(2013, 1, 1, 5, tzinfo=timezone.utc)
+NOMINAL = datetime(2013, 1, 1, 5, tzinfo=UTC)
 
 
 def cluster_on(endpoint: str, **properties: str) -> Cluster:

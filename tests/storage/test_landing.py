@@ -4,7 +4,7 @@ import os
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
@@ -24,8 +24,8 @@ from tests.builders import make_cluster, make_feed
 
 CLUSTER = make_cluster()
 FEED = make_feed()
-START = datetime(2013, 1, 1, tzinfo=timezone.utc)
-END = datetime(2014, 1, 1, tzinfo=timezone.utc)
+START = datetime(2013, 1, 1, tzinfo=UTC)
+END = datetime(2014, 1, 1, tzinfo=UTC)
 
 
 class ObservedFiles(LocalFileSystem):  # type: ignore[misc]
@@ -69,7 +69,7 @@ def store(tmp_path: Path, files: ObservedFiles) -> ClusterStore:
 
 
 def at(day: int, hour: int = 0, month: int = 1) -> datetime:
-    return datetime(2013, month, day, hour, tzinfo=timezone.utc)
+    return datetime(2013, month, day, hour, tzinfo=UTC)
 
 
 def path_of(instance: datetime) -> str:
@@ -110,7 +110,7 @@ def test_what_landed_is_found_with_its_version(store: ClusterStore) -> None:
             path,
             fingerprint(store, path, "_SUCCESS"),
             list_instance(store, path, "_SUCCESS").signature,
-            datetime.fromtimestamp(1000, timezone.utc),
+            datetime.fromtimestamp(1000, UTC),
         )
     ]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 
 import click
 
@@ -18,4 +18,4 @@ def commanded_or_declared(commanded: bool) -> str:
 
 def moment(at: datetime | None) -> str:
     """To the second, "" for none; not by strftime, whose %Y does not pad years below 1000."""
-    return at.astimezone(timezone.utc).replace(tzinfo=None).isoformat(timespec="seconds") + "Z" if at else ""
+    return at.astimezone(UTC).replace(tzinfo=None).isoformat(timespec="seconds") + "Z" if at else ""

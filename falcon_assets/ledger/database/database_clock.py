@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import timedelta, timezone
+from datetime import UTC, timedelta
 
 from sqlalchemy import Connection, TableClause, func, select
 from sqlalchemy.dialects.postgresql import insert
@@ -78,7 +78,7 @@ def _of_history(connection: Connection, mine: Clock, events: TableClause) -> Clo
     found = connection.execute(both.order_by(newest).limit(1)).one_or_none()
     if found is None:
         return mine
-    apart = abs(found.seen_at - found.timestamp.replace(tzinfo=timezone.utc))
+    apart = abs(found.seen_at - found.timestamp.replace(tzinfo=UTC))
     simulated = apart > _SURELY_SIMULATED
     if simulated and mine.origin is None:
         return Clock(origin=found.seen_at)

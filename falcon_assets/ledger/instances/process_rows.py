@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from typing import Any
 
 from sqlalchemy import (
@@ -27,7 +27,7 @@ from falcon_assets.ledger.tables import PROCESS_INSTANCES, RERUNS
 from falcon_assets.planning.instances.instance_record import InstanceRecord, InstanceState
 
 _WAITING = InstanceState.WAITING
-_FIRST, _LAST = datetime.min.replace(tzinfo=timezone.utc), datetime.max.replace(tzinfo=timezone.utc)
+_FIRST, _LAST = datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)
 
 
 class _ProcessRows(InstanceRows[InstanceState, InstanceRecord]):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from typing import Any
 
 from falcon_assets.ledger.overview import folded_up_to
@@ -59,7 +59,7 @@ class InstallationStatus:
 def installation_status(installation: Installation) -> InstallationStatus:
     """Asks what ``falcon doctor`` asks of definitions, database, Dagster's daemon, its webserver and code locations."""
     settings = installation.settings
-    findings = examine(datetime.now(timezone.utc), CHECKS)
+    findings = examine(datetime.now(UTC), CHECKS)
     works = {one.check for one in findings if one.judgement.status is Severity.OK}
     entities = dict(Counter(one.status for one in entity_states(installation))) if works >= _ASKED else None
     clock = f"{settings.now().isoformat(timespec='seconds')} ({settings.clock})"

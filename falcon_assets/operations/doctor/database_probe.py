@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from pathlib import Path
 
 import sqlalchemy
@@ -45,9 +45,9 @@ def database_facts(settings: Settings) -> DatabaseFacts | None:
 
 
 def _facts(connection: Connection, engine: sqlalchemy.Engine, settings: Settings, url: str) -> DatabaseFacts:
-    before = datetime.now(timezone.utc)
+    before = datetime.now(UTC)
     its_time = connection.execute(text("SELECT clock_timestamp()")).scalar_one()
-    mine = before + (datetime.now(timezone.utc) - before) / 2
+    mine = before + (datetime.now(UTC) - before) / 2
     has_dagster = has_tables(connection)
     return DatabaseFacts(
         url=url,
@@ -100,7 +100,7 @@ def _refusal(url: str) -> str:
 def _newest_event(connection: Connection) -> datetime | None:
     newest = select(EVENT_LOG.c.timestamp).order_by(EVENT_LOG.c.id.desc()).limit(1)
     found: datetime | None = connection.execute(newest).scalar_one_or_none()
-    return found.replace(tzinfo=timezone.utc) if found else None
+    return found.replace(tzinfo=UTC) if found else None
 
 
 def _other_clock(connection: Connection, settings: Settings) -> str:

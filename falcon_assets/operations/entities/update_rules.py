@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from typing import Any
 
 from sqlalchemy import Connection
@@ -38,7 +38,7 @@ def require_allowed(installation: Installation, updates: Sequence[Update]) -> No
         return
     with suppress(SettingsError, OperationalError), installation.database.connect() as connection:
         for (kind, name), since in scheduled_since(connection, starts).items():
-            when = f"{since.astimezone(timezone.utc):%Y-%m-%dT%H:%MZ}"
+            when = f"{since.astimezone(UTC):%Y-%m-%dT%H:%MZ}"
             raise DefinitionStoreError(
                 f"{kind} {name!r} was scheduled on {when}: {starts[kind, name]}; "
                 f"submit another {kind}, under another name"

@@ -6,7 +6,7 @@ import base64
 import binascii
 import json
 from dataclasses import dataclass
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from typing import Any, Literal, TypeAlias
 
 from falcon_assets.errors import QueryError
@@ -27,7 +27,7 @@ ORDERS = dict.fromkeys(("entity", "instance", "started", "attempt"))
 """What they can be sorted by; those of feeds by the first two."""
 VALUES = ("started", "attempt")
 """The orders that are columns of rows, and no part of what names an instance."""
-_NEVER = datetime.max.replace(tzinfo=timezone.utc), datetime.min.replace(tzinfo=timezone.utc)
+_NEVER = datetime.max.replace(tzinfo=UTC), datetime.min.replace(tzinfo=UTC)
 """For what never was started, in ascending and descending order: it is last."""
 
 
@@ -137,7 +137,7 @@ class InstanceQuery:
         """What stands for everything after this instance."""
         value = self.value(record) if self.by_value else None
         told = value.isoformat() if isinstance(value, datetime) else value
-        said = json.dumps([self.sort, *key[:2], key[2].astimezone(timezone.utc).isoformat(), told])
+        said = json.dumps([self.sort, *key[:2], key[2].astimezone(UTC).isoformat(), told])
         return base64.urlsafe_b64encode(said.encode()).decode()
 
     @property
@@ -163,7 +163,7 @@ class InstanceQuery:
         try:
             sort, entity, cluster, nominal, told = json.loads(base64.urlsafe_b64decode(self.after.encode()))
             at = datetime.fromisoformat(nominal)
-            value = datetime.fromisoformat(told).astimezone(timezone.utc) if isinstance(told, str) else told
+            value = datetime.fromisoformat(told).astimezone(UTC) if isinstance(told, str) else told
         except (ValueError, TypeError, OverflowError, binascii.Error) as error:
             raise QueryError(f"{self.after!r} is not what a list said as next") from error
         if sort != self.sort or at.tzinfo is None:

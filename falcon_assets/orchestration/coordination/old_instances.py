@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 
 from sqlalchemy import Connection
 
@@ -102,7 +102,7 @@ class OldInstances:
                 continue
             before = stored.get(feed.name)
             before = before if before and before.template == template else FolderPass(template)
-            current = before.next(datetime.now(timezone.utc), tells_changes=tells)
+            current = before.next(datetime.now(UTC), tells_changes=tells)
             if current is None:
                 continue
             self._turns[feed.name] = self._rounds
@@ -115,7 +115,7 @@ class OldInstances:
 
     def _turn(self, feed: Feed, current: FolderPass | None) -> tuple[int, bool, datetime]:
         """Who had no turn for longest comes first; at first, whose pass is under way, then who had none for longest."""
-        never = datetime.min.replace(tzinfo=timezone.utc)
+        never = datetime.min.replace(tzinfo=UTC)
         had = (current.began is None, current.before or never) if current else (True, never)
         return self._turns.get(feed.name, 0), *had
 
@@ -146,7 +146,7 @@ class _Round:
 
     def old_before(self, feed: str) -> datetime:
         """Before that nominal time the collector does not search in every tick."""
-        return self.time - min(self.collector.horizons[feed], self.time - datetime.min.replace(tzinfo=timezone.utc))
+        return self.time - min(self.collector.horizons[feed], self.time - datetime.min.replace(tzinfo=UTC))
 
     def ask_for(self, name: str, instance: datetime, connection: Connection) -> None:
         """Checks an instance that was seen without its flag."""

@@ -7,13 +7,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, Self
 
 import dagster as dg
 from dagster._core.storage.compute_log_manager import ComputeIOType, ComputeLogManager  # reads what was kept
 from dagster._core.storage.local_compute_log_manager import LocalComputeLogManager  # keeps it in local files
 from dagster._serdes import ConfigurableClassData  # how dagster.yaml declares a class
-from typing_extensions import Self
 
 
 class LocalLogs(LocalComputeLogManager):

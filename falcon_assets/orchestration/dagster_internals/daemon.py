@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from typing import Any
 
 from sqlalchemy import Connection, select
@@ -46,7 +46,7 @@ def daemon_parts(connection: Connection) -> list[DaemonHealth]:
 def _health(row: Any) -> DaemonHealth:
     errors = json.loads(row.body or "{}").get("errors") or ()
     error = next((str(one.get("message", "")) for one in errors), None)
-    return DaemonHealth(row.daemon_type, row.timestamp.replace(tzinfo=timezone.utc), error)
+    return DaemonHealth(row.daemon_type, row.timestamp.replace(tzinfo=UTC), error)
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,7 @@ def last_tick(connection: Connection, sensor: SensorState) -> LastTick | None:
     if found is None:
         return None
     failure = _root_of(json.loads(found.tick_body).get("error")) if found.status == "FAILURE" else None
-    return LastTick(found.timestamp.replace(tzinfo=timezone.utc), failure)
+    return LastTick(found.timestamp.replace(tzinfo=UTC), failure)
 
 
 def _root_of(error: Mapping[str, Any] | None) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import datetime
+from typing import Self
 
 import dagster as dg
 from dagster._core.definitions.partitions.context import partition_loading_context  # by which time there are partitions
@@ -15,7 +16,6 @@ from dagster._core.instance import DynamicPartitionsStore  # what a mapping is a
 
 # The daemon and the UI get a mapping as text; Dagster reads back only the classes that are on its list.
 from dagster_shared.serdes import whitelist_for_serdes
-from typing_extensions import Self
 
 known_to_daemon_and_ui = whitelist_for_serdes
 """Decorates a mapping that a process can read once it has imported the class."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 
 import dagster as dg
 
@@ -21,4 +21,4 @@ def count_runs(instance: dg.DagsterInstance, which: dg.RunsFilter) -> int:
 def last_event(instance: dg.DagsterInstance, run_id: str) -> datetime | None:
     """When something happened to a run last, in real time; None: nothing did."""
     found = instance.get_records_for_run(run_id, limit=1, ascending=False).records
-    return datetime.fromtimestamp(found[0].timestamp, timezone.utc) if found else None
+    return datetime.fromtimestamp(found[0].timestamp, UTC) if found else None

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
 from functools import lru_cache
+from typing import Self
 
 from pydantic import TypeAdapter
-from typing_extensions import Self
 
 from falcon_assets.orchestration.dagster_internals.partition_mapping import KeyMapping, known_to_daemon_and_ui
 from falcon_assets.orchestration.mapping.partitions import instant_of_key, key_of

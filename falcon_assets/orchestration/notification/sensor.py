@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 
 import dagster as dg
 
@@ -51,4 +51,4 @@ def _sensor(name: str, recording: NotificationRecording, settings: Settings) -> 
 
 
 def _real_now() -> datetime:
-    return datetime.now(timezone.utc)
+    return datetime.now(UTC)

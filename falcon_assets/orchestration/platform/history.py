@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 
 import dagster as dg
 from sqlalchemy import Connection
@@ -90,7 +90,7 @@ def facts_of(event_id: int, entry: dg.EventLogEntry, tags: Mapping[str, str]) ->
     run_id = entry.run_id or None  # events without a run have an empty text
     if event is None:
         return
-    seen = run_tags.shown_at(tags, datetime.fromtimestamp(entry.timestamp, timezone.utc))
+    seen = run_tags.shown_at(tags, datetime.fromtimestamp(entry.timestamp, UTC))
     if event.event_type in _QUEUED or event.event_type in _ENDINGS:
         nominals, attempts = run_tags.nominals_of(tags), run_tags.attempts_of(tags)
         # A run that ends before it was queued (canceled, or its launcher was killed) was an attempt all the same:

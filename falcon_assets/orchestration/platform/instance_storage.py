@@ -10,11 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
-from datetime import datetime, timezone
-from typing import Any
+from datetime import UTC, datetime
+from typing import Any, Self
 
 import sqlalchemy
-from typing_extensions import Self
 
 import falcon_assets.orchestration.mapping.input_window_mapping  # noqa: F401 - the daemon and the UI learn the class here
 from falcon_assets.ledger.database.database_clock import require_clock
@@ -91,5 +90,5 @@ class FalconStorage(PooledStorage):
         """Built by Dagster from ``dagster.yaml``, with the database of the settings."""
         settings = load_settings()
         clock = settings.clock
-        partitions_exist_by(None if clock.origin is None else lambda: clock.at(datetime.now(timezone.utc)))
+        partitions_exist_by(None if clock.origin is None else lambda: clock.at(datetime.now(UTC)))
         return cls(database_url(settings), inst_data, clock)

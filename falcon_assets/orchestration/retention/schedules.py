@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import timedelta, timezone
+from datetime import UTC, timedelta
 
 import dagster as dg
 
@@ -122,7 +122,7 @@ def _schedule(job: dg.JobDefinition, every: Frequency, clock: Clock) -> dg.Sched
     def evaluate(context):  # type: ignore[no-untyped-def]  # Dagster cannot resolve postponed annotations
         if clock.origin is not None:
             return dg.SkipReason("the clock is simulated: the cluster's retention sensor starts the passes")
-        if timeline.contains(context.scheduled_execution_time.astimezone(timezone.utc)):
+        if timeline.contains(context.scheduled_execution_time.astimezone(UTC)):
             return dg.RunRequest(tags=run_tags.BY_ITSELF)
         return dg.SkipReason(f"it is not {every} since the last pass")
 

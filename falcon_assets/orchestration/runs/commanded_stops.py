@@ -7,9 +7,9 @@ from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from datetime import datetime
 from types import TracebackType
+from typing import Self
 
 import sqlalchemy
-from typing_extensions import Self
 
 from falcon_assets.cancellation import Cancellation, cancellable
 from falcon_assets.ledger import queries

@@ -8,11 +8,10 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import datetime
 from types import TracebackType
-from typing import TypeVar
+from typing import Self, TypeVar
 
 import sqlalchemy
 from sqlalchemy import Connection, Engine
-from typing_extensions import Self
 
 from falcon_assets.errors import FalconError
 from falcon_assets.ledger.database.locks import try_lock, unlock

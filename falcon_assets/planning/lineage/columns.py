@@ -5,9 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeAlias, TypeVar
-
-from typing_extensions import Self
+from typing import Any, Self, TypeAlias, TypeVar
 
 _Any = TypeVar("_Any")
 Source: TypeAlias = tuple[str, str]

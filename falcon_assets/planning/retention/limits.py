@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 
 from falcon_assets.model.feed import Feed
 from falcon_assets.model.frequency import Frequency, TimeUnit
@@ -15,8 +15,8 @@ OFTEN = Frequency(6, TimeUnit.HOURS)
 
 _DAY = timedelta(hours=24)
 _DAILY = Frequency(24, TimeUnit.HOURS)
-_EPOCH, _DOOMSDAY = (datetime(year, 1, 1, tzinfo=timezone.utc) for year in (2000, 2200))
-_EVER = datetime.min.replace(tzinfo=timezone.utc)
+_EPOCH, _DOOMSDAY = (datetime(year, 1, 1, tzinfo=UTC) for year in (2000, 2200))
+_EVER = datetime.min.replace(tzinfo=UTC)
 
 
 def cadence(feed: Feed, cluster: str) -> Frequency | None:

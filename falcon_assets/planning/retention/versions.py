@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from typing import NamedTuple
 
 from falcon_assets.model.feed import VersionRetention
 from falcon_assets.planning.instances.reason import Reason
 from falcon_assets.planning.retention.limits import before
 
-_LAST = datetime.max.replace(tzinfo=timezone.utc)
+_LAST = datetime.max.replace(tzinfo=UTC)
 
 
 class StoredVersion(NamedTuple):

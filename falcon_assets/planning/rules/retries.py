@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 
 from falcon_assets.model.process import Process, Retry
 from falcon_assets.planning.instances.instance_record import InstanceRecord, InstanceState, RerunRequest
 from falcon_assets.planning.workloads.workload import Workload
 
 _SHORTEST_TIMEOUT = timedelta(minutes=30)
-_DOOMSDAY = datetime.max.replace(tzinfo=timezone.utc)
+_DOOMSDAY = datetime.max.replace(tzinfo=UTC)
 
 
 def settled(record: InstanceRecord, retry: Retry) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 from enum import Enum
 
 from falcon_assets.model.feed import FeedSla
@@ -14,7 +14,7 @@ from falcon_assets.planning.time.timeline import Timeline
 
 LOOK_AHEAD = timedelta(minutes=15)
 """How long before it happens a breach is pending at least (source: Falcon's feed.sla.lookAheadWindow.millis)."""
-_BEGINNING = datetime.min.replace(tzinfo=timezone.utc)
+_BEGINNING = datetime.min.replace(tzinfo=UTC)
 
 
 class SlaLevel(str, Enum):

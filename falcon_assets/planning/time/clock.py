@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 
 from falcon_assets.errors import ExpressionError
 from falcon_assets.model.instant import parse_instant
@@ -92,7 +92,7 @@ class Clock:
         """What FALCON_CLOCK says for it, to the minute; "" for the real clock."""
         if self.origin is None:
             return ""
-        instant = f"{self.origin.astimezone(timezone.utc):%Y-%m-%dT%H:%MZ}"
+        instant = f"{self.origin.astimezone(UTC):%Y-%m-%dT%H:%MZ}"
         return f"{instant}@{self.speed:g}x" if self.runs else instant
 
     def __str__(self) -> str:
@@ -134,7 +134,7 @@ class Clock:
 
 
 def _written(moment: datetime) -> str:
-    return moment.astimezone(timezone.utc).replace(tzinfo=None).isoformat() + "Z"
+    return moment.astimezone(UTC).replace(tzinfo=None).isoformat() + "Z"
 
 
 def _read(written: str) -> datetime:

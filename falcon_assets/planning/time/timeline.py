@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 from functools import cached_property
 
 from falcon_assets.errors import UnknownEntityError, UnknownInstanceError
@@ -164,7 +164,7 @@ class Timeline:
     @cached_property
     def _anchor(self) -> datetime:
         if self.frequency.is_absolute:
-            return self.start.astimezone(timezone.utc).replace(tzinfo=None)
+            return self.start.astimezone(UTC).replace(tzinfo=None)
         return self.local_start
 
     def _wall_near(self, moment: datetime) -> datetime:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 from functools import cache, lru_cache
 
 from falcon_assets.model.wall_clock import zone
@@ -75,7 +75,7 @@ def _changes_in(timezone_name: str, year: int) -> tuple[tuple[datetime, OffsetCh
     def offset(moment: datetime) -> timedelta:
         return moment.astimezone(local).utcoffset() or timedelta()
 
-    day, end = datetime(year, 1, 1, tzinfo=timezone.utc), datetime(year + 1, 1, 1, tzinfo=timezone.utc)
+    day, end = datetime(year, 1, 1, tzinfo=UTC), datetime(year + 1, 1, 1, tzinfo=UTC)
     found = []
     before = offset(day)
     while day < end:

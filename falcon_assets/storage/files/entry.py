@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from typing import Any
 
 MODIFIED = ("mtime", "LastModified", "last_modified", "updated", "modified", "modificationTime")
@@ -18,10 +18,10 @@ def modified_at(entry: Mapping[str, Any]) -> datetime | None:
     try:
         if isinstance(value, int | float):
             seconds = value / 1000 if "modificationTime" in entry else value
-            return datetime.fromtimestamp(seconds, timezone.utc)
+            return datetime.fromtimestamp(seconds, UTC)
         moment = datetime.fromisoformat(value.replace("Z", "+00:00")) if isinstance(value, str) else value
     except (ValueError, OverflowError, OSError):
         return None  # a driver's own way to write times, or a time that no calendar has
     if not isinstance(moment, datetime):
         return None
-    return moment.replace(tzinfo=moment.tzinfo or timezone.utc).astimezone(timezone.utc)
+    return moment.replace(tzinfo=moment.tzinfo or UTC).astimezone(UTC)

@@ -7,7 +7,7 @@ import stat
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from typing import Any
 
 from falcon_assets.storage.files.entry import modified_at
@@ -75,7 +75,7 @@ class LocalFiles(FileAccess):
         times = [modified_at(entry)]
         if isinstance(entry.get("created"), float):
             # Here it is the time of the last change of any kind, which nobody can set back.
-            times.append(datetime.fromtimestamp(entry["created"], timezone.utc))
+            times.append(datetime.fromtimestamp(entry["created"], UTC))
         return max(filter(None, times), default=None)
 
     def unlinked(self, folder: str, only: str | None = None) -> Iterable[tuple[str, bool]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from typing import NamedTuple
 
 from falcon_assets.errors import StorageError
@@ -94,4 +94,4 @@ class _Pass:
             try:
                 return self._store.files.changed_at(self._store.fs.info(self._store.path(folder)))
             except FileNotFoundError:
-                return datetime.min.replace(tzinfo=timezone.utc)  # nothing to list
+                return datetime.min.replace(tzinfo=UTC)  # nothing to list

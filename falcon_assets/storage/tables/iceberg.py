@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from functools import cached_property
 from itertools import chain
 
@@ -118,7 +118,7 @@ class IcebergCatalog(TableCatalog):
     def changed_at(self, database: str, table: str) -> datetime | None:
         with self._explained(f"look at table {database}.{table}"):
             snapshot = self._catalog.load_table((database, table)).current_snapshot()
-            return datetime.fromtimestamp(snapshot.timestamp_ms / 1000, timezone.utc) if snapshot else None
+            return datetime.fromtimestamp(snapshot.timestamp_ms / 1000, UTC) if snapshot else None
 
     def create(
         self, database: str, table: str, columns: pa.Schema, keys: Sequence[str], kind: str, location: str

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from pathlib import Path
 
 import dagster as dg
@@ -142,7 +142,7 @@ def installed(
     settings.home.chmod(0o750)
     for module, limit in ((examination, 120.0), (stores, 110.0), (webserver, 110.0), (lineage, 110.0)):
         monkeypatch.setattr(module, "ANSWER_SECONDS", limit)  # a busy machine is not ill
-    made = Installed(settings, instance, migrated, monkeypatch, datetime.now(timezone.utc))
+    made = Installed(settings, instance, migrated, monkeypatch, datetime.now(UTC))
     made.execute("DELETE FROM runs")
     made.execute("DELETE FROM event_logs")
     made.beat()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -24,7 +24,7 @@ from falcon_assets.orchestration.dagster_internals.daemon import DaemonHealth
 from falcon_assets.planning.time.clock import Clock
 from falcon_assets.settings import load_settings
 
-NOW = datetime(2026, 1, 2, 3, 4, tzinfo=timezone.utc)
+NOW = datetime(2026, 1, 2, 3, 4, tzinfo=UTC)
 SOUND = DatabaseFacts("", 150004, False, False, False, "", "1", "1", True, (), timedelta(), None, "", None)
 ALIVE = DaemonHealth("SENSOR", NOW)
 RUN = RunFacts("ab", "job", "STARTED", NOW - timedelta(hours=9), NOW - timedelta(hours=2))

@@ -6,7 +6,7 @@ import re
 import socket
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import ModuleType
 
@@ -454,7 +454,7 @@ def run_of(it: Installed, status: dg.DagsterRunStatus) -> dg.DagsterRun:
     origin = RemoteJobOrigin(repository, "primary__both_job")
     run = dg.DagsterRun(job_name="primary__both_job", status=status, tags=tags, remote_job_origin=origin)
     it.instance.run_storage.add_run(run)
-    it.now = datetime.now(timezone.utc)
+    it.now = datetime.now(UTC)
     return run
 
 

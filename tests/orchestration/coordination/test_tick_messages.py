@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 
 from falcon_assets.orchestration.coordination.coordinator import Outlook
 from falcon_assets.orchestration.coordination.tick_messages import WaitingNews, done, nothing_started
@@ -12,7 +12,7 @@ from falcon_assets.planning.rules.readiness import MissingInput
 from falcon_assets.planning.rules.situation import Decision
 from falcon_assets.planning.rules.waiting import InputsMissing, InputsTimedOut, InRun, ProcessSuspended
 
-START = datetime(2013, 1, 1, tzinfo=timezone.utc)
+START = datetime(2013, 1, 1, tzinfo=UTC)
 
 
 def hour(number: int) -> datetime:

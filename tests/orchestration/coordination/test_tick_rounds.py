@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 
 import pytest
 
@@ -11,7 +11,7 @@ from falcon_assets.orchestration.coordination.tick_rounds import rounds
 from falcon_assets.planning.time.clock import Clock
 from tests.own_time import OwnTime
 
-NOW = datetime.now(timezone.utc)
+NOW = datetime.now(UTC)
 REAL, FROZEN, RUNNING = Clock(), Clock.parse("2013-01-01T00:00Z", NOW), Clock.parse("2013-01-01T00:00Z@60x", NOW)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 
 import dagster as dg
 import pytest
@@ -49,7 +49,7 @@ def test_signs_of_life_of_the_latest_daemon(instance: dg.DagsterInstance, engine
     instance.add_daemon_heartbeat(DaemonHeartbeat(seen - 9, "MONITORING", "gone", []))
     instance.add_daemon_heartbeat(DaemonHeartbeat(seen, "SENSOR", "a", []))
     instance.add_daemon_heartbeat(DaemonHeartbeat(seen - 5, "SCHEDULER", "a", [error]))
-    then = datetime.fromtimestamp(seen - 5, timezone.utc), datetime.fromtimestamp(seen, timezone.utc)
+    then = datetime.fromtimestamp(seen - 5, UTC), datetime.fromtimestamp(seen, UTC)
     with engine.connect() as connection:
         found = daemon_parts(connection)
     assert found == [DaemonHealth("SCHEDULER", then[0], "it broke"), DaemonHealth("SENSOR", then[1])]
@@ -74,7 +74,7 @@ def test_what_dagster_writes_of_sensors_has_these_names(
     with engine.connect() as connection:
         ours = [one for one in sensor_states(connection) if one.name == "a_sensor"]
         assert ours == [SensorState("a_sensor", True, selector)]
-        assert last_tick(connection, ours[0]) == LastTick(datetime.fromtimestamp(9, timezone.utc), "the cause")
+        assert last_tick(connection, ours[0]) == LastTick(datetime.fromtimestamp(9, UTC), "the cause")
 
 
 def test_runs_are_known_with_their_tags(instance: dg.DagsterInstance, engine: sqlalchemy.Engine) -> None:

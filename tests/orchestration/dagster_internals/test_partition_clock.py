@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 
 import dagster as dg
 import pytest
@@ -41,7 +41,7 @@ def test_those_of_its_future_do_not_exist() -> None:
 
 def test_who_asks_about_a_moment_gets_what_existed_then() -> None:
     partitions_exist_by(lambda: parse_instant("2013-01-03T06:10Z"))
-    with dg.partition_loading_context(effective_dt=datetime(2013, 2, 1, tzinfo=timezone.utc)):
+    with dg.partition_loading_context(effective_dt=datetime(2013, 2, 1, tzinfo=UTC)):
         assert partitions_of(HOURS).get_last_partition_key() == "2013-02-01T00:00Z"
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 
 import dagster as dg
 import sqlalchemy
@@ -28,7 +28,7 @@ def test_runs_and_their_last_events(instance: dg.DagsterInstance) -> None:
     instance.report_engine_event("so it is", run)
     at = last_event(instance, run.run_id)
     assert at is not None
-    assert abs(datetime.now(timezone.utc) - at) < timedelta(minutes=10)
+    assert abs(datetime.now(UTC) - at) < timedelta(minutes=10)
 
 
 def test_tables_that_are_new_are_those_that_dagster_needs(instance: dg.DagsterInstance, settings: Settings) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 
 import dagster as dg
 import pytest
@@ -84,7 +84,7 @@ def test_times_of_events_are_in_utc(instance: dg.DagsterInstance, connection: Co
     log = tables.EVENT_LOG.c
     written = connection.execute(select(log.timestamp).order_by(log.id.desc()).limit(1)).scalar_one()
     assert written.tzinfo is None, "Dagster's event_logs.timestamp has a zone now: the ledger takes it for UTC"
-    apart = abs(datetime.now(timezone.utc) - written.replace(tzinfo=timezone.utc))
+    apart = abs(datetime.now(UTC) - written.replace(tzinfo=UTC))
     assert apart < timedelta(minutes=20), (
         "Dagster's event_logs.timestamp is not in UTC any more: the ledger compares it"
     )

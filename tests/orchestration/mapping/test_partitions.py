@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 
 import dagster as dg
 import pytest
@@ -19,7 +19,7 @@ DYNAMIC = ["minutes(7)", "hours(5)", "hours(36)", "days(2)", "days(10)", "months
 
 
 def timeline(frequency: str, zone: str = "UTC", start: datetime | None = None, steps: int = 60) -> Timeline:
-    start = start or datetime(2013, 1, 1, tzinfo=timezone.utc)
+    start = start or datetime(2013, 1, 1, tzinfo=UTC)
     step = Frequency.parse(frequency)
     return Timeline(start, start + steps * step.length, step, zone)
 
@@ -45,7 +45,7 @@ def test_a_frequency_without_a_period_is_dynamic_and_its_name_says_the_timeline(
     steps=st.integers(1, 80),
 )
 def test_dagster_enumerates_exactly_the_instances(frequency: str, zone: str, minutes: int, steps: int) -> None:
-    start = datetime(2011, 1, 1, tzinfo=timezone.utc) + timedelta(minutes=minutes)
+    start = datetime(2011, 1, 1, tzinfo=UTC) + timedelta(minutes=minutes)
     line = timeline(frequency, zone, start, steps)
     partitions = partitions_of(line)
     if isinstance(partitions, dg.TimeWindowPartitionsDefinition):
@@ -57,7 +57,7 @@ def test_dagster_enumerates_exactly_the_instances(frequency: str, zone: str, min
 
 def test_an_instance_exists_from_its_nominal_time_on() -> None:
     hourly = partitions_of(timeline("hours(1)"))
-    now = datetime(2013, 1, 1, 3, 1, tzinfo=timezone.utc)
+    now = datetime(2013, 1, 1, 3, 1, tzinfo=UTC)
     assert list(hourly.get_partition_keys(current_time=now)) == [f"2013-01-01T0{hour}:00Z" for hour in range(4)]
 
 

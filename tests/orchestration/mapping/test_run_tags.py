@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from hypothesis import given
@@ -13,7 +13,7 @@ from falcon_assets.orchestration.mapping import run_tags
 from falcon_assets.planning.rules.situation import Launch
 from tests.builders import make_process, workload_of
 
-T = datetime(2013, 1, 1, tzinfo=timezone.utc)
+T = datetime(2013, 1, 1, tzinfo=UTC)
 WORKLOAD = workload_of(make_process())
 NAMES = [value for name, value in vars(run_tags).items() if name.isupper() and isinstance(value, str)]
 STRANGE = st.dictionaries(
@@ -40,7 +40,7 @@ def test_tags_come_back(first: int, attempts: list[int], slots: int, late: bool)
     [([0], "2013-01-01T00:00Z"), ([0, 1, 5], "2013-01-01T00:00Z to 2013-01-01T05:00Z (3)")],
 )
 def test_the_list_of_runs_shows_the_instances(hours: list[int], shown: str) -> None:
-    nominals = tuple(datetime(2013, 1, 1, hour, tzinfo=timezone.utc) for hour in hours)
+    nominals = tuple(datetime(2013, 1, 1, hour, tzinfo=UTC) for hour in hours)
     tags = run_tags.launch_tags(WORKLOAD, Launch(nominals, 1, False), [1] * len(hours), "")
     assert tags["falcon/instances"] == shown
 
@@ -55,7 +55,7 @@ def test_whatever_others_write_is_read(tags: dict[str, str]) -> None:
 
 @pytest.mark.parametrize(
     ("clock", "shown"),
-    [("", T), ("2013-01-03T06:00Z", datetime(2013, 1, 3, 6, tzinfo=timezone.utc)), ("nonsense", T)],
+    [("", T), ("2013-01-03T06:00Z", datetime(2013, 1, 3, 6, tzinfo=UTC)), ("nonsense", T)],
     ids=["real", "frozen", "of-somebody-else"],
 )
 def test_the_clock_of_a_run(clock: str, shown: datetime) -> None:

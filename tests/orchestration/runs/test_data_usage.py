@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,7 @@ from tests.builders import SPARK, VALIDITY, make_cluster, make_feed, make_proces
 from tests.listener import LISTENER_HOME
 from tests.records import read_record
 
-NOMINAL = datetime(2013, 1, 1, 5, tzinfo=timezone.utc)
+NOMINAL = datetime(2013, 1, 1, 5, tzinfo=UTC)
 CLUSTER = make_cluster(properties=SPARK)
 BACKUP = {"write": {"endpoint": "data/backup"}, "execute": {"endpoint": "local[2]"}}
 LOOKING_ASIDE = """

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
@@ -19,7 +19,7 @@ from falcon_assets.storage.instances.data_version import count_files
 from tests.builders import SPARK, make_cluster, make_feed, make_process
 from tests.copy_sandbox import CopySandbox, some_files
 
-NOMINAL = datetime(2013, 1, 1, 5, tzinfo=timezone.utc)
+NOMINAL = datetime(2013, 1, 1, 5, tzinfo=UTC)
 FOLDER = "data/primary/raw/flights/2013/01/01/05"
 SHARED = make_cluster(properties=SPARK)
 HOMES = ["a b", "a,b", "%41", "home[1]x", "{x,y}", "x*?", "back\\slash", "a::b", "c:d", "é#f", "~", "'\"$(x)"]

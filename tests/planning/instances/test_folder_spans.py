@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from hypothesis import given
@@ -32,7 +32,7 @@ def levels(template: PathTemplate, path: str) -> list[tuple[PathTemplate, str]]:
 @pytest.mark.parametrize("zone", ["UTC", "Asia/Tokyo", "America/Los_Angeles", "Pacific/Apia", "Pacific/Kiritimati"])
 @given(data=st.data())
 def test_every_folder_of_an_instance_in_a_span_may_hold_it(zone: str, data: st.DataObject) -> None:
-    start = datetime(2011, 12, 20, data.draw(st.integers(0, 23)), tzinfo=timezone.utc)
+    start = datetime(2011, 12, 20, data.draw(st.integers(0, 23)), tzinfo=UTC)
     feed = make_feed(
         frequency=data.draw(st.sampled_from(["hours(7)", "days(1)", "days(3)", "months(1)"])),
         timezone=zone,
@@ -51,7 +51,7 @@ def test_every_folder_of_an_instance_in_a_span_may_hold_it(zone: str, data: st.D
 
 
 def test_folders_of_other_times_hold_nothing() -> None:
-    spans = FolderSpans.of(InstancePaths(make_feed(), CLUSTER), [(datetime(2013, 1, 31, 22, tzinfo=timezone.utc),) * 2])
+    spans = FolderSpans.of(InstancePaths(make_feed(), CLUSTER), [(datetime(2013, 1, 31, 22, tzinfo=UTC),) * 2])
     day = PathTemplate("/${YEAR}/${MONTH}/${DAY}")
     asked = ["/2013/01/30", "/2013/01/31", "/2013/02/01", "/2013/01/x"]
     assert [path for path in asked if spans.may_hold(day, path)] == ["/2013/01/31"]

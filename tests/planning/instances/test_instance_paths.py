@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from hypothesis import given
@@ -31,7 +31,7 @@ TEMPLATES = {
     "months(12)": ["/a/${YEAR}"],
 }
 minutes = st.datetimes(datetime(2005, 1, 1), datetime(2030, 1, 1)).map(
-    lambda naive: naive.replace(second=0, microsecond=0, tzinfo=timezone.utc)
+    lambda naive: naive.replace(second=0, microsecond=0, tzinfo=UTC)
 )
 
 

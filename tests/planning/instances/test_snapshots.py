@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -17,7 +17,7 @@ from falcon_assets.planning.instances.snapshots import (
 from falcon_assets.planning.time.clock import Clock
 from falcon_assets.planning.time.timeline import Timeline
 
-START = datetime(2013, 1, 1, tzinfo=timezone.utc)
+START = datetime(2013, 1, 1, tzinfo=UTC)
 HOUR = timedelta(hours=1)
 HOURLY = Timeline(START, START + 48 * HOUR, Frequency.parse("hours(1)"), "UTC")
 timelines = st.builds(
@@ -27,7 +27,7 @@ timelines = st.builds(
     st.sampled_from(["UTC", "America/New_York"]),
 )
 moments = st.integers(-200, 2000).map(lambda hours: START + hours * HOUR)
-ALL = [(START, datetime(2014, 1, 1, tzinfo=timezone.utc))]
+ALL = [(START, datetime(2014, 1, 1, tzinfo=UTC))]
 
 
 def at(hours: float) -> datetime:
@@ -88,7 +88,7 @@ def test_older_data_that_was_put_back_is_another_version_of_the_newest() -> None
 
 
 def test_the_time_of_a_refresh_on_each_clock() -> None:
-    modified, origin = at(10), datetime(2000, 1, 1, tzinfo=timezone.utc)
+    modified, origin = at(10), datetime(2000, 1, 1, tzinfo=UTC)
     assert refresh_time(modified, Clock()) == modified
     assert refresh_time(modified, Clock(origin)) == modified
     assert refresh_time(modified, Clock(origin, at(9), 60)) == origin + 60 * HOUR

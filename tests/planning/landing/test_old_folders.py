@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from hypothesis import given
@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from falcon_assets.planning.landing.old_folders import ALL_EVERY, REST_LONG, REST_SHORT, SLACK, FolderPass
 from tests.properties import examples
 
-NOW = datetime(2026, 11, 1, tzinfo=timezone.utc)
+NOW = datetime(2026, 11, 1, tzinfo=UTC)
 SECOND = timedelta(seconds=1)
 T = "/raw/${YEAR}/${MONTH}/${DAY}"
 

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 
 import pytest
@@ -13,7 +13,6 @@ from falcon_assets.planning.time.timeline import Timeline
 from tests.builders import make_feed
 from tests.properties import examples
 
-UTC = timezone.utc
 START = datetime(2013, 1, 1, tzinfo=UTC)
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)
 HOURLY = Timeline(START, datetime(2099, 1, 1, tzinfo=UTC), Frequency.parse("hours(1)"), "UTC")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import re
 from collections import Counter
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from hypothesis import given
@@ -20,7 +20,7 @@ from falcon_assets.planning.rules.retries import is_final
 from falcon_assets.planning.sla.deadlines import SlaLevel
 from tests.builders import make_process
 
-START = datetime(2026, 1, 1, tzinfo=timezone.utc)
+START = datetime(2026, 1, 1, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)
 TELLS_A = Notification.model_validate({"on": ["FAILED"], "to": [{"url": {"env": "A"}}, {"url": {"env": "A"}}]})
 TELLS_B = Notification.model_validate({"to": [{"url": {"env": "B"}}]})

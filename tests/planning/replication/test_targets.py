@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import re
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -12,7 +12,7 @@ from falcon_assets.errors import ExpressionError, UnknownEntityError
 from falcon_assets.planning.replication.targets import common_timeline, contributions, partition_patterns, sources_of
 from tests.builders import make_cluster, make_feed
 
-START = datetime(2013, 1, 1, tzinfo=timezone.utc)
+START = datetime(2013, 1, 1, tzinfo=UTC)
 CLUSTERS = {
     name: make_cluster(name=name, colo=colo, properties={"region": f"{colo}-1"})
     for name, colo in {"primary": "east", "second": "west", "backup": "north"}.items()
@@ -64,7 +64,7 @@ def test_months_keep_the_steps_of_their_own_start() -> None:
     source = {"name": "primary", "type": "source", "validity": validity}
     target = {"name": "backup", "type": "target", "validity": {**validity, "end": "2013-06-01T00:00Z"}}
     monthly = feed(source, target, frequency="months(1)")
-    found = replicated(monthly, datetime(2013, 2, 1, tzinfo=timezone.utc), START + timedelta(days=999))
+    found = replicated(monthly, datetime(2013, 2, 1, tzinfo=UTC), START + timedelta(days=999))
     assert [f"{one:%m-%d}" for one in found] == ["02-28", "03-31", "04-30", "05-31"]
 
 

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -175,7 +175,7 @@ def test_no_cadence_without_retention() -> None:
 
 
 @given(
-    moment=st.datetimes(datetime(2000, 1, 1), datetime(2030, 1, 1), timezones=st.just(timezone.utc)),
+    moment=st.datetimes(datetime(2000, 1, 1), datetime(2030, 1, 1), timezones=st.just(UTC)),
     count=st.integers(1, 100),
     unit=st.sampled_from(["minutes", "hours", "days", "months"]),
 )
@@ -251,7 +251,7 @@ def test_why_it_stays_is_there_as_data() -> None:
 
 
 @given(
-    nominal=st.datetimes(datetime(2013, 1, 1), datetime(2014, 1, 1), timezones=st.just(timezone.utc)),
+    nominal=st.datetimes(datetime(2013, 1, 1), datetime(2014, 1, 1), timezones=st.just(UTC)),
     limit=st.sampled_from(["hours(3)", "days(2)", "days(90)", "months(1)", "months(13)"]),
     zone=st.sampled_from(["UTC", "America/New_York"]),
 )

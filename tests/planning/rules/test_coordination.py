@@ -3,7 +3,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 
 import pytest
@@ -480,7 +480,7 @@ def test_where_a_store_was_away_it_is_tried_again_as_often_as_it_takes(policy):
 def test_a_hundred_doublings_are_for_ever():
     patient = make_process(retry={"policy": "exp-backoff", "attempts": 100})
     failed = record("00:00", "FAILED", failures=100, ended=at("01:00"))
-    assert opens_at(failed, patient.retry) == datetime.max.replace(tzinfo=timezone.utc)
+    assert opens_at(failed, patient.retry) == datetime.max.replace(tzinfo=UTC)
 
 
 @pytest.mark.parametrize(

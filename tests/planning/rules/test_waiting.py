@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -29,7 +29,7 @@ from falcon_assets.planning.rules.waiting import (
     Waiting,
 )
 
-NOON = datetime(2013, 1, 1, 12, tzinfo=timezone.utc)
+NOON = datetime(2013, 1, 1, 12, tzinfo=UTC)
 LACKING = tuple(MissingInput("flights", "raw-flights", NOON + k * timedelta(hours=1)) for k in range(3))
 MISSING = InputsMissing(LACKING, 2, NOON)
 NAMED = ", ".join(f"flights: raw-flights 2013-01-01T{hour}:00Z" for hour in (12, 13, 14)) + ", ... and 2 more"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -18,7 +18,6 @@ from falcon_assets.planning.time.timeline import Timeline
 from tests.builders import make_feed, make_process
 from tests.properties import examples
 
-UTC = timezone.utc
 START = datetime(2013, 3, 9, tzinfo=UTC)  # New York changes its clocks on the 10th
 HOUR = timedelta(hours=1)
 TOLERATED = timedelta(minutes=5)

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from hypothesis import given
@@ -10,7 +10,7 @@ from falcon_assets.errors import ExpressionError
 from falcon_assets.model.instant import format_instant
 from falcon_assets.planning.time.clock import APART, Clock, is_set_back
 
-STARTED = datetime(2026, 1, 1, 12, tzinfo=timezone.utc)
+STARTED = datetime(2026, 1, 1, 12, tzinfo=UTC)
 
 
 @pytest.mark.parametrize(
@@ -43,7 +43,7 @@ def test_anything_else_is_refused(text):
     )
 
 
-MOMENTS = st.datetimes(timezones=st.just(timezone.utc))
+MOMENTS = st.datetimes(timezones=st.just(UTC))
 CLOCKS = st.one_of(
     st.builds(Clock),
     st.builds(Clock, MOMENTS),

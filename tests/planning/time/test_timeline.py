@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -17,7 +17,6 @@ from tests.properties import examples
 from tests.work import calls
 from tests.zones import ZONES
 
-UTC = timezone.utc
 FREQUENCIES = [
     "minutes(5)",
     "minutes(45)",
@@ -105,8 +104,9 @@ def test_lists_against_counting_one_by_one(timeline, first, last):
         k += 1
     assert timeline.count == len(every)
     assert timeline.last == every[-1]
-    assert timeline.between(first, last) == [instance for instance in every if first <= instance <= last]
-    assert timeline.until(last) == [instance for instance in every if instance <= last]
+    once = list(dict.fromkeys(every))  # where a zone left a day out, two steps are one instance
+    assert timeline.between(first, last) == [instance for instance in once if first <= instance <= last]
+    assert timeline.until(last) == [instance for instance in once if instance <= last]
     assert timeline.at_or_before(last) == max((instance for instance in every if instance <= last), default=None)
     assert all(map(timeline.contains, every))
     assert not timeline.contains(expected_instance(timeline, -1))

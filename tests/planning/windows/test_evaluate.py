@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -17,7 +17,6 @@ from falcon_assets.planning.windows.evaluate import evaluate_text, evaluate_time
 from falcon_assets.planning.windows.expression_bounds import expression_bounds
 from tests.zones import ZONES
 
-UTC = timezone.utc
 moments = st.datetimes(datetime(2005, 1, 1), datetime(2030, 1, 1)).map(
     lambda naive: naive.replace(second=0, microsecond=0, tzinfo=UTC)
 )

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from zoneinfo import ZoneInfo
 
@@ -24,7 +24,6 @@ from falcon_assets.planning.windows.input_windows import (
 from falcon_assets.planning.windows.instance_set import InstanceSet
 from tests.properties import examples
 
-UTC = timezone.utc
 ZONES = ["UTC", "America/New_York", "Europe/Berlin", "America/Sao_Paulo", "Australia/Lord_Howe", "Asia/Kolkata"]
 RULES = {"minutes": MINUTELY, "hours": HOURLY, "days": DAILY, "months": MONTHLY}
 TIMES = [

@@ -348,8 +348,8 @@ def test_it_is_cheap():
 
 def test_years_beyond_the_calendar_are_no_crash():
     process = Timeline(
-        datetime(9990, 1, 1, tzinfo=timezone.utc),
-        datetime(9999, 12, 31, 23, 59, tzinfo=timezone.utc),
+        datetime(9990, 1, 1, tzinfo=timezone.utc),  # noqa: UP017 - UTC is a zone's name here
+        datetime(9999, 12, 31, 23, 59, tzinfo=timezone.utc),  # noqa: UP017 - UTC is a zone's name here
         Frequency.parse("days(1)"),
         "Europe/Berlin",
     )

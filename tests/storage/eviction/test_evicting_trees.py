@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import uuid
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 from itertools import takewhile
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -26,8 +26,8 @@ from tests.builders import make_cluster, make_feed
 from tests.properties import examples
 
 MEMORY = "/dev/shm" if Path("/dev/shm").is_dir() else None
-START, END = datetime(2013, 1, 1, tzinfo=timezone.utc), datetime(2013, 3, 1, tzinfo=timezone.utc)
-NOW, LIMIT = datetime(2013, 2, 1, tzinfo=timezone.utc), timedelta(days=5)
+START, END = datetime(2013, 1, 1, tzinfo=UTC), datetime(2013, 3, 1, tzinfo=UTC)
+NOW, LIMIT = datetime(2013, 2, 1, tzinfo=UTC), timedelta(days=5)
 STEP = timedelta(hours=6)
 VALIDITY = {"start": "2013-01-01T00:00Z", "end": "2013-03-01T00:00Z"}
 EXECUTE = {"endpoint": "local"}
@@ -67,7 +67,7 @@ def date_of(layout: Layout, path: str) -> datetime | None:
         return None
     try:
         return datetime.strptime(" ".join(found.groups()), " ".join(f"%{letter}" for letter in layout.date)).replace(
-            tzinfo=timezone.utc
+            tzinfo=UTC
         )
     except ValueError:
         return None

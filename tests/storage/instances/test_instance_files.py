@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import os
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -80,7 +80,7 @@ def test_flag_side_files_and_empty_folders_do_not_count(store: ClusterStore, fol
 def test_a_single_file_and_an_empty_folder_have_one(store: ClusterStore) -> None:
     file = write(Path(store.path("days")), "1.csv", b"abc")
     before = list_instance(store, "days/1.csv", None)
-    assert before.modified == datetime.fromtimestamp(1003, timezone.utc)
+    assert before.modified == datetime.fromtimestamp(1003, UTC)
     write(file.parent, "2.csv", b"abcd")
     assert list_instance(store, "days/1.csv", None) == before
     write(file.parent, "1.csv", b"abcd")
@@ -91,7 +91,7 @@ def test_a_single_file_and_an_empty_folder_have_one(store: ClusterStore) -> None
 
 def test_the_newest_file_says_when_it_was_modified(store: ClusterStore, folder: Path) -> None:
     write(folder, "_done", b"much later")
-    assert list_instance(store, "instance", "_done").modified == datetime.fromtimestamp(1003, timezone.utc)
+    assert list_instance(store, "instance", "_done").modified == datetime.fromtimestamp(1003, UTC)
 
 
 def test_the_file_behind_a_link_counts(store: ClusterStore, folder: Path) -> None:
@@ -100,11 +100,11 @@ def test_the_file_behind_a_link_counts(store: ClusterStore, folder: Path) -> Non
     (folder / "sub").symlink_to(shared.parent)
     (folder / "gone").symlink_to("nothing")
     before = list_instance(store, "instance", None)
-    assert before.modified == datetime.fromtimestamp(1005, timezone.utc)
+    assert before.modified == datetime.fromtimestamp(1005, UTC)
     os.utime(shared, (1, 2000))
     after = list_instance(store, "instance", None)
     assert after.signature != before.signature
-    assert after.modified == datetime.fromtimestamp(2000, timezone.utc)
+    assert after.modified == datetime.fromtimestamp(2000, UTC)
 
 
 def test_what_is_not_there_or_leads_out_is_an_error(store: ClusterStore, folder: Path) -> None:

@@ -6,7 +6,7 @@ import os
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -24,9 +24,9 @@ from tests.s3_server import ENVIRON, lake, s3_server, tell_requests
 
 CLUSTER = make_cluster()
 FEED = make_feed(locations={"data": "/raw/flights/${YEAR}/${MONTH}/${DAY}/${HOUR}"})
-NOW = datetime(2013, 12, 1, tzinfo=timezone.utc)
-PAST = datetime(2020, 1, 1, tzinfo=timezone.utc)
-FIRST = FolderPass("", began=datetime.now(timezone.utc))
+NOW = datetime(2013, 12, 1, tzinfo=UTC)
+PAST = datetime(2020, 1, 1, tzinfo=UTC)
+FIRST = FolderPass("", began=datetime.now(UTC))
 
 
 class ObservedFiles(LocalFileSystem):  # type: ignore[misc]
@@ -59,7 +59,7 @@ def land(store: ClusterStore, path: str) -> Path:
 
 def aged(store: ClusterStore) -> FolderPass:
     """A pass that began an hour after everything that is there now was made."""
-    began = datetime.now(timezone.utc) + SLACK + timedelta(hours=1)
+    began = datetime.now(UTC) + SLACK + timedelta(hours=1)
     return FolderPass("", began=began, lists_all=False, before=began)
 
 
@@ -84,7 +84,7 @@ def test_a_first_pass_finds_everything_in_order(store: ClusterStore) -> None:
     land(store, "/raw/flights/2013/12/02/00")  # to come
     visited = passed(store, FIRST)
     assert found(visited) == [f"{day}/{hour}" for day in days(40) for hour in ("00", "23")]
-    assert visited[3].found[0][0] == datetime(2013, 1, 1, tzinfo=timezone.utc)
+    assert visited[3].found[0][0] == datetime(2013, 1, 1, tzinfo=UTC)
     assert [visit.folder for visit in visited if visit.folder and AFTER_ALL not in visit.folder] == days(40)
 
 
@@ -99,7 +99,7 @@ def test_only_folders_that_changed_are_listed_again(store: ClusterStore) -> None
     assert [visit.folder for visit in visited if visit.folder and AFTER_ALL not in visit.folder] == days(56)
     assert sum(visit.asked for visit in visited) == store.fs.asked["ls"] == 4  # flights, the year, two months
     folder = land(store, f"{days(56)[30]}/07").parent
-    changed = datetime.fromtimestamp(folder.stat().st_ctime, timezone.utc)
+    changed = datetime.fromtimestamp(folder.stat().st_ctime, UTC)
     anew = found(passed(store, replace(folder_pass, before=changed + SLACK)))
     assert [path for path in anew if path.startswith(days(56)[30])] == [
         f"{days(56)[30]}/{hour}" for hour in ("00", "07")
@@ -111,7 +111,7 @@ def test_a_time_that_was_set_back_hides_nothing_on_a_mounted_store(store: Cluste
     """As ``rsync -a`` and ``tar`` do it."""
     landed = land(store, "/raw/flights/2013/01/01/05")
     os.utime(landed.parent, (0, 0))
-    before = datetime.now(timezone.utc) - timedelta(minutes=1) + SLACK
+    before = datetime.now(UTC) - timedelta(minutes=1) + SLACK
     assert found(passed(store, replace(FIRST, lists_all=False, before=before))) == ["/raw/flights/2013/01/01/05"]
 
 
@@ -128,7 +128,7 @@ def test_a_link_to_a_folder_is_followed_each_time(store: ClusterStore) -> None:
     elsewhere = land(store, "/elsewhere/05").parent
     land(store, "/raw/flights/2013/01/02/00")
     (Path(store.path("/raw/flights/2013/01")) / "01").symlink_to(elsewhere)
-    long_ago = replace(aged(store), before=datetime.now(timezone.utc) + SLACK - timedelta(seconds=1))
+    long_ago = replace(aged(store), before=datetime.now(UTC) + SLACK - timedelta(seconds=1))
     assert "/raw/flights/2013/01/01/05" in found(passed(store, long_ago))
 
 
@@ -145,7 +145,7 @@ def test_a_template_without_folders_costs_one_listing(store: ClusterStore) -> No
 
 def test_before_the_validity_there_is_nothing_to_ask(store: ClusterStore) -> None:
     land(store, "/raw/flights/2013/01/01/00")
-    start = datetime(2012, 1, 1, tzinfo=timezone.utc)
+    start = datetime(2012, 1, 1, tzinfo=UTC)
     assert list(visits(store, FEED, start, FIRST)) == []
 
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -22,8 +22,8 @@ from tests.builders import make_cluster, make_feed
 from tests.properties import examples
 
 CLUSTER = make_cluster()
-START = datetime(2013, 1, 1, tzinfo=timezone.utc)
-END = datetime(2014, 1, 1, tzinfo=timezone.utc)
+START = datetime(2013, 1, 1, tzinfo=UTC)
+END = datetime(2014, 1, 1, tzinfo=UTC)
 TEMPLATES = ["/${YEAR}/${MONTH}/${DAY}/${HOUR}", "/x/${YEAR}${MONTH}/${DAY}-${HOUR}"]
 
 
@@ -39,7 +39,7 @@ def touch(store: ClusterStore, path: str) -> None:
 
 
 def at(day: int, hour: int = 0, month: int = 1) -> datetime:
-    return datetime(2013, month, day, hour, tzinfo=timezone.utc)
+    return datetime(2013, month, day, hour, tzinfo=UTC)
 
 
 def found(store: ClusterStore, feed: Feed, first: datetime = START, last: datetime = END) -> list[datetime]:
@@ -127,7 +127,7 @@ def test_every_shape_of_template_is_listed(store: ClusterStore, template: str, f
 @given(data=st.data())
 @examples(25)
 def test_listing_finds_what_probing_finds(zone: str, data: st.DataObject) -> None:
-    start = datetime(2011, 12, 20, data.draw(st.integers(0, 23)), tzinfo=timezone.utc)
+    start = datetime(2011, 12, 20, data.draw(st.integers(0, 23)), tzinfo=UTC)
     validity = {"start": start, "end": start + timedelta(days=40)}
     feed = make_feed(
         frequency=data.draw(st.sampled_from(["hours(7)", "days(1)", "days(3)", "months(1)"])),
@@ -177,7 +177,7 @@ def test_listing_costs_parents_not_instances(store: ClusterStore) -> None:
         listings(lambda: found(store, feed, at(15, month=9), at(20, month=9))) == 0
     )  # no folder of these days is there
     # All years, 2005 to 2014, nine Junes and a January, as many days.
-    assert listings(lambda: found(store, feed, datetime(2005, 1, 1, tzinfo=timezone.utc))) == 1 + 10 + 10 + 10
+    assert listings(lambda: found(store, feed, datetime(2005, 1, 1, tzinfo=UTC))) == 1 + 10 + 10 + 10
 
 
 def listings(ask: Callable[[], object]) -> int:
@@ -212,7 +212,7 @@ def test_the_next_available_one_is_found_however_far_it_is(store: ClusterStore) 
         clusters=[{"name": "primary", "validity": {"start": "1950-01-01T00:00Z", "end": "2050-01-01T00:00Z"}}],
     )
     there = AvailableInstances(kind_of(store), feed)
-    first, last = datetime(1950, 1, 1, tzinfo=timezone.utc), datetime(2049, 12, 31, tzinfo=timezone.utc)
+    first, last = datetime(1950, 1, 1, tzinfo=UTC), datetime(2049, 12, 31, tzinfo=UTC)
     early, late = first + timedelta(days=9), last - timedelta(minutes=3)
     for instance in (early, late):
         touch(store, f"{InstancePaths(feed, CLUSTER).data(instance)}/_SUCCESS")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -75,11 +75,11 @@ def test_a_change_of_it_is_a_refresh(carriers: Carriers) -> None:
     assert collected() == []
     carriers.make()
     assert collected() == []
-    before = datetime.now(timezone.utc) - timedelta(seconds=1)
+    before = datetime.now(UTC) - timedelta(seconds=1)
     carriers.land(values(carriers), 1, 2)
     refreshed = refreshed_at(carriers.kind, carriers.feed, carriers.path, CLOCK)
     assert refreshed is not None
-    assert before < refreshed <= datetime.now(timezone.utc)
+    assert before < refreshed <= datetime.now(UTC)
     assert collected() == [FIRST, SECOND]
     assert collected() == []
     carriers.land(values(carriers, "EU"), 3)
@@ -96,7 +96,7 @@ def test_what_it_lacks_is_said(carriers: Carriers) -> None:
     assert why() == (False, f"there are no rows in {at}")
     carriers.land(values(carriers), 1)
     assert is_there(carriers.kind, carriers.feed, FIRST, carriers.path, CLOCK)
-    later = datetime.now(timezone.utc) + timedelta(hours=1)
+    later = datetime.now(UTC) + timedelta(hours=1)
     assert not is_there(carriers.kind, carriers.feed, later, carriers.path, CLOCK)
     is_begun, said = why_not_there(carriers.kind, carriers.feed, later, carriers.path, CLOCK)
     assert is_begun

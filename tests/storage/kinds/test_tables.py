@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,7 @@ from falcon_assets.storage.tables.catalog import TableCatalog
 from tests.builders import make_feed
 from tests.registries import KINDS, Tables, endpoint_of
 
-START = datetime(2013, 1, 1, tzinfo=timezone.utc)
+START = datetime(2013, 1, 1, tzinfo=UTC)
 DAY = timedelta(days=1)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 
 from falcon_assets.errors import ExpressionError
 from falcon_assets.model.expression import Call
@@ -13,7 +13,7 @@ from falcon_assets.planning.time.timeline import Timeline
 from falcon_assets.planning.windows.evaluate import evaluate_time
 
 _SAMPLES = 200
-_DOOMSDAY = datetime.max.replace(tzinfo=timezone.utc)
+_DOOMSDAY = datetime.max.replace(tzinfo=UTC)
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -173,7 +173,7 @@ class InstanceLogs:
             return None
         else:
             text = _text_of(entry, own)
-        at = datetime.fromtimestamp(entry.timestamp, timezone.utc)
+        at = datetime.fromtimestamp(entry.timestamp, UTC)
         is_shared = about is None and not (event is None and self._about_it.match(entry.user_message))
         kind = event.event_type_value if event is not None else "LOG"
         shared = is_shared and self.run is not None and self.run.is_shared

@@ -11,7 +11,7 @@ import threading
 import uuid
 from abc import ABC, abstractmethod
 from contextlib import suppress
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from fsspec import AbstractFileSystem
@@ -129,7 +129,7 @@ def _keeps_conditions(store: ClusterStore, writes: ConditionalWrites) -> bool:
     finally:
         with suppress(FileNotFoundError):
             store.fs.rm_file(path)
-        remove_old_probes(store, datetime.now(timezone.utc))
+        remove_old_probes(store, datetime.now(UTC))
 
 
 def remove_old_probes(store: ClusterStore, now: datetime) -> None:

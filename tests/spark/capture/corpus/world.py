@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from falcon_assets.planning.lineage.declared import DeclaredData, DeclaredInput, FoundInstance
 
-AT = datetime(2013, 1, 1, 5, tzinfo=timezone.utc)
+AT = datetime(2013, 1, 1, 5, tzinfo=UTC)
 FEEDS = ("a", "b", "names")
 
 
