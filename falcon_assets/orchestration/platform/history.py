@@ -14,6 +14,7 @@ from falcon_assets.errors import SettingsError
 from falcon_assets.events.event_log import Logged, asset_facts
 from falcon_assets.events.record import storable
 from falcon_assets.events.runs import RunEnded, RunEnding, RunQueued
+from falcon_assets.orchestration.dagster_internals import runs as dagster_runs
 from falcon_assets.orchestration.dagster_internals import tables
 from falcon_assets.orchestration.mapping import run_tags
 
@@ -58,7 +59,11 @@ class DagsterHistory:
             return (), None
         entries = tables.events_between(connection, after, newest, tables.FOLDED, limit)
         runs = self._runs({entry.run_id for _, entry in entries if entry.run_id})
-        facts = [fact for number, entry in entries for fact in facts_of(number, entry, runs.get(entry.run_id, {}))]
+        facts = [
+            fact
+            for number, entry in entries
+            for fact in facts_of(number, entry, runs.get(entry.run_id, {}), self._said_before(entry))
+        ]
         return facts, entries[-1][0] if len(entries) == limit else newest
 
     def behind(self, connection: Connection, after: int) -> int:
@@ -77,6 +82,12 @@ class DagsterHistory:
             waiting_for &= tables.event_writers(connection)
         return not waiting_for
 
+    def _said_before(self, entry: dg.EventLogEntry) -> str:
+        event = entry.dagster_event
+        if event is None or event.event_type is not dg.DagsterEventType.RUN_FAILURE:
+            return ""
+        return dagster_runs.error_before(self.instance, event, entry.run_id)
+
     def _runs(self, run_ids: set[str]) -> Mapping[str, Mapping[str, str]]:
         if not run_ids:
             return {}
@@ -84,8 +95,8 @@ class DagsterHistory:
         return {one.dagster_run.run_id: one.dagster_run.tags for one in found}
 
 
-def facts_of(event_id: int, entry: dg.EventLogEntry, tags: Mapping[str, str]) -> Iterator[Logged]:
-    """What an entry says; ``tags`` are those of its run."""
+def facts_of(event_id: int, entry: dg.EventLogEntry, tags: Mapping[str, str], before: str = "") -> Iterator[Logged]:
+    """What an entry says; ``tags`` are those of its run, ``before`` is what went wrong in it before it ended."""
     event = entry.dagster_event
     run_id = entry.run_id or None  # events without a run have an empty text
     if event is None:
@@ -105,19 +116,14 @@ def facts_of(event_id: int, entry: dg.EventLogEntry, tags: Mapping[str, str]) ->
         else:  # who is asked to end, ends as cancelled
             died = bool(interrupted) and event.event_type is dg.DagsterEventType.RUN_FAILURE
         ending = RunEnding.INTERRUPTED if interrupted else _ENDINGS[event.event_type]
-        why = interrupted or _why(event)
+        why = interrupted or " ".join(filter(None, (_why(event), before)))
         yield Logged(event_id, RunEnded(ending, seen, storable(why), died), run_id)
     elif asset_event := entry.asset_materialization or entry.asset_observation:
         yield from (Logged(event_id, fact, run_id) for fact in asset_facts(event_id, asset_event, seen))
 
 
 def _why(event: dg.DagsterEvent) -> str:
-    said = event.message or ""
-    error = getattr(event.event_specific_data, "error", None)
-    while error is not None and error.cause is not None:
-        error = error.cause
-    if error is not None:
-        said = f"{said} {error.message.strip().partition(chr(10))[0]}".strip()
+    said = " ".join(filter(None, (event.message, dagster_runs.error_in(event))))
     return said or "the run ended without finishing it"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
@@ -10,7 +11,8 @@ from typing import Any
 
 import dagster as dg
 import pytest
-from dagster._core.events import AssetObservationData
+from dagster._core.events import AssetObservationData, EngineEventData
+from dagster._utils.error import serializable_error_info_from_exc_info
 from sqlalchemy import select
 
 from falcon_assets.catalog.store import load_entities
@@ -459,6 +461,16 @@ def test_a_run_that_fails_before_it_starts_is_an_attempt(world: World) -> None:
     (again,) = world.tick("created", "01:10")[0].runs
     assert again.launch == outlook.runs[0].launch
     assert again.run_key == "created on primary, 2013-01-01T01:00Z, attempt 2"
+    run = world.create(again, "01:10")
+    try:
+        raise ImportError("cannot import name 'rates' from 'team.workflows'")
+    except ImportError:
+        error = EngineEventData.engine_error(serializable_error_info_from_exc_info(sys.exc_info()))
+    world.instance.report_engine_event("Could not load the definitions.", run, error)
+    world.instance.report_engine_event("The process has ended.", run)
+    world.instance.report_run_failed(run)
+    reason = world.rows("created")[1]["reason"]
+    assert reason.endswith(" ImportError: cannot import name 'rates' from 'team.workflows'"), "what its process said"
 
 
 def test_what_a_person_kills_stays_so(world: World) -> None:
